@@ -1,0 +1,34 @@
+import { ERROR_CODES, type ErrorCode } from './error-codes.js';
+
+/** One fault in a request: where it is (dot path into the body or query), which rule it broke, and a sentence. */
+export interface FieldError {
+  path: string;
+  code: string;
+  message: string;
+}
+
+/**
+ * The only error that services throw on purpose. Filters turn it into an RFC 9457 problem document or a JSON-RPC error;
+ * anything else that is thrown is answered as `internal` without detail.
+ */
+export class DomainError extends Error {
+  readonly status: number;
+  readonly title: string;
+
+  constructor(
+    readonly code: ErrorCode,
+    /** A sentence for the caller. It must never hold a credential, arguments or results. */
+    readonly detail?: string,
+    readonly errors?: readonly FieldError[],
+    options?: { cause?: unknown; headers?: Readonly<Record<string, string>> },
+  ) {
+    super(detail ?? ERROR_CODES[code][1], { cause: options?.cause });
+    this.name = 'DomainError';
+    this.status = ERROR_CODES[code][0];
+    this.title = ERROR_CODES[code][1];
+    this.headers = options?.headers ?? {};
+  }
+
+  /** Response headers that belong to the error, `Retry-After` for instance. */
+  readonly headers: Readonly<Record<string, string>>;
+}
