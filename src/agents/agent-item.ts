@@ -1,0 +1,33 @@
+import type { VirtualConnection } from '../connections/virtual-connections.service.js';
+import type { AgentConnection } from './agent.js';
+import type { AgentConnectionData, AgentItem } from './agent.dto.js';
+import type { StoredAgent } from './agent.repository.js';
+
+/** The agent as its callers see it. */
+export function toItem(connection: VirtualConnection, agent: StoredAgent): AgentItem {
+  return {
+    id: connection.id,
+    title: connection.title,
+    description: connection.description,
+    instructions: agent.instructions,
+    tier: agent.tier,
+    max_steps: agent.maxSteps,
+    status: connection.status,
+    connections: agent.connections.map(({ connectionId, selectedTools, prefix }) => ({
+      connection_id: connectionId,
+      selected_tools: selectedTools === null ? null : [...selectedTools],
+      prefix,
+    })),
+    created_at: connection.createdAt.toISOString(),
+    updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+/** Ids in lower case, as PostgreSQL writes them. */
+export function toConnections(members: readonly AgentConnectionData[]): AgentConnection[] {
+  return members.map(({ connection_id, selected_tools = null, prefix = null }) => ({
+    connectionId: connection_id.toLowerCase(),
+    selectedTools: selected_tools,
+    prefix,
+  }));
+}

@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ConnectionsModule } from '../connections/connections.module.js';
+import { UpstreamsModule } from '../upstreams/upstreams.module.js';
+import { AgentConnectionEntity } from './agent-connection.entity.js';
+import { AgentEntity } from './agent.entity.js';
+import { AgentRepository } from './agent.repository.js';
+import { AgentTester } from './agent-tester.service.js';
+import { AgentTools } from './agent.tools.js';
+import { AgentToolset } from './agent-toolset.service.js';
+import { AgentsService } from './agents.service.js';
+import { ConnectionTestTools } from './connection-test.tools.js';
+
+/** Agents (virtual MCPs): what they are composed of, and their tools. */
+@Module({
+  imports: [TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]), ConnectionsModule, UpstreamsModule],
+  providers: [AgentsService, AgentRepository, AgentTools, AgentToolset, AgentTester, ConnectionTestTools],
+  exports: [AgentsService, AgentToolset],
+})
+export class AgentsModule {}

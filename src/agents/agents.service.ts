@@ -1,0 +1,139 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { isUUID } from 'class-validator';
+import { DataSource, type EntityManager } from 'typeorm';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import type { ListInput } from '../common/paging/list-input.js';
+import type { Principal } from '../common/principal.js';
+import { type VirtualConnection, VirtualConnections } from '../connections/virtual-connections.service.js';
+import { type AgentConnection, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
+import type { AgentConnectionData, AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
+import { toConnections, toItem } from './agent-item.js';
+import { AgentRepository, type StoredAgent } from './agent.repository.js';
+
+/** Life of agents. An agent is a connection of type VIRTUAL and its settings, written together and under one id. */
+@Injectable()
+export class AgentsService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly repository: AgentRepository,
+    private readonly virtual: VirtualConnections,
+  ) {}
+
+  /** The agent with everything that a run of it needs. Any text may be asked for. */
+  async findForRun(organizationId: string, agentId: string): Promise<RunnableAgent | undefined> {
+    const found = isUUID(agentId) ? await this.find(organizationId, agentId) : undefined;
+    if (found === undefined) return undefined;
+    const { connection, agent } = found;
+    return {
+      id: connection.id,
+      title: connection.title,
+      instructions: agent.instructions,
+      tier: agent.tier,
+      maxSteps: agent.maxSteps,
+      status: connection.status,
+      connections: agent.connections,
+    };
+  }
+
+  async list(input: ListInput, caller: Principal): Promise<AgentPage> {
+    const page = await this.virtual.list(caller.organization.id, input);
+    const agents = await this.repository.findAll(page.items.map(({ id }) => id));
+    const items = page.items.flatMap((connection) => {
+      const agent = agents.get(connection.id);
+      // Deleted since the page was read.
+      return agent === undefined ? [] : [toItem(connection, agent)];
+    });
+    return { ...page, items };
+  }
+
+  /** @throws DomainError `not_found` */
+  async get(id: string, caller: Principal): Promise<AgentItem> {
+    const found = await this.find(caller.organization.id, id);
+    if (found === undefined) throw unknownAgent();
+    return toItem(found.connection, found.agent);
+  }
+
+  /** @throws DomainError `not_found` for a connection that the organization does not have */
+  async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
+    const id = newId();
+    const organizationId = caller.organization.id;
+    await this.dataSource.transaction(async (manager) => {
+      const { title, description = null, status = 'active' } = data;
+      await this.virtual.insert(manager, { id, organizationId, title, description, status });
+      const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
+      await this.repository.insert(manager, { id, organizationId, instructions, tier, maxSteps });
+      // Nothing can hold an agent that is not there yet, so it cannot be part of a cycle.
+      await this.compose(manager, organizationId, id, data.connections ?? []);
+    });
+    return this.get(id, caller);
+  }
+
+  /** @throws DomainError `not_found`, `agent_cycle` */
+  async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
+    const organizationId = caller.organization.id;
+    await this.dataSource.transaction(async (manager) => {
+      const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
+      if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
+      const exists = await this.virtual.update(manager, organizationId, id, { title, description, status });
+      if (!exists) throw unknownAgent();
+      await this.repository.update(manager, id, { instructions, tier, maxSteps });
+      if (connections === undefined) return;
+      await this.compose(manager, organizationId, id, connections);
+      await this.refuseCycle(manager, id);
+    });
+    return this.get(id, caller);
+  }
+
+  /** @throws DomainError `not_found` */
+  async delete(id: string, caller: Principal): Promise<AgentItem> {
+    const item = await this.get(id, caller);
+    if (!(await this.virtual.delete(caller.organization.id, id))) throw unknownAgent();
+    return item;
+  }
+
+  private async find(
+    organizationId: string,
+    id: string,
+  ): Promise<{ connection: VirtualConnection; agent: StoredAgent } | undefined> {
+    const connection = await this.virtual.find(organizationId, id);
+    if (connection === null) return undefined;
+    const agent = (await this.repository.findAll([id])).get(connection.id);
+    return agent === undefined ? undefined : { connection, agent };
+  }
+
+  private async compose(
+    manager: EntityManager,
+    organizationId: string,
+    id: string,
+    members: readonly AgentConnectionData[],
+  ): Promise<void> {
+    const connections = toConnections(members);
+    // Held before the rows that refer to them are touched: a deletion takes its locks in the same order.
+    const ids = connections.map(({ connectionId }) => connectionId);
+    const existing = await this.virtual.holdExisting(manager, organizationId, ids);
+    refuseUnknown(connections, existing);
+    await this.repository.replaceConnections(manager, id, connections);
+  }
+
+  private async refuseCycle(manager: EntityManager, id: string): Promise<void> {
+    if (!(await this.repository.reachesItself(manager, id))) return;
+    const message = 'The agent would contain itself, directly or through another agent.';
+    throw new DomainError('agent_cycle', message, [{ path: 'data.connections', code: 'agent_cycle', message }]);
+  }
+}
+
+function refuseUnknown(connections: readonly AgentConnection[], existing: ReadonlySet<string>): void {
+  const message = 'There is no connection with this id in the organization.';
+  const faults = connections.flatMap(({ connectionId }, index) =>
+    existing.has(connectionId)
+      ? []
+      : [{ path: `data.connections[${index}].connection_id`, code: 'not_found', message }],
+  );
+  if (faults.length > 0) throw new DomainError('not_found', message, faults);
+}
+
+function unknownAgent(): DomainError {
+  return new DomainError('not_found', 'There is no agent with this id in the organization.');
+}

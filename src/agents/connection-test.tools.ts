@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import { ManagementTool, UPDATES } from '../common/management-tool.js';
+import type { Principal } from '../common/principal.js';
+import { ConnectionIdInput } from '../connections/connection.dto.js';
+import { ConnectionDirectory } from '../connections/connection-directory.service.js';
+import { ConnectionTester } from '../upstreams/connection-tester.service.js';
+import { AgentTester } from './agent-tester.service.js';
+import { ConnectionTested } from './connection-test.dto.js';
+
+/** Lives with the agents, because an agent is tested by composing it. */
+@Injectable()
+export class ConnectionTestTools {
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly connections: ConnectionTester,
+    private readonly agents: AgentTester,
+  ) {}
+
+  @ManagementTool({
+    name: 'CONNECTION_TEST',
+    description:
+      'Connects to the upstream of a connection, lists its tools and updates its status; one that is inactive stays so. ' +
+      'An agent (VIRTUAL) is tested by listing all of its connections.',
+    input: ConnectionIdInput,
+    output: ConnectionTested,
+    annotations: UPDATES,
+  })
+  async test({ id }: ConnectionIdInput, caller: Principal): Promise<ConnectionTested> {
+    const connection = await this.directory.find(caller.organization.id, id);
+    if (connection === undefined) {
+      throw new DomainError('not_found', 'There is no connection with this id in the organization.');
+    }
+    const isAgent = connection.type === 'VIRTUAL';
+    const check = await (isAgent ? this.agents.test(connection, caller) : this.connections.test(connection));
+    const { fault, latencyMs, tools, protocolVersion } = check;
+    return {
+      ok: fault === undefined,
+      latency_ms: latencyMs,
+      tools,
+      protocol_version: protocolVersion,
+      ...(fault === undefined ? {} : { error: fault }),
+    };
+  }
+}

@@ -1,0 +1,118 @@
+import { Type } from 'class-transformer';
+import { Equals, IsArray, IsInt, IsISO8601, IsOptional, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import type { PermissionMap } from '../common/permissions.js';
+import { IsPermissionMap } from '../common/validation/is-permission-map.js';
+
+/** A hundred years: longer lifetimes are a mistake, and dates end somewhere. */
+const MAX_LIFETIME_SECONDS = 3_155_760_000;
+
+export class ApiKeyCreateInput {
+  /** Human-readable label. */
+  @IsString()
+  @Length(1, 64)
+  name: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  /** Lifetime in seconds; omitted means no expiry. */
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_LIFETIME_SECONDS)
+  expiresIn?: number;
+}
+
+export class ApiKeyUpdateInput {
+  @IsUUID()
+  id: string;
+
+  @IsOptional()
+  @IsString()
+  @Length(1, 64)
+  name?: string;
+
+  @IsOptional()
+  @IsPermissionMap()
+  permissions?: PermissionMap;
+}
+
+export class ApiKeyDeleteInput {
+  @IsUUID()
+  id: string;
+}
+
+export class ApiKeyListInput {}
+
+/** A key as it is listed: never with its value. */
+export class ApiKeyItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
+
+  /** The first characters of the value, to recognize it by. */
+  @IsString()
+  prefix: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  @IsOptional()
+  @IsISO8601()
+  expires_at: string | null;
+
+  @IsOptional()
+  @IsISO8601()
+  last_used_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+/** The answer to a creation: the only place where the value is ever shown. */
+export class ApiKeyCreated {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
+
+  @IsString()
+  key: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  @IsOptional()
+  @IsISO8601()
+  expires_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+}
+
+export class ApiKeyList {
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ApiKeyItem)
+  items: ApiKeyItem[];
+}
+
+export class ApiKeyUpdated {
+  @ValidateNested()
+  @Type(() => ApiKeyItem)
+  item: ApiKeyItem;
+}
+
+export class ApiKeyDeleted {
+  @Equals(true)
+  success: true;
+
+  @IsUUID()
+  id: string;
+}

@@ -1,0 +1,39 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { PermissionMap } from '../common/permissions.js';
+
+@Entity('api_keys')
+export class ApiKeyEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column('uuid', { name: 'organization_id', update: false })
+  organizationId: string;
+
+  /** The member on whose behalf the key acts. */
+  @Column('uuid', { name: 'user_id', update: false })
+  userId: string;
+
+  @Column('varchar', { length: 64 })
+  name: string;
+
+  @Column('char', { name: 'key_prefix', length: 12, update: false })
+  keyPrefix: string;
+
+  @Column('char', { name: 'key_hash', length: 64, unique: true, update: false })
+  keyHash: string;
+
+  @Column('jsonb')
+  permissions: PermissionMap;
+
+  @Column('timestamptz', { name: 'expires_at', precision: 3, nullable: true })
+  expiresAt: Date | null;
+
+  @Column('timestamptz', { name: 'last_used_at', precision: 3, nullable: true })
+  lastUsedAt: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

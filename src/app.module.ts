@@ -1,0 +1,67 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { APP_FILTER } from '@nestjs/core';
+import { AgentsModule } from './agents/agents.module.js';
+import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { AuthGuard } from './auth/auth.guard.js';
+import { AuthModule } from './auth/auth.module.js';
+import { FirstStartModule } from './boot/first-start.module.js';
+import { ProblemDetailsFilter } from './common/problem-details.filter.js';
+import type { AppConfig } from './config/app-config.js';
+import { ConfigModule } from './config/config.module.js';
+import { ConnectionsModule } from './connections/connections.module.js';
+import { DatabaseModule } from './database/database.module.js';
+import { EventsModule } from './events/events.module.js';
+import { HealthModule } from './health/health.module.js';
+import { ModelsModule } from './models/models.module.js';
+import { OrganizationsModule } from './organizations/organizations.module.js';
+import { QueueModule } from './queue/queue.module.js';
+import { RunsModule } from './runs/runs.module.js';
+import { RunWorkerModule } from './runs/run-worker.module.js';
+import { StreamingModule } from './streaming/streaming.module.js';
+import { ThreadsModule } from './threads/threads.module.js';
+import { ToolsModule } from './tools/tools.module.js';
+import { UpstreamsModule } from './upstreams/upstreams.module.js';
+
+/** What every process needs, whatever its role. */
+const PLATFORM = [DatabaseModule, QueueModule, EventsModule, HealthModule];
+
+/** What answers HTTP callers. */
+const API = [
+  AuthModule,
+  OrganizationsModule,
+  ApiKeysModule,
+  FirstStartModule,
+  ToolsModule,
+  ConnectionsModule,
+  UpstreamsModule,
+  AgentsModule,
+  ModelsModule,
+  ThreadsModule,
+  RunsModule,
+  StreamingModule,
+];
+
+/** What executes runs. */
+const WORKER = [RunWorkerModule];
+
+/** The application: a list of modules for each role, one guard for all routes and one filter for all errors. */
+@Module({})
+export class AppModule {
+  static forRoot(config: AppConfig): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot(config),
+        ...PLATFORM,
+        ...(config.servesApi ? API : [AuthModule]),
+        ...(config.runsJobs ? WORKER : []),
+      ],
+      providers: [
+        ProblemDetailsFilter,
+        { provide: APP_FILTER, useExisting: ProblemDetailsFilter },
+        { provide: APP_GUARD, useExisting: AuthGuard },
+      ],
+    };
+  }
+}

@@ -1,0 +1,34 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
+import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
+import { DomainError } from '../common/domain-error.js';
+import { Authenticator } from './authenticator.js';
+
+/**
+ * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the
+ * path. A wrong, an unknown and a foreign organization answer alike.
+ */
+@Injectable()
+export class AuthGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    if (access === 'public') return true;
+    if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
+    const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { org?: string } }>>();
+    const principal = await this.authenticator.authenticate(request.headers.authorization);
+    request.principal = principal;
+    if (request.params.org !== principal.organization.slug) {
+      throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
+    }
+    return true;
+  }
+}

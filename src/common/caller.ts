@@ -1,0 +1,17 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Principal } from './principal.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the auth guard on every route that asks for a credential. */
+    principal?: Principal;
+  }
+}
+
+/** The verified caller of an `organization` or `tool` route. */
+export const Caller = createParamDecorator((_data: unknown, context: ExecutionContext): Principal => {
+  const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
+  if (principal === undefined) throw new Error('A public route has no caller.');
+  return principal;
+});

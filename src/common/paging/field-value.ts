@@ -1,0 +1,69 @@
+import type { ListField } from './list-spec.js';
+
+/** A value that may be bound to a comparison with a field; dates are ISO 8601 text with an offset. */
+export type FieldValue = string | number | boolean;
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The two forms of ISO 8601 that are accepted, kept inside PostgreSQL's ranges: no year 0, offsets up to 14 hours. */
+const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
+const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+
+/**
+ * The value as it may be compared with the field, or undefined if it is none. PostgreSQL never refuses what this returns.
+ * A date without a time is midnight UTC. Dates stay text, so that microseconds are not lost.
+ */
+export function readFieldValue(field: ListField, value: unknown): FieldValue | undefined {
+  switch (field.type) {
+    case 'number':
+      return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : undefined;
+    default:
+      return typeof value === 'string' ? readText(field, value) : undefined;
+  }
+}
+
+/** What the field accepts, as the end of the sentence "The value must be …". */
+export function describeValue(field: ListField): string {
+  switch (field.type) {
+    case 'string':
+      return 'a string without NUL characters';
+    case 'number':
+      return 'a number';
+    case 'boolean':
+      return 'true or false';
+    case 'date':
+      return 'an ISO 8601 date, or date and time with an offset';
+    case 'uuid':
+      return 'a UUID';
+    case 'enum':
+      return `one of ${field.values.join(', ')}`;
+  }
+}
+
+function readText(field: ListField, text: string): string | undefined {
+  switch (field.type) {
+    case 'date':
+      return readDate(text);
+    case 'uuid':
+      return UUID.test(text) ? text : undefined;
+    case 'enum':
+      return field.values.includes(text) ? text : undefined;
+    default:
+      // PostgreSQL has no NUL characters in text and fails on a parameter that holds one.
+      return text.includes('\0') ? undefined : text;
+  }
+}
+
+function readDate(text: string): string | undefined {
+  const [day = '', time = '00:00:00Z', ...rest] = text.split('T');
+  return rest.length === 0 && isDay(day) && TIME.test(time) ? `${day}T${time}` : undefined;
+}
+
+function isDay(day: string): boolean {
+  if (!DAY.test(day)) return false;
+  const midnight = new Date(`${day}T00:00:00Z`);
+  // Date takes 30 February for 2 March.
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+}

@@ -1,0 +1,158 @@
+import { describeValue, type FieldValue, readFieldValue } from './field-value.js';
+import { listFault } from './list-fault.js';
+import { findField, type ListField, type ListSpec } from './list-spec.js';
+import { arrayPlaceholder, placeholder, type SqlClause } from './sql-clause.js';
+
+export const MAX_DEPTH = 5;
+export const MAX_CONDITIONS = 50;
+export const MAX_IN_VALUES = 100;
+export const MAX_TEXT_LENGTH = 1000;
+
+const GROUPS = ['and', 'or', 'not'] as const;
+type Group = (typeof GROUPS)[number];
+
+const COMPARISONS = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+type Operator = keyof typeof COMPARISONS | 'in' | 'like' | 'contains';
+
+type FieldType = ListField['type'];
+const ORDERED: readonly FieldType[] = ['number', 'date', 'string'];
+const ALL: readonly FieldType[] = [...ORDERED, 'boolean', 'uuid', 'enum'];
+
+/** The field types that each operator works on. */
+const OPERATOR_TYPES: Readonly<Record<Operator, readonly FieldType[]>> = {
+  eq: ALL,
+  in: ALL,
+  gt: ORDERED,
+  gte: ORDERED,
+  lt: ORDERED,
+  lte: ORDERED,
+  like: ['string'],
+  contains: ['string'],
+};
+
+type Node = Readonly<Record<string, unknown>>;
+
+/**
+ * Compiles the `where` of a LIST tool. `like` is SQL LIKE (`%` any text, `_` one character, `\` escapes), `contains` a plain
+ * substring; both ignore case. `not` holds when its conditions do not all hold, also where they are unknown for a null.
+ * Depth counts groups: a lone condition has depth 0.
+ * @throws DomainError `invalid_request` that names the first fault by its path, such as `where.conditions[1].field`
+ */
+export function compileWhere(where: unknown, spec: ListSpec): SqlClause {
+  const compiler = new WhereCompiler(spec);
+  return { sql: compiler.compile(where, 'where', 0), parameters: compiler.parameters };
+}
+
+class WhereCompiler {
+  readonly parameters: Record<string, FieldValue | readonly FieldValue[]> = {};
+  private conditionCount = 0;
+
+  constructor(private readonly spec: ListSpec) {}
+
+  compile(node: unknown, path: string, depth: number): string {
+    if (!isNode(node)) throw listFault(path, 'invalid_condition', 'A condition must be an object.');
+    const { operator } = node;
+    if (isGroup(operator)) return this.group(node, operator, path, depth + 1);
+    if (isOperator(operator)) return this.condition(node, operator, path);
+    const names = [...Object.keys(OPERATOR_TYPES), ...GROUPS].join(', ');
+    throw listFault(`${path}.operator`, 'unknown_operator', `The operator must be one of ${names}.`);
+  }
+
+  private group(node: Node, operator: Group, path: string, depth: number): string {
+    allowOnly(node, ['operator', 'conditions'], path);
+    if (depth > MAX_DEPTH) throw listFault(path, 'too_deep', `Groups may be nested at most ${MAX_DEPTH} deep.`);
+    const { conditions } = node;
+    if (!Array.isArray(conditions) || conditions.length === 0) {
+      throw listFault(`${path}.conditions`, 'invalid_conditions', 'A group needs a list of at least one condition.');
+    }
+    const parts = conditions.map((child, index) => this.compile(child, `${path}.conditions[${index}]`, depth));
+    const joined = `(${parts.join(operator === 'or' ? ' OR ' : ' AND ')})`;
+    // A comparison with null is unknown, and NOT would leave it unknown: IS NOT TRUE turns it into a plain yes.
+    return operator === 'not' ? `(${joined} IS NOT TRUE)` : joined;
+  }
+
+  private condition(node: Node, operator: Operator, path: string): string {
+    allowOnly(node, ['field', 'operator', 'value'], path);
+    this.conditionCount += 1;
+    if (this.conditionCount > MAX_CONDITIONS) {
+      throw listFault(path, 'too_many_conditions', `At most ${MAX_CONDITIONS} conditions are accepted.`);
+    }
+    const field = this.field(node.field, `${path}.field`);
+    if (!OPERATOR_TYPES[operator].includes(field.type)) {
+      throw listFault(`${path}.operator`, 'operator_not_supported', `${operator} does not work on type ${field.type}.`);
+    }
+    return this.comparison(field, operator, node.value, `${path}.value`);
+  }
+
+  private field(name: unknown, path: string): ListField {
+    const [only, ...more]: unknown[] = Array.isArray(name) ? name : [];
+    const field = typeof only === 'string' && more.length === 0 ? findField(this.spec, only) : undefined;
+    if (field !== undefined) return field;
+    const names = Object.keys(this.spec.fields).join(', ');
+    throw listFault(path, 'unknown_field', `The field must be a list of exactly one of ${names}.`);
+  }
+
+  private comparison(field: ListField, operator: Operator, value: unknown, path: string): string {
+    switch (operator) {
+      case 'in':
+        return `${field.column} = ANY(${arrayPlaceholder(field, this.bind(checkedList(field, value, path)))})`;
+      case 'like':
+        return `${field.column} ILIKE ${placeholder(field, this.bind(checkedPattern(field, value, path)))}`;
+      case 'contains':
+        return `${field.column} ILIKE ${placeholder(field, this.bind(substringPattern(checked(field, value, path))))}`;
+      default:
+        return `${field.column} ${COMPARISONS[operator]} ${placeholder(field, this.bind(checked(field, value, path)))}`;
+    }
+  }
+
+  /** Keeps the value as a parameter and returns the parameter's name. */
+  private bind(value: FieldValue | readonly FieldValue[]): string {
+    const name = `list_where_${Object.keys(this.parameters).length}`;
+    this.parameters[name] = value;
+    return name;
+  }
+}
+
+function checked(field: ListField, value: unknown, path: string): FieldValue {
+  const read = readFieldValue(field, value);
+  if (read === undefined) throw listFault(path, 'invalid_value', `The value must be ${describeValue(field)}.`);
+  if (typeof read === 'string' && read.length > MAX_TEXT_LENGTH) {
+    throw listFault(path, 'value_too_long', `The value must have at most ${MAX_TEXT_LENGTH} characters.`);
+  }
+  return read;
+}
+
+function checkedList(field: ListField, value: unknown, path: string): readonly FieldValue[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_IN_VALUES) {
+    throw listFault(path, 'invalid_value', `The value must be a list of 1 to ${MAX_IN_VALUES} values.`);
+  }
+  return value.map((item, index) => checked(field, item, `${path}[${index}]`));
+}
+
+/** PostgreSQL fails on a pattern that ends with an escape character which escapes nothing. */
+function checkedPattern(field: ListField, value: unknown, path: string): FieldValue {
+  const pattern = checked(field, value, path);
+  if (/^(?:[^\\]|\\[^])*$/.test(String(pattern))) return pattern;
+  throw listFault(path, 'invalid_value', 'The pattern must not end with a lone backslash.');
+}
+
+function substringPattern(text: FieldValue): string {
+  return `%${String(text).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+}
+
+function allowOnly(node: Node, names: readonly string[], path: string): void {
+  if (Object.keys(node).every((name) => names.includes(name))) return;
+  throw listFault(path, 'unknown_property', `Only ${names.join(', ')} are accepted here.`);
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isGroup(value: unknown): value is Group {
+  return GROUPS.some((group) => group === value);
+}
+
+function isOperator(value: unknown): value is Operator {
+  return typeof value === 'string' && Object.hasOwn(OPERATOR_TYPES, value);
+}

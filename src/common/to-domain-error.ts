@@ -1,0 +1,60 @@
+import { HttpException } from '@nestjs/common';
+import { DomainError } from './domain-error.js';
+
+/** PostgreSQL error classes that mean the server is away or going away (Appendix A of its manual). */
+const STORAGE_AWAY_CLASSES = ['08', '57', '53'];
+const NETWORK_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+const CLIENT_SENTENCES = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Connection is closed',
+  "Stream isn't writeable",
+  'Client has encountered a connection error',
+];
+
+/** Fastify's errors that are the caller's doing (its `lib/errors.js`). */
+const FASTIFY_CODES = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_json',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
+  FST_ERR_BAD_URL: 'unknown_route',
+  FST_ERR_MAX_PARAM_LENGTH: 'unknown_route',
+} as const;
+
+/** Everything that can be thrown, as the error that callers may see. What is not known is `internal`, without detail. */
+export function toDomainError(error: unknown): DomainError {
+  if (error instanceof DomainError) return error;
+  if (error instanceof HttpException) return fromHttpException(error);
+  const code = codeOf(error);
+  const fastify = Object.entries(FASTIFY_CODES).find(([known]) => known === code);
+  if (fastify !== undefined) return new DomainError(fastify[1], undefined, [], { cause: error });
+  if (isStorageAway(error, code)) {
+    return new DomainError('storage_unavailable', 'Please try again shortly.', [], {
+      cause: error,
+      headers: { 'retry-after': '1' },
+    });
+  }
+  return new DomainError('internal', undefined, [], { cause: error });
+}
+
+function fromHttpException(error: HttpException): DomainError {
+  const status = error.getStatus();
+  if (status === 404) return new DomainError('unknown_route');
+  if (status === 413) return new DomainError('body_too_large');
+  if (status < 500) return new DomainError('invalid_request');
+  return new DomainError('internal', undefined, [], { cause: error });
+}
+
+function isStorageAway(error: unknown, code: string): boolean {
+  if (NETWORK_CODES.has(code)) return true;
+  if (/^[0-9A-Z]{5}$/.test(code) && STORAGE_AWAY_CLASSES.includes(code.slice(0, 2))) return true;
+  return error instanceof Error && CLIENT_SENTENCES.some((sentence) => error.message.includes(sentence));
+}
+
+function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return 'driverError' in error ? codeOf(error.driverError) : '';
+}

@@ -1,0 +1,41 @@
+import { registerDecorator } from 'class-validator';
+import { JSONSchema } from 'class-validator-jsonschema';
+
+const MAX_RESOURCES = 1000;
+const MAX_TOOLS = 1000;
+const MAX_NAME_LENGTH = 256;
+
+/** Checks that a property is a permission map: an object of resource name → array of tool names. */
+export function IsPermissionMap(): PropertyDecorator {
+  return (target, property) => {
+    JSONSchema({
+      type: 'object',
+      additionalProperties: { type: 'array', items: { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH } },
+      description:
+        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools.',
+    })(target, property as string);
+    registerDecorator({
+      name: 'isPermissionMap',
+      target: target.constructor,
+      propertyName: property as string,
+      validator: {
+        validate: isPermissionMap,
+        defaultMessage: () => 'must be an object whose values are arrays of tool names',
+      },
+    });
+  };
+}
+
+function isPermissionMap(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return entries.length <= MAX_RESOURCES && entries.every(([resource, tools]) => isName(resource) && isToolList(tools));
+}
+
+function isToolList(tools: unknown): boolean {
+  return Array.isArray(tools) && tools.length <= MAX_TOOLS && tools.every(isName);
+}
+
+function isName(name: unknown): boolean {
+  return typeof name === 'string' && name.length > 0 && name.length <= MAX_NAME_LENGTH && !name.includes('\u0000');
+}

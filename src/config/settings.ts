@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import { ConfigError, EnvReader } from './env-reader.js';
+import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
+
+/** Which halves of the service this process runs. */
+export type Role = 'all' | 'api' | 'worker';
+
+/** What the environment says, checked. Secrets are in here: never log it. */
+export interface Settings {
+  role: Role;
+  host: string;
+  port: number;
+  baseUrl: string | undefined;
+  metricsPort: number;
+  dataDir: string;
+  databaseUrl: string | undefined;
+  redisUrl: string | undefined;
+  encryptionKeys: readonly EncryptionKey[] | undefined;
+  bootstrapOrg: string;
+  bootstrapApiKey: string | undefined;
+  logLevel: string;
+  runConcurrency: number;
+  runLockMs: number;
+  runTimeoutMs: number;
+  streamRetentionMs: number;
+  streamKeepAliveMs: number;
+  upstreamAllowPrivate: boolean;
+  upstreamAllow: readonly string[];
+  stdioCommands: readonly string[];
+}
+
+const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/**
+ * Reads and checks the environment. This file is the only reader of it.
+ * @throws ConfigError with one sentence that names the variable
+ */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const read = new EnvReader(env);
+  const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const embedded = databaseUrl === undefined;
+  const keys = read.text('ENCRYPTION_KEYS');
+  if (keys === undefined && !embedded) {
+    throw new ConfigError(
+      'ENCRYPTION_KEYS must be set whenever DATABASE_URL is set: `id:` and 32 random bytes in base64 (openssl rand -base64 32).',
+    );
+  }
+  const bootstrapOrg = read.text('BOOTSTRAP_ORG') ?? 'default';
+  if (!SLUG.test(bootstrapOrg)) {
+    throw new ConfigError('BOOTSTRAP_ORG must be a slug: 1 to 63 of a-z, 0-9 and inner hyphens.');
+  }
+  return {
+    role: read.oneOf('ROLE', ['all', 'api', 'worker'], 'all'),
+    host: read.text('HOST') ?? '127.0.0.1',
+    port: read.integer('PORT', 0, 65_535, 3000),
+    baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
+    metricsPort: read.integer('METRICS_PORT', 0, 65_535, 9464),
+    dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
+    databaseUrl,
+    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    encryptionKeys: keys === undefined ? undefined : parseEncryptionKeys(keys),
+    bootstrapOrg,
+    bootstrapApiKey: read.text('BOOTSTRAP_API_KEY'),
+    logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    runConcurrency: read.integer('RUN_CONCURRENCY', 1, 1000, 50),
+    runLockMs: read.integer('RUN_LOCK_MS', 1000, 600_000, 30_000),
+    runTimeoutMs: read.integer('RUN_TIMEOUT_MS', 1000, 86_400_000, 1_800_000),
+    streamRetentionMs: read.integer('STREAM_RETENTION_MS', 1000, 86_400_000, 300_000),
+    streamKeepAliveMs: read.integer('STREAM_KEEP_ALIVE_MS', 100, 300_000, 15_000),
+    upstreamAllowPrivate: read.flag('UPSTREAM_ALLOW_PRIVATE', embedded),
+    upstreamAllow: read.list('UPSTREAM_ALLOW', []),
+    stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []),
+  };
+}

@@ -1,0 +1,32 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
+import { requestIdFrom } from './common/ids.js';
+import { ProblemDetailsFilter } from './common/problem-details.filter.js';
+import { BODY_LIMIT_BYTES, registerJsonBody } from './http/json-body.js';
+import { registerRequestLog, REQUEST_ID_HEADER } from './http/request-log.js';
+import { serveOpenApi } from './openapi/serve-openapi.js';
+
+/** Thread ids may have 128 characters; the router's own limit is 100. */
+const MAX_PARAM_LENGTH = 256;
+
+/** The HTTP server under Nest, shared by `main` and the tests. */
+export function createAdapter(): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: BODY_LIMIT_BYTES,
+    genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) => requestIdFrom(request.headers[REQUEST_ID_HEADER]),
+    requestIdHeader: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+  });
+}
+
+/** What every instance of the application has, in production and under test. */
+export async function configureApp(app: NestFastifyApplication, logger: Logger): Promise<void> {
+  const fastify = app.getHttpAdapter().getInstance();
+  registerJsonBody(fastify);
+  registerRequestLog(fastify, logger);
+  const filter = app.get(ProblemDetailsFilter);
+  fastify.setErrorHandler((error, request, reply) => filter.answer(error, request, reply));
+  await serveOpenApi(app);
+}

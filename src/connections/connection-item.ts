@@ -1,0 +1,26 @@
+import { type ConnectionItem, MASK } from './connection.dto.js';
+import type { ConnectionEntity } from './connection.entity.js';
+
+/** The connection as its callers see it. Secrets are told only to be there, headers by name. */
+export function toItem(connection: ConnectionEntity): ConnectionItem {
+  return {
+    id: connection.id,
+    title: connection.title,
+    description: connection.description,
+    connection_type: connection.connectionType,
+    connection_url: connection.connectionUrl,
+    connection_token: connection.connectionToken === null ? null : MASK,
+    connection_headers: connection.connectionHeaders === null ? null : maskedHeaders(connection.connectionHeaderNames),
+    timeout: connection.timeout,
+    status: connection.status,
+    status_reason: connection.statusReason,
+    public_tools: connection.publicTools,
+    tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
+    created_at: connection.createdAt.toISOString(),
+    updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+function maskedHeaders(names: readonly string[]): { headers: Record<string, string> } {
+  return { headers: Object.fromEntries(names.map((name) => [name, MASK])) };
+}

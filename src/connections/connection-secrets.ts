@@ -1,0 +1,42 @@
+import { Injectable } from '@nestjs/common';
+import { VaultService } from '../vault/vault.service.js';
+import type { ConnectionCredentials, SealedCredentials } from './connection.js';
+
+/** Seals and opens what a connection keeps secret. Each value opens only as what it was sealed for. */
+@Injectable()
+export class ConnectionSecrets {
+  constructor(private readonly vault: VaultService) {}
+
+  sealToken(connectionId: string, token: string): string {
+    return this.vault.seal(token, tokenContext(connectionId));
+  }
+
+  sealHeaders(connectionId: string, headers: Readonly<Record<string, string>>): string {
+    return this.vault.seal(JSON.stringify(headers), headersContext(connectionId));
+  }
+
+  /**
+   * The credentials in the clear, for the request that is about to carry them.
+   * @throws what `VaultService.open` throws, when the key is gone or the row was tampered with
+   */
+  open({ id, sealed }: { id: string; sealed: SealedCredentials }): ConnectionCredentials {
+    const headers = this.openHeaders(id, sealed.headers);
+    return sealed.token === null
+      ? { headers }
+      : { headers, bearerToken: this.vault.open(sealed.token, tokenContext(id)) };
+  }
+
+  openHeaders(connectionId: string, sealed: string | null): Record<string, string> {
+    if (sealed === null) return {};
+    // The envelope is authentic, so it holds what `sealHeaders` wrote.
+    return JSON.parse(this.vault.open(sealed, headersContext(connectionId))) as Record<string, string>;
+  }
+}
+
+function tokenContext(connectionId: string): string {
+  return `connection:${connectionId}:token`;
+}
+
+function headersContext(connectionId: string): string {
+  return `connection:${connectionId}:headers`;
+}

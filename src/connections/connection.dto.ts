@@ -1,0 +1,205 @@
+import { Type } from 'class-transformer';
+import {
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsObject,
+  IsString,
+  IsUUID,
+  Max,
+  Min,
+  ValidateNested,
+  type ValidationArguments,
+} from 'class-validator';
+import {
+  CONNECTION_STATUSES,
+  CONNECTION_TYPES,
+  type ConnectionStatus,
+  type ConnectionType,
+  MAX_TIMEOUT_MS,
+  MIN_TIMEOUT_MS,
+  PUBLIC_TOOLS_RULES,
+  type PublicToolsRule,
+  SETTABLE_STATUSES,
+  type SettableStatus,
+} from './connection.js';
+import { IsBearerToken, IsHeaderMap, IsHttpUrl, IsText, IsTitle } from './field-rules.js';
+import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+
+/** What a stored secret is shown as. Sent back in an update, it keeps what is stored. */
+export const MASK = '***';
+
+const MAX_DESCRIPTION_LENGTH = 2000;
+
+export class ConnectionHeaders {
+  @IsHeaderMap()
+  headers: Record<string, string>;
+}
+
+/** What may be left out of a new connection and of a change of one. Null is none. */
+class ConnectionOptions {
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsText(MAX_DESCRIPTION_LENGTH)
+  description?: string | null;
+
+  /** Sent as `Authorization: Bearer …`. Write-only. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsBearerToken()
+  connection_token?: string | null;
+
+  /** Sent with every request to the upstream; an update replaces all of them. The values are write-only. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ConnectionHeaders)
+  connection_headers?: ConnectionHeaders | null;
+
+  /** The longest time for one tool call, in milliseconds. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(MIN_TIMEOUT_MS)
+  @Max(MAX_TIMEOUT_MS)
+  timeout?: number;
+
+  @MayBeAbsent()
+  @IsIn(SETTABLE_STATUSES)
+  status?: SettableStatus;
+
+  /** Whether tools that the upstream marks as public may be called without a credential. */
+  @MayBeAbsent()
+  @IsIn(PUBLIC_TOOLS_RULES)
+  public_tools?: PublicToolsRule;
+}
+
+export class ConnectionCreateData extends ConnectionOptions {
+  @IsIn(['HTTP'], { message: whyNotCreatable })
+  connection_type: 'HTTP';
+
+  @IsTitle()
+  title: string;
+
+  /** The MCP endpoint (streamable HTTP). */
+  @IsHttpUrl()
+  connection_url: string;
+}
+
+/** What is absent stays as it is. */
+export class ConnectionUpdateData extends ConnectionOptions {
+  @MayBeAbsent()
+  @IsTitle()
+  title?: string;
+
+  @MayBeAbsent()
+  @IsHttpUrl()
+  connection_url?: string;
+}
+
+export class ConnectionCreateInput {
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ConnectionCreateData)
+  data: ConnectionCreateData;
+}
+
+export class ConnectionUpdateInput {
+  @IsUUID()
+  id: string;
+
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ConnectionUpdateData)
+  data: ConnectionUpdateData;
+}
+
+export class ConnectionIdInput {
+  @IsUUID()
+  id: string;
+}
+
+/** A connection as it is shown: never with a secret. */
+export class ConnectionItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  title: string;
+
+  @MayBeNull()
+  @IsString()
+  description: string | null;
+
+  @IsIn(CONNECTION_TYPES)
+  connection_type: ConnectionType;
+
+  @MayBeNull()
+  @IsString()
+  connection_url: string | null;
+
+  @MayBeNull()
+  @IsIn([MASK])
+  connection_token: typeof MASK | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => ConnectionHeaders)
+  connection_headers: ConnectionHeaders | null;
+
+  @IsInt()
+  timeout: number;
+
+  @IsIn(CONNECTION_STATUSES)
+  status: ConnectionStatus;
+
+  /** Why the status is `error`. */
+  @MayBeNull()
+  @IsString()
+  status_reason: string | null;
+
+  @IsIn(PUBLIC_TOOLS_RULES)
+  public_tools: PublicToolsRule;
+
+  /** When the upstream's tools were last listed. */
+  @MayBeNull()
+  @IsISO8601()
+  tools_refreshed_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class ConnectionAnswer {
+  @ValidateNested()
+  @Type(() => ConnectionItem)
+  item: ConnectionItem;
+}
+
+export class ConnectionPage {
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ConnectionItem)
+  items: ConnectionItem[];
+
+  @IsInt()
+  totalCount: number;
+
+  @IsBoolean()
+  hasMore: boolean;
+
+  @MayBeNull()
+  @IsString()
+  nextCursor: string | null;
+}
+
+function whyNotCreatable({ value }: ValidationArguments): string {
+  if (value === 'VIRTUAL') return 'VIRTUAL connections are agents; create one with COLLECTION_VIRTUAL_MCP_CREATE';
+  if (value === 'STDIO') return 'STDIO connections are not supported by this version; use HTTP';
+  return 'must be HTTP';
+}

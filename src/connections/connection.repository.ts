@@ -1,0 +1,117 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Repository, type SelectQueryBuilder } from 'typeorm';
+import type { ConnectionStatus } from './connection.js';
+import { ConnectionEntity } from './connection.entity.js';
+
+/** The columns that a new connection is given; the others have defaults. */
+export type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
+  ConnectionColumns;
+
+/** The columns that an update may write; what is absent or undefined stays as it is. */
+export type ConnectionColumns = Partial<
+  Pick<
+    ConnectionEntity,
+    | 'title'
+    | 'description'
+    | 'connectionUrl'
+    | 'connectionToken'
+    | 'connectionHeaders'
+    | 'connectionHeaderNames'
+    | 'timeout'
+    | 'status'
+    | 'statusReason'
+    | 'publicTools'
+    | 'revision'
+  >
+>;
+
+@Injectable()
+export class ConnectionRepository {
+  constructor(@InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>) {}
+
+  async insert(connection: NewConnection): Promise<ConnectionEntity> {
+    await this.connections.insert(connection);
+    return this.connections.findOneByOrFail({ id: connection.id });
+  }
+
+  /** For `paginate`; the alias is `connection`. */
+  queryOfOrganization(organizationId: string): SelectQueryBuilder<ConnectionEntity> {
+    return this.connections
+      .createQueryBuilder('connection')
+      .where('connection.organizationId = :organizationId', { organizationId });
+  }
+
+  findOfOrganization(organizationId: string, id: string): Promise<ConnectionEntity | null> {
+    return this.connections.findOneBy({ organizationId, id });
+  }
+
+  findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionEntity[]> {
+    return this.connections.findBy({ organizationId, id: In(ids) });
+  }
+
+  /**
+   * Writes what `decide` makes of the stored connection. The row is locked meanwhile, so that of two updates neither loses
+   * what the other wrote. What `decide` throws leaves the connection as it was.
+   */
+  updateOfOrganization(
+    organizationId: string,
+    id: string,
+    decide: (stored: ConnectionEntity) => ConnectionColumns,
+  ): Promise<ConnectionEntity | null> {
+    return this.connections.manager.transaction(async (manager) => {
+      const lock = { mode: 'for_no_key_update' } as const;
+      const stored = await manager.findOne(ConnectionEntity, { where: { organizationId, id }, lock });
+      if (stored === null) return null;
+      const columns = decide(stored);
+      if (Object.values(columns).every((value) => value === undefined)) return stored;
+      await manager.update(ConnectionEntity, { id }, columns);
+      return manager.findOneByOrFail(ConnectionEntity, { id });
+    });
+  }
+
+  /** Deletes the connection; it leaves the agents that hold it, and an agent goes with its connection (foreign keys). */
+  async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
+    const result = await this.connections.delete({ organizationId, id });
+    return result.affected === 1;
+  }
+
+  /** The names of the tools that each of these connections last listed; connections that never did are absent. */
+  async findToolNames(ids: readonly string[]): Promise<Map<string, string[]>> {
+    const rows: { id: string; names: string[] | null }[] = await this.connections.query(
+      `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool) AS names
+         FROM connections
+        WHERE id = ANY($1) AND tools IS NOT NULL`,
+      [ids],
+    );
+    return new Map(rows.map(({ id, names }) => [id, names ?? []]));
+  }
+
+  /**
+   * Keeps a list of tools, unless the connection was edited since. A list that was kept within the last minute and has not
+   * changed is not written again.
+   */
+  async saveTools(id: string, revision: number, tools: readonly { name: string }[]): Promise<void> {
+    await this.connections.query(
+      `UPDATE connections SET tools = $3::text::json, tools_refreshed_at = now()
+        WHERE id = $1 AND revision = $2
+          AND (tools IS NULL OR tools::text <> $3 OR tools_refreshed_at < now() - interval '1 minute')`,
+      [id, revision, JSON.stringify(tools)],
+    );
+  }
+
+  /** Sets what a check found, unless the connection was edited since. One that is switched off stays off. */
+  async saveHealth(
+    id: string,
+    revision: number,
+    status: Exclude<ConnectionStatus, 'inactive'>,
+    reason: string | null,
+  ): Promise<void> {
+    await this.connections.query(
+      `UPDATE connections SET status = $3::text, status_reason = $4::text, updated_at = now()
+        WHERE id = $1 AND revision = $2 AND status <> 'inactive'
+          AND (status, status_reason) IS DISTINCT FROM ($3::text, $4::text)`,
+      [id, revision, status, reason],
+    );
+  }
+}

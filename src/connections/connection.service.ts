@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import type { ListInput } from '../common/paging/list-input.js';
+import { paginate } from '../common/paging/paginate.js';
+import type { Principal } from '../common/principal.js';
+import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
+import { ConnectionEditor } from './connection-editor.js';
+import { toItem } from './connection-item.js';
+import { CONNECTION_LIST } from './connection-list.js';
+import { ConnectionRepository } from './connection.repository.js';
+
+/** Life of connections: each belongs to one organization, and its secrets go in but never come out. */
+@Injectable()
+export class ConnectionService {
+  constructor(
+    private readonly repository: ConnectionRepository,
+    private readonly editor: ConnectionEditor,
+  ) {}
+
+  /** Connections of every type: agents are listed as VIRTUAL. */
+  async list(input: ListInput, caller: Principal): Promise<ConnectionPage> {
+    const page = await paginate(this.repository.queryOfOrganization(caller.organization.id), CONNECTION_LIST, input);
+    return { ...page, items: page.items.map(toItem) };
+  }
+
+  /** @throws DomainError `not_found` */
+  async get(id: string, caller: Principal): Promise<ConnectionItem> {
+    const connection = await this.repository.findOfOrganization(caller.organization.id, id);
+    if (connection === null) throw unknownConnection();
+    return toItem(connection);
+  }
+
+  /** @throws DomainError `invalid_request` or `address_refused` */
+  async create(data: ConnectionCreateData, caller: Principal): Promise<ConnectionItem> {
+    const id = newId();
+    const connection = await this.repository.insert({
+      id,
+      organizationId: caller.organization.id,
+      connectionType: data.connection_type,
+      title: data.title,
+      ...this.editor.newColumns(id, data),
+    });
+    return toItem(connection);
+  }
+
+  /** @throws DomainError `not_found`, `invalid_request` or `address_refused` */
+  async update(id: string, data: ConnectionUpdateData, caller: Principal): Promise<ConnectionItem> {
+    const connection = await this.repository.updateOfOrganization(caller.organization.id, id, (stored) =>
+      this.editor.changedColumns(stored, data),
+    );
+    if (connection === null) throw unknownConnection();
+    return toItem(connection);
+  }
+
+  /** Deletes the connection, and with a VIRTUAL one its agent. @throws DomainError `not_found` */
+  async delete(id: string, caller: Principal): Promise<ConnectionItem> {
+    const item = await this.get(id, caller);
+    if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownConnection();
+    return item;
+  }
+}
+
+function unknownConnection(): DomainError {
+  return new DomainError('not_found', 'There is no connection with this id in the organization.');
+}

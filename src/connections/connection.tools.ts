@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { ListInput } from '../common/paging/list-input.js';
+import type { Principal } from '../common/principal.js';
+import {
+  ConnectionAnswer,
+  ConnectionCreateInput,
+  ConnectionIdInput,
+  ConnectionPage,
+  ConnectionUpdateInput,
+} from './connection.dto.js';
+import { ConnectionService } from './connection.service.js';
+
+@Injectable()
+export class ConnectionTools {
+  constructor(private readonly service: ConnectionService) {}
+
+  @ManagementTool({
+    name: 'COLLECTION_CONNECTIONS_LIST',
+    description:
+      "Lists the organization's connections; agents are those of type VIRTUAL. orderBy and where know id, title, " +
+      'description, connection_type, status, created_at and updated_at (no order by description).',
+    input: ListInput,
+    output: ConnectionPage,
+    annotations: READ_ONLY,
+  })
+  list(input: ListInput, caller: Principal): Promise<ConnectionPage> {
+    return this.service.list(input, caller);
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_CONNECTIONS_GET',
+    description: 'Reads one connection. Secrets are shown as "***".',
+    input: ConnectionIdInput,
+    output: ConnectionAnswer,
+    annotations: READ_ONLY,
+  })
+  async get(input: ConnectionIdInput, caller: Principal): Promise<ConnectionAnswer> {
+    return { item: await this.service.get(input.id, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_CONNECTIONS_CREATE',
+    description: 'Creates a connection to an MCP server over HTTP. Its token and header values are stored encrypted.',
+    input: ConnectionCreateInput,
+    output: ConnectionAnswer,
+    annotations: CREATES,
+  })
+  async create(input: ConnectionCreateInput, caller: Principal): Promise<ConnectionAnswer> {
+    return { item: await this.service.create(input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_CONNECTIONS_UPDATE',
+    description:
+      'Changes the given properties of a connection; null clears, "***" keeps a stored secret. ' +
+      'Of a VIRTUAL one title, description and status.',
+    input: ConnectionUpdateInput,
+    output: ConnectionAnswer,
+    annotations: UPDATES,
+  })
+  async update(input: ConnectionUpdateInput, caller: Principal): Promise<ConnectionAnswer> {
+    return { item: await this.service.update(input.id, input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_CONNECTIONS_DELETE',
+    description: 'Deletes a connection and removes it from every agent. Deleting a VIRTUAL one deletes the agent.',
+    input: ConnectionIdInput,
+    output: ConnectionAnswer,
+    annotations: DESTROYS,
+  })
+  async delete(input: ConnectionIdInput, caller: Principal): Promise<ConnectionAnswer> {
+    return { item: await this.service.delete(input.id, caller) };
+  }
+}

@@ -1,0 +1,47 @@
+/** How a connection reaches its tools. `VIRTUAL` is an agent: the same id, composed of other connections. */
+export const CONNECTION_TYPES = ['HTTP', 'STDIO', 'VIRTUAL'] as const;
+export type ConnectionType = (typeof CONNECTION_TYPES)[number];
+
+/** `inactive`: switched off by a person, calls are refused. `error`: the last check failed, calls are still tried. */
+export const CONNECTION_STATUSES = ['active', 'inactive', 'error'] as const;
+export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
+
+/** The statuses that a person sets; `error` is only ever found out. */
+export const SETTABLE_STATUSES = ['active', 'inactive'] as const satisfies readonly ConnectionStatus[];
+export type SettableStatus = (typeof SETTABLE_STATUSES)[number];
+
+/** Whether a tool that its upstream marks as public may be called without a credential. */
+export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
+export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
+
+/** Longest and default time for one tool call, in milliseconds. */
+export const MIN_TIMEOUT_MS = 1000;
+export const MAX_TIMEOUT_MS = 3_600_000;
+export const DEFAULT_TIMEOUT_MS = 300_000;
+
+/** A connection as other modules see it. What is secret stays sealed; `ConnectionSecrets` opens it. */
+export interface Connection {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly type: ConnectionType;
+  readonly title: string;
+  readonly status: ConnectionStatus;
+  /** Null for everything but HTTP. */
+  readonly url: string | null;
+  readonly timeoutMs: number;
+  /** Grows with every change of where and how the upstream is called. */
+  readonly revision: number;
+  readonly sealed: SealedCredentials;
+}
+
+/** Vault envelopes; null where nothing is stored. */
+export interface SealedCredentials {
+  readonly token: string | null;
+  readonly headers: string | null;
+}
+
+/** What is sent upstream. Decrypted: never log it, never put it into an answer. */
+export interface ConnectionCredentials {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bearerToken?: string;
+}

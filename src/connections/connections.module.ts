@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { NetModule } from '../net/net.module.js';
+import { VaultModule } from '../vault/vault.module.js';
+import { ConnectionDirectory } from './connection-directory.service.js';
+import { ConnectionEditor } from './connection-editor.js';
+import { ConnectionEntity } from './connection.entity.js';
+import { ConnectionRepository } from './connection.repository.js';
+import { ConnectionSecrets } from './connection-secrets.js';
+import { ConnectionService } from './connection.service.js';
+import { ConnectionTools } from './connection.tools.js';
+import { VirtualConnections } from './virtual-connections.service.js';
+
+/** Connections to upstream MCP servers, and the rows that make agents connections too. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ConnectionEntity]), NetModule, VaultModule],
+  providers: [
+    ConnectionService,
+    ConnectionRepository,
+    ConnectionEditor,
+    ConnectionSecrets,
+    ConnectionDirectory,
+    ConnectionTools,
+    VirtualConnections,
+  ],
+  exports: [ConnectionDirectory, ConnectionSecrets, VirtualConnections],
+})
+export class ConnectionsModule {}

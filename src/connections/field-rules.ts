@@ -1,0 +1,78 @@
+import { applyDecorators } from '@nestjs/common';
+import { Matches, MaxLength, registerDecorator } from 'class-validator';
+import { JSONSchema } from 'class-validator-jsonschema';
+
+const MAX_URL_LENGTH = 2048;
+/** The longest stored header value; all headers together are bounded by `headerFaults`. */
+const MAX_HEADER_VALUE_LENGTH = 8192;
+
+/** One line of text in which there is something to read. */
+export function IsTitle(): PropertyDecorator {
+  return Matches(/^(?=.*\S)\P{Cc}{1,128}$/u, {
+    message: 'must be one line of 1 to 128 characters, not all of them blank',
+  });
+}
+
+/** Text of any form that PostgreSQL can keep: it has no NUL. */
+export function IsText(maxLength: number): PropertyDecorator {
+  return applyDecorators(MaxLength(maxLength), Matches(/^[^\0]*$/, { message: 'must not hold NUL characters' }));
+}
+
+/** A bearer token as RFC 6750 §2.1 sends it, in one word. The message must not quote what was sent. */
+export function IsBearerToken(): PropertyDecorator {
+  return Matches(/^[\x21-\x7e]{1,8192}$/, {
+    message: 'must be 1 to 8192 visible ASCII characters without blanks and without the word Bearer',
+  });
+}
+
+/**
+ * An absolute `http` or `https` URL, in one word: URL parsers drop line breaks, and what is stored must be what is dialed.
+ * Whether its address may be reached is the address policy's question.
+ */
+export function IsHttpUrl(): PropertyDecorator {
+  return (target, property) => {
+    JSONSchema({ type: 'string', format: 'uri', maxLength: MAX_URL_LENGTH })(target, property as string);
+    registerDecorator({
+      name: 'isHttpUrl',
+      target: target.constructor,
+      propertyName: property as string,
+      validator: {
+        validate: isHttpUrl,
+        defaultMessage: () => `must be an http or https URL of at most ${MAX_URL_LENGTH} characters`,
+      },
+    });
+  };
+}
+
+/** An object of header name → value. Which names and values are possible is the question of `headerFaults`. */
+export function IsHeaderMap(): PropertyDecorator {
+  return (target, property) => {
+    JSONSchema({
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE_LENGTH },
+      description:
+        'Header name → value. Values are write-only: reads show "***", which in an update keeps the stored value.',
+    })(target, property as string);
+    registerDecorator({
+      name: 'isHeaderMap',
+      target: target.constructor,
+      propertyName: property as string,
+      validator: {
+        validate: isHeaderMap,
+        defaultMessage: () =>
+          `must be an object whose values are strings of at most ${MAX_HEADER_VALUE_LENGTH} characters`,
+      },
+    });
+  };
+}
+
+function isHttpUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > MAX_URL_LENGTH || /[\s\p{Cc}]/u.test(value)) return false;
+  const protocol = URL.parse(value)?.protocol;
+  return protocol === 'http:' || protocol === 'https:';
+}
+
+function isHeaderMap(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((text) => typeof text === 'string' && text.length <= MAX_HEADER_VALUE_LENGTH);
+}

@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, In, Repository } from 'typeorm';
+import type { ListInput } from '../common/paging/list-input.js';
+import type { ListSpec } from '../common/paging/list-spec.js';
+import { type Page, paginate } from '../common/paging/paginate.js';
+import { CONNECTION_STATUSES, type ConnectionStatus } from './connection.js';
+import { ConnectionEntity } from './connection.entity.js';
+
+/** The half of an agent that is a connection. */
+export interface VirtualConnection {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string | null;
+  readonly status: ConnectionStatus;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+const VIRTUAL = { connectionType: 'VIRTUAL' } as const;
+
+/** What COLLECTION_VIRTUAL_MCP_LIST publishes. */
+const VIRTUAL_LIST: ListSpec = {
+  name: 'virtual-mcp',
+  fields: {
+    id: { column: 'connection.id', type: 'uuid' },
+    title: { column: 'connection.title', type: 'string' },
+    description: { column: 'connection.description', type: 'string', nullable: true },
+    status: { column: 'connection.status', type: 'enum', values: CONNECTION_STATUSES },
+    created_at: { column: 'connection.createdAt', type: 'date' },
+    updated_at: { column: 'connection.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'asc' }],
+  tieBreaker: 'id',
+};
+
+/**
+ * The rows of `connections` that belong to agents. Writes take part in the transaction of the given manager, because an
+ * agent's row is written together with the rest of the agent.
+ */
+@Injectable()
+export class VirtualConnections {
+  constructor(@InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>) {}
+
+  find(organizationId: string, id: string): Promise<VirtualConnection | null> {
+    return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
+  }
+
+  list(organizationId: string, input: ListInput): Promise<Page<VirtualConnection>> {
+    const query = this.connections.createQueryBuilder('connection').where({ ...VIRTUAL, organizationId });
+    return paginate(query, VIRTUAL_LIST, input);
+  }
+
+  async insert(
+    manager: EntityManager,
+    connection: { organizationId: string } & Pick<VirtualConnection, 'id' | 'title' | 'description' | 'status'>,
+  ): Promise<void> {
+    await manager.insert(ConnectionEntity, { ...VIRTUAL, ...connection });
+  }
+
+  /**
+   * Writes what is not undefined, notes the time of the change, and holds the row until the transaction ends. A new status
+   * ends the one that was found out. False if there is no such agent.
+   */
+  async update(
+    manager: EntityManager,
+    organizationId: string,
+    id: string,
+    change: Partial<Pick<VirtualConnection, 'title' | 'description' | 'status'>>,
+  ): Promise<boolean> {
+    const statusReason = change.status === undefined ? undefined : null;
+    const columns = { ...change, statusReason, updatedAt: () => 'now()' };
+    const result = await manager.update(ConnectionEntity, { ...VIRTUAL, organizationId, id }, columns);
+    return result.affected === 1;
+  }
+
+  /** Which of these connections the organization has. They cannot be deleted until the transaction ends. */
+  async holdExisting(manager: EntityManager, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
+    const held = await manager.find(ConnectionEntity, {
+      select: { id: true },
+      where: { organizationId, id: In(ids) },
+      // One order for everybody: transactions that hold several rows cannot wait for each other in a circle.
+      order: { id: 'ASC' },
+      lock: { mode: 'for_key_share' },
+    });
+    return new Set(held.map(({ id }) => id));
+  }
+
+  async delete(organizationId: string, id: string): Promise<boolean> {
+    const result = await this.connections.delete({ ...VIRTUAL, organizationId, id });
+    return result.affected === 1;
+  }
+}

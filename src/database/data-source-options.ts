@@ -1,0 +1,17 @@
+import type { PostgresConnectionOptions } from 'typeorm/driver/postgres/PostgresConnectionOptions.js';
+import { MIGRATIONS } from './migrations.js';
+
+/** How TypeORM reaches the database; shared by the application and the CLI (`ormconfig.ts`). The schema changes by migrations only. */
+export function dataSourceOptions(url: string): PostgresConnectionOptions {
+  return {
+    type: 'postgres',
+    url,
+    synchronize: false,
+    migrationsRun: false,
+    migrations: MIGRATIONS,
+    migrationsTableName: 'migrations',
+    poolSize: 20,
+    connectTimeoutMS: 10_000,
+    applicationName: 'signalbox',
+  };
+}

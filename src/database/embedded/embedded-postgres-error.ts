@@ -1,0 +1,40 @@
+import { isNativeError } from 'node:util/types';
+
+/** The embedded PostgreSQL cannot be had. The message is one sentence or two for the operator and holds no secret. */
+export class EmbeddedPostgresError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'EmbeddedPostgresError';
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist or cannot be created',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  ENOTDIR: 'a part of the path is not a folder',
+  EEXIST: 'a file stands in its place',
+  ELOOP: 'the symbolic links go round in a circle',
+  EMFILE: 'too many files are open',
+};
+
+/** Turns whatever went wrong with a data folder into the one error that callers see. */
+export function toEmbeddedPostgresError(error: unknown, dataDir: string): EmbeddedPostgresError {
+  if (error instanceof EmbeddedPostgresError) return error;
+  const path = isNativeError(error) && 'path' in error && typeof error.path === 'string' ? error.path : dataDir;
+  const where = path === dataDir ? '' : ` (${path})`;
+  const reason = REASONS[errorCode(error) ?? ''] ?? errorMessage(error);
+  return new EmbeddedPostgresError(`The data folder ${dataDir} cannot be used: ${reason}${where}.`, { cause: error });
+}
+
+/** The `code` of a system error (`ENOENT`) or of a PostgreSQL error (SQLSTATE, `57P03`). */
+export function errorCode(error: unknown): string | undefined {
+  return isNativeError(error) && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+export function errorMessage(error: unknown): string {
+  return isNativeError(error) ? error.message : String(error);
+}

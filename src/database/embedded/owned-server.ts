@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster } from './cluster.js';
+import { errorMessage } from './embedded-postgres-error.js';
+import { OwnerLock } from './owner-lock.js';
+import { stopPostmaster } from './postmaster.js';
+import { ensureServer } from './server.js';
+
+interface Ownership {
+  cluster: Cluster;
+  port: number;
+  password: string;
+  lock: OwnerLock;
+  log: (line: string) => void;
+}
+
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 5_000;
+
+/**
+ * A running server from the moment that this process owns it. When the server dies under us (killed, out of memory), it is
+ * started again on the same port, so that connection pools find it, and the lock is taken anew.
+ */
+export class OwnedServer {
+  readonly #server: Omit<Ownership, 'lock'>;
+  #lock: OwnerLock | undefined;
+  #isStopping = false;
+  #recovery: Promise<void> = Promise.resolve();
+  #stopped: Promise<void> | undefined;
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  constructor({ lock, ...server }: Ownership) {
+    this.#server = server;
+    this.#own(lock);
+  }
+
+  /** Ends the server; all its connections break. Later calls wait for the first one. */
+  stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#recovery;
+    // Without the lock, the server may belong to another process by now.
+    if (!this.#lock) return;
+    // The lock is held to the end: released first, another service could adopt a server that is about to go.
+    await stopPostmaster(this.#server.cluster.folder);
+    await this.#lock.release();
+  }
+
+  #own(lock: OwnerLock): void {
+    this.#lock = lock;
+    lock.onLost(() => {
+      if (this.#isStopping) return;
+      this.#lock = undefined;
+      this.#recovery = this.#recover();
+    });
+  }
+
+  async #recover(): Promise<void> {
+    const { cluster, port, password, log } = this.#server;
+    log('The connection to the embedded PostgreSQL was lost: restoring it.');
+    for (let pause = FIRST_RETRY_MS; !this.#isStopping; pause = Math.min(2 * pause, LAST_RETRY_MS)) {
+      try {
+        const running = await ensureServer(cluster, async () => port);
+        const outcome = await OwnerLock.acquire({ port: running.port, password });
+        if ('lock' in outcome && running.port === port) {
+          this.#own(outcome.lock);
+          return log('The embedded PostgreSQL runs again.');
+        }
+        if ('lock' in outcome) await outcome.lock.release();
+        return log('The embedded PostgreSQL was taken over by another process meanwhile: restart the service.');
+      } catch (error) {
+        log(errorMessage(error));
+        await sleep(pause);
+      }
+    }
+  }
+}

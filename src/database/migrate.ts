@@ -1,0 +1,26 @@
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions } from './data-source-options.js';
+
+/** Advisory lock that serializes migrating processes; spells "SBOX". */
+const MIGRATION_LOCK = 0x53424f58;
+
+/**
+ * Brings the database to the newest schema. Any number of processes may call it at once; one
+ * migrates and the others wait for it.
+ */
+export async function migrate(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    const dataSource = await new DataSource(dataSourceOptions(databaseUrl)).initialize();
+    try {
+      await dataSource.runMigrations({ transaction: 'each' });
+    } finally {
+      await dataSource.destroy();
+    }
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,173 @@
+import { Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import { PostgresListener } from './postgres-listener.js';
+import { PostgresSweeper } from './postgres-sweeper.js';
+import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
+import {
+  type CancelListener,
+  DEFAULT_EXPIRY,
+  type FrameBatch,
+  type FramePage,
+  MAX_BATCH_FRAMES,
+  MAX_PAGE_BYTES,
+  type RunEventExpiry,
+  RunEventStore,
+  type RunSignalListener,
+  type RunTopic,
+  type Unsubscribe,
+} from './run-event-store.js';
+import { joinFrames, topicHash } from './signal-codec.js';
+import { SignalHub } from './signal-hub.js';
+
+const CANCEL_CHANNEL = 'sbx_cancel';
+const CONNECTIONS = 4;
+const ANSWER_WITHIN_MS = 10_000;
+
+/** `pg_stat_activity` shows the pool's connections under this name. */
+export const STORE_APPLICATION_NAME = 'signalbox-events';
+
+const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3) AS next' };
+const APPEND = { name: 'run_event_append', text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8) AS stored' };
+const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
+
+// One statement, and so one snapshot: the stream's end cannot be seen without its last frames. The window sum keeps a page's bytes
+// bounded without reading the frames of the batches beyond it.
+const READ = {
+  name: 'run_event_read',
+  text: `
+    SELECT s.next_n, s.ended, b.first_n, b.frames
+    FROM run_event_streams s
+    LEFT JOIN (
+      SELECT last_n, first_n, frames, sum(octet_length(frames)) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
+      FROM run_event_batches
+      WHERE run_id = $1 AND last_n > $2::bigint AND last_n < $2::bigint + $3 + ${MAX_BATCH_FRAMES}
+    ) b ON b.bytes_before < ${MAX_PAGE_BYTES}
+    WHERE s.run_id = $1 AND s.expires_at > now()
+    ORDER BY b.last_n`,
+};
+
+interface ReadRow {
+  next_n: number;
+  ended: boolean;
+  first_n: number | null;
+  frames: string | null;
+}
+
+export interface PostgresRunEventStoreOptions extends RunEventExpiry {
+  readonly databaseUrl: string;
+  readonly log: (message: string) => void;
+}
+
+/**
+ * The run event bus on PostgreSQL: one row per batch, signalled by NOTIFY in the writing transaction. Batches up to about
+ * 8,000 bytes travel in the notification itself. Needs a session of its own for LISTEN (no transaction pooling).
+ */
+export class PostgresRunEventStore extends RunEventStore {
+  private readonly pool: Pool;
+  private readonly hub = new SignalHub(CANCEL_CHANNEL);
+  private readonly listener: PostgresListener;
+  private readonly sweeper: PostgresSweeper;
+  private readonly expiry: Required<RunEventExpiry>;
+  private closing: Promise<void> | undefined;
+
+  constructor(options: PostgresRunEventStoreOptions) {
+    super();
+    this.expiry = {
+      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
+      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
+    };
+    this.pool = new Pool({
+      connectionString: options.databaseUrl,
+      application_name: STORE_APPLICATION_NAME,
+      max: CONNECTIONS,
+      idleTimeoutMillis: 60_000,
+      connectionTimeoutMillis: ANSWER_WITHIN_MS,
+      query_timeout: ANSWER_WITHIN_MS,
+      keepAlive: true,
+      // A buffer need not wait for the disk: the transcript is the record.
+      onConnect: async (client) => {
+        await client.query('SET synchronous_commit = off');
+      },
+    });
+    // An idle connection that breaks is replaced at the next use; without a listener its error would end the process.
+    this.pool.on('error', () => undefined);
+    this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
+    this.sweeper = new PostgresSweeper(this.pool, this.expiry.retentionMs, options.log);
+    this.sweeper.start();
+  }
+
+  async open(runId: string, fence: number): Promise<number> {
+    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, this.expiry.abandonedMs]);
+    if (!rows[0]) {
+      throw new StaleWriterError(runId);
+    }
+    return rows[0].next;
+  }
+
+  async append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    const { rows } = await this.query<{ stored: boolean }>(APPEND, [
+      topicChannel(topic),
+      batch.runId,
+      fence,
+      batch.first,
+      batch.frames.length,
+      joinFrames(batch.frames),
+      batch.end,
+      batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
+    ]);
+    if (!rows[0]?.stored) {
+      throw new StaleWriterError(batch.runId);
+    }
+  }
+
+  async read(runId: string, after: number, maxFrames: number): Promise<FramePage> {
+    const { rows } = await this.query<ReadRow>(READ, [runId, after, maxFrames]);
+    const stream = rows[0];
+    if (!stream) {
+      return UNKNOWN_RUN;
+    }
+    const batches = rows.flatMap(({ first_n: first, frames }) =>
+      first === null || frames === null ? [] : [{ first, joinedFrames: frames }],
+    );
+    return framePage({ ended: stream.ended, nextFrame: stream.next_n, batches }, after, maxFrames);
+  }
+
+  subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
+    this.listener.start();
+    return this.hub.subscribe(topicChannel(topic), listener);
+  }
+
+  async announceCancel(runId: string): Promise<void> {
+    await this.query(NOTIFY, [CANCEL_CHANNEL, runId]);
+  }
+
+  onCancel(listener: CancelListener): Unsubscribe {
+    this.listener.start();
+    return this.hub.onCancel(listener);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.closeAll();
+    return this.closing;
+  }
+
+  private async closeAll(): Promise<void> {
+    this.hub.close();
+    await Promise.all([this.listener.close(), this.sweeper.close()]);
+    await this.pool.end();
+  }
+
+  private query<R extends QueryResultRow>(
+    statement: { readonly name: string; readonly text: string },
+    values: unknown[],
+  ): Promise<QueryResult<R>> {
+    if (this.closing) {
+      return Promise.reject(new EventStoreClosedError());
+    }
+    return this.pool.query<R>({ ...statement, values });
+  }
+}
+
+function topicChannel(topic: RunTopic): string {
+  return `sbx_${topicHash(topic)}`;
+}

@@ -1,0 +1,151 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { errorName } from './error-name.js';
+import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES } from './redis-stream-scripts.js';
+import type { RedisScript } from './redis-script.js';
+import { RedisSubscriber } from './redis-subscriber.js';
+import { backoffMs } from './retry.js';
+import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
+import {
+  type CancelListener,
+  DEFAULT_EXPIRY,
+  type FrameBatch,
+  type FramePage,
+  MAX_BATCH_BYTES,
+  type RunEventExpiry,
+  RunEventStore,
+  type RunSignalListener,
+  type RunTopic,
+  type Unsubscribe,
+} from './run-event-store.js';
+import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
+import { SignalHub } from './signal-hub.js';
+
+const ANSWER_WITHIN_MS = 5_000;
+
+export interface RedisRunEventStoreOptions extends RunEventExpiry {
+  readonly redisUrl: string;
+  /** Stands before every key and channel; `sbx:` unless told. */
+  readonly keyPrefix?: string;
+  readonly log: (message: string) => void;
+}
+
+/**
+ * The run event bus on Redis or Valkey: one stream entry per batch, stored, given its time to live and published by one script.
+ * Readers hear Pub/Sub and replay with XRANGE. The server itself drops what has expired.
+ */
+export class RedisRunEventStore extends RunEventStore {
+  private readonly redis: Redis;
+  private readonly hub: SignalHub;
+  private readonly subscriber: RedisSubscriber;
+  private readonly expiry: Required<RunEventExpiry>;
+  private readonly keyPrefix: string;
+  private closed = false;
+
+  constructor(options: RedisRunEventStoreOptions) {
+    super();
+    this.keyPrefix = options.keyPrefix ?? 'sbx:';
+    this.expiry = {
+      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
+      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
+    };
+    const connection: RedisOptions = {
+      connectTimeout: ANSWER_WITHIN_MS,
+      commandTimeout: ANSWER_WITHIN_MS,
+      keepAlive: 10_000,
+      retryStrategy: backoffMs,
+    };
+    this.redis = new Redis(options.redisUrl, { ...connection, maxRetriesPerRequest: 2 });
+    // Callers see the errors of their commands; without a listener ioredis prints those of the connection.
+    this.redis.on('error', () => undefined);
+    this.hub = new SignalHub(this.cancelChannel);
+    this.subscriber = new RedisSubscriber(options.redisUrl, connection, this.hub, (error) =>
+      options.log(`The connection for live events is lost and will be restored (${errorName(error)})`),
+    );
+  }
+
+  async open(runId: string, fence: number): Promise<number> {
+    const next = Number(await this.run(OPEN_STREAM, runId, [fence, this.expiry.abandonedMs]));
+    if (next === 0) {
+      throw new StaleWriterError(runId);
+    }
+    return next;
+  }
+
+  async append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    const { runId, first, frames } = batch;
+    const next = first + frames.length;
+    const joined = joinFrames(frames);
+    const stored = await this.run(APPEND_BATCH, runId, [
+      fence,
+      first,
+      next,
+      frames.length > 0 ? `${next - 1}-${first}` : '',
+      batch.end ? 1 : 0,
+      joined,
+      batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
+      this.topicChannel(topic),
+      // Larger messages could overrun the output buffers of subscribers, which the server answers by disconnecting them.
+      joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined) : runId,
+    ]);
+    if (stored !== 1) {
+      throw new StaleWriterError(runId);
+    }
+  }
+
+  async read(runId: string, after: number, maxFrames: number): Promise<FramePage> {
+    const page = await this.run(READ_BATCHES, runId, [after + 1, maxFrames]);
+    if (!Array.isArray(page)) {
+      return UNKNOWN_RUN;
+    }
+    const [next, ended, ...entries] = page.map(String);
+    const batches = [];
+    for (let i = 0; i < entries.length; i += 2) {
+      batches.push({ first: Number(entries[i]?.split('-')[1]), joinedFrames: entries[i + 1] ?? '' });
+    }
+    return framePage({ ended: ended === '1', nextFrame: Number(next), batches }, after, maxFrames);
+  }
+
+  subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
+    this.subscriber.start();
+    return this.hub.subscribe(this.topicChannel(topic), listener);
+  }
+
+  async announceCancel(runId: string): Promise<void> {
+    this.refuseWhenClosed();
+    await this.redis.publish(this.cancelChannel, runId);
+  }
+
+  onCancel(listener: CancelListener): Unsubscribe {
+    this.subscriber.start();
+    return this.hub.onCancel(listener);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.hub.close();
+    this.subscriber.close();
+    this.redis.disconnect();
+  }
+
+  private run(script: RedisScript, runId: string, values: readonly (string | number)[]): Promise<unknown> {
+    this.refuseWhenClosed();
+    // The hash tag keeps a run's keys in one slot of a cluster.
+    const run = `${this.keyPrefix}run:{${runId}}`;
+    return script.run(this.redis, [run, `${run}:frames`], values);
+  }
+
+  private refuseWhenClosed(): void {
+    if (this.closed) {
+      throw new EventStoreClosedError();
+    }
+  }
+
+  private get cancelChannel(): string {
+    return `${this.keyPrefix}cancel`;
+  }
+
+  private topicChannel(topic: RunTopic): string {
+    return `${this.keyPrefix}topic:${topicHash(topic)}`;
+  }
+}

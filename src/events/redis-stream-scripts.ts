@@ -1,0 +1,81 @@
+import { RedisScript } from './redis-script.js';
+import { MAX_PAGE_BYTES } from './run-event-store.js';
+
+// A run is a hash {fence, next, ended} and a stream with one entry per batch. An entry's id is `<last frame>-<first frame>`:
+// ids must grow, so the server itself refuses a batch out of order, and the batches after frame n start at id `<n + 1>`.
+// Numbers reach Lua as text and are compared as text wherever that is enough.
+
+/** KEYS hash, stream. ARGV fence, ms to live. Answers the next frame number, or 0 when a higher fence holds the stream. */
+export const OPEN_STREAM = new RedisScript(`
+  local fence = redis.call('HGET', KEYS[1], 'fence')
+  if fence and tonumber(fence) > tonumber(ARGV[1]) then
+    return 0
+  end
+  redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'ended', '0')
+  redis.call('HSETNX', KEYS[1], 'next', '1')
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  return tonumber(redis.call('HGET', KEYS[1], 'next'))
+`);
+
+/**
+ * KEYS hash, stream. ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload.
+ * Stores and publishes. Answers 1 also for a batch that is already stored, 0 when the writer is fenced off or the batch does
+ * not continue the stream.
+ */
+export const APPEND_BATCH = new RedisScript(`
+  local fence, first, next, id, ended, frames = unpack(ARGV)
+  local held = redis.call('HMGET', KEYS[1], 'fence', 'next', 'ended')
+  if held[1] ~= fence then
+    return 0
+  end
+  if held[2] == first and held[3] == '0' then
+    if id ~= '' then
+      redis.call('XADD', KEYS[2], id, 'frames', frames)
+    end
+    redis.call('HSET', KEYS[1], 'next', next, 'ended', ended)
+    redis.call('PEXPIRE', KEYS[1], ARGV[7])
+    redis.call('PEXPIRE', KEYS[2], ARGV[7])
+    redis.call('PUBLISH', ARGV[8], ARGV[9])
+    return 1
+  end
+  if tonumber(held[2]) < tonumber(next) or (ended == '1' and held[3] == '0') then
+    return 0
+  end
+  if id == '' then
+    return 1
+  end
+  local entry = redis.call('XRANGE', KEYS[2], id, id)[1]
+  return (entry and entry[2][2] == frames) and 1 or 0
+`);
+
+/**
+ * KEYS hash, stream. ARGV first frame wanted, how many frames.
+ * Answers nothing for an unknown run, else { next, ended, id, frames, id, frames, … }.
+ */
+export const READ_BATCHES = new RedisScript(`
+  local held = redis.call('HMGET', KEYS[1], 'next', 'ended')
+  if not held[1] then
+    return false
+  end
+  local page = { held[1], held[2] }
+  local from, upTo = ARGV[1], tonumber(ARGV[1]) + tonumber(ARGV[2]) - 1
+  local last, bytes = 0, 0
+  while last < upTo and bytes < ${MAX_PAGE_BYTES} do
+    local entries = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 16)
+    for _, entry in ipairs(entries) do
+      if last >= upTo or bytes >= ${MAX_PAGE_BYTES} then
+        break
+      end
+      page[#page + 1] = entry[1]
+      page[#page + 1] = entry[2][2]
+      last = tonumber(string.match(entry[1], '^%d+'))
+      bytes = bytes + #entry[2][2]
+    end
+    if #entries < 16 then
+      break
+    end
+    from = string.format('%.0f', last + 1)
+  end
+  return page
+`);

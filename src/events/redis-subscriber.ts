@@ -1,0 +1,70 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { SignalHub, SignalLink } from './signal-hub.js';
+
+const HEARTBEAT_MS = 15_000;
+
+/** The one SUBSCRIBE connection of a process. ioredis keeps it open; the hub restores its subscriptions. */
+export class RedisSubscriber {
+  private readonly redis: Redis;
+  private heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(url: string, connection: RedisOptions, hub: SignalHub, onLost: (error: unknown) => void) {
+    this.redis = new Redis(url, {
+      ...connection,
+      lazyConnect: true,
+      autoResubscribe: false,
+      maxRetriesPerRequest: null,
+    });
+    let connected = true;
+    this.redis.on('error', (error) => {
+      if (connected) {
+        connected = false;
+        onLost(error);
+      }
+    });
+    this.redis.on('ready', () => {
+      connected = true;
+      hub.attach(this.link());
+    });
+    this.redis.on('close', () => hub.detach());
+    this.redis.on('message', (channel, payload) => hub.receive(channel, payload));
+  }
+
+  /** Connects on the first call; later calls do nothing. */
+  start(): void {
+    if (this.heartbeat) {
+      return;
+    }
+    // A failed attempt is repeated by ioredis itself.
+    this.redis.connect().catch(() => undefined);
+    this.heartbeat = setInterval(() => this.checkConnection(), HEARTBEAT_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.heartbeat);
+    this.redis.disconnect();
+  }
+
+  /** A peer that is gone without a word shows only by its silence: no answer within the command timeout ends the connection. */
+  private checkConnection(): void {
+    if (this.redis.status === 'ready') {
+      this.redis.ping().catch(() => this.redis.disconnect(true));
+    }
+  }
+
+  private link(): SignalLink {
+    return {
+      apply: async (add, remove) => {
+        try {
+          await Promise.all([
+            remove.length > 0 ? this.redis.unsubscribe(...remove) : undefined,
+            add.length > 0 ? this.redis.subscribe(...add) : undefined,
+          ]);
+        } catch (error) {
+          this.redis.disconnect(true);
+          throw error;
+        }
+      },
+    };
+  }
+}

@@ -1,0 +1,28 @@
+import { DomainError } from '../common/domain-error.js';
+
+/** A writer was overtaken: another attempt holds the run's stream, or the stream is gone. It must stop. */
+export class StaleWriterError extends Error {
+  override readonly name = 'StaleWriterError';
+
+  constructor(readonly runId: string) {
+    super(`The stream of run ${runId} is no longer held by this writer`);
+  }
+}
+
+/** The frames of a run are no longer kept. The transcript is what remains. */
+export class StreamExpiredError extends DomainError {
+  override readonly name = 'StreamExpiredError';
+
+  constructor(readonly runId: string) {
+    super('stream_expired');
+  }
+}
+
+/** The process is shutting down; repeating the call is of no use. */
+export class EventStoreClosedError extends Error {
+  override readonly name = 'EventStoreClosedError';
+
+  constructor() {
+    super('The run event store is closed');
+  }
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals';
+import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
+import { StaleWriterError } from './run-event-errors.js';
+import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
+
+const topic = { organizationId: 'o', threadId: 't' };
+
+function delta(text: string) {
+  return { type: 'text-delta', id: '1', delta: text } as const;
+}
+
+async function publishing(options?: PublisherOptions) {
+  const store = new ScriptedRunEventStore();
+  const publisher = await RunEventPublisher.open(store, topic, 'run', 1, options);
+  return { store, publisher };
+}
+
+/** Lets the store's writes wait until the returned function is called. */
+function hold(store: ScriptedRunEventStore): () => void {
+  const gate = Promise.withResolvers<void>();
+  store.gate = gate.promise;
+  return gate.resolve;
+}
+
+describe('RunEventPublisher', () => {
+  it('writes at once when idle and gathers what is pushed meanwhile', async () => {
+    const { store, publisher } = await publishing();
+    const release = hold(store);
+    for (const text of ['a', 'b', 'c']) {
+      await publisher.push(delta(text));
+    }
+    release();
+    await publisher.flush();
+    await publisher.push(delta('d'));
+    await publisher.end();
+    expect(store.appended.map(({ first, frames, end }) => [first, frames.length, end])).toEqual([
+      [1, 1, false],
+      [2, 2, false],
+      [4, 1, false],
+      [5, 0, true],
+    ]);
+    expect(store.appended[0]?.frames[0]).toBe('{"type":"text-delta","id":"1","delta":"a"}');
+  });
+
+  it('marks the last frames that wait as the end', async () => {
+    const { store, publisher } = await publishing();
+    void publisher.push(delta('a'));
+    void publisher.push(delta('b'));
+    await publisher.end();
+    await publisher.end();
+    expect(store.appended.map(({ frames, end }) => [frames.length, end])).toEqual([
+      [1, false],
+      [1, true],
+    ]);
+    await expect(publisher.push(delta('c'))).rejects.toThrow('was ended');
+  });
+
+  it('bounds a batch by frames and by bytes, and sends a larger frame alone', async () => {
+    const { store, publisher } = await publishing();
+    const release = hold(store);
+    void publisher.push(delta('first'));
+    for (let i = 0; i < 300; i++) {
+      void publisher.push(delta('x'));
+    }
+    void publisher.push(delta('y'.repeat(40_000)));
+    void publisher.push(delta('z'.repeat(40_000)));
+    void publisher.push(delta('w'.repeat(100_000)));
+    release();
+    await publisher.end();
+    expect(store.appended.map(({ frames }) => frames.length)).toEqual([1, 256, 45, 1, 1]);
+  });
+
+  it('makes the pusher wait while more than 1 MiB is queued', async () => {
+    const { store, publisher } = await publishing();
+    const release = hold(store);
+    await publisher.push(delta('a'.repeat(600_000)));
+    let passed = false;
+    const waiting = publisher.push(delta('b'.repeat(600_000))).then(() => (passed = true));
+    await new Promise(setImmediate);
+    expect(passed).toBe(false);
+    release();
+    await waiting;
+    await publisher.end();
+    expect(store.appended).toHaveLength(3);
+  });
+
+  it('repeats a write that failed in passing', async () => {
+    const { store, publisher } = await publishing();
+    store.failures.push(new Error('connection lost'), new Error('connection lost'));
+    await publisher.push(delta('a'));
+    await publisher.end();
+    expect(store.appended.map(({ first }) => first)).toEqual([1, 2]);
+  });
+
+  it('gives up after a while and says so to every later call', async () => {
+    const { store, publisher } = await publishing({ giveUpAfterMs: 0 });
+    store.failures.push(new Error('connection lost'));
+    await publisher.push(delta('a'));
+    await expect(publisher.flush()).rejects.toThrow('connection lost');
+    await expect(publisher.push(delta('b'))).rejects.toThrow('connection lost');
+    await expect(publisher.end()).rejects.toThrow('connection lost');
+    expect(store.appended).toEqual([]);
+  });
+
+  it('tells once when a later attempt took over, and releases whoever waits', async () => {
+    let told = 0;
+    const { store, publisher } = await publishing({ onStale: () => told++ });
+    const release = hold(store);
+    void publisher.push(delta('a'));
+    const waiting = publisher.push(delta('b'.repeat(1_100_000)));
+    await store.open('run', 2);
+    release();
+    await expect(waiting).rejects.toThrow(StaleWriterError);
+    await expect(publisher.push(delta('c'))).rejects.toThrow(StaleWriterError);
+    expect(told).toBe(1);
+  });
+
+  it('refuses to open below the fence', async () => {
+    const { store } = await publishing();
+    await store.open('run', 3);
+    await expect(RunEventPublisher.open(store, topic, 'run', 2)).rejects.toThrow(StaleWriterError);
+  });
+});

@@ -1,0 +1,152 @@
+import type { UIMessageChunk } from 'ai';
+import { StaleWriterError } from './run-event-errors.js';
+import { retry } from './retry.js';
+import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, type RunEventStore, type RunTopic } from './run-event-store.js';
+
+const MAX_QUEUED_BYTES = 1024 * 1024;
+const GIVE_UP_AFTER_MS = 30_000;
+
+export interface PublisherOptions {
+  /** Called once when another attempt has taken the stream over: this one must stop. */
+  readonly onStale?: () => void;
+  /** How long a store that cannot be reached is tried again, in milliseconds; 30 s unless told. */
+  readonly giveUpAfterMs?: number;
+}
+
+interface QueuedFrame {
+  readonly json: string;
+  readonly bytes: number;
+}
+
+const DONE = Promise.resolve();
+
+/**
+ * Writes one attempt's chunks to the event store, in order. While the store is idle a chunk is written at once; what is pushed
+ * while a write is under way goes into the next batch.
+ *
+ * A write that fails for good makes every later call reject with its error: `StaleWriterError`, or the driver's error
+ * after the store could not be reached for `giveUpAfterMs`.
+ */
+export class RunEventPublisher {
+  private readonly queue: QueuedFrame[] = [];
+  private queuedBytes = 0;
+  private ending = false;
+  private endWritten = false;
+  private writing: Promise<void> | undefined;
+  private failure: Promise<never> | undefined;
+  private room: PromiseWithResolvers<void> | undefined;
+
+  private constructor(
+    private readonly store: RunEventStore,
+    private readonly topic: RunTopic,
+    private readonly runId: string,
+    private readonly fence: number,
+    private nextFrame: number,
+    private readonly options: PublisherOptions,
+  ) {}
+
+  /**
+   * Takes the run's stream for this attempt.
+   * @throws StaleWriterError if a later attempt holds it
+   */
+  static async open(
+    store: RunEventStore,
+    topic: RunTopic,
+    runId: string,
+    fence: number,
+    options: PublisherOptions = {},
+  ): Promise<RunEventPublisher> {
+    const { giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
+    const nextFrame = await retry(() => store.open(runId, fence), { giveUpAfterMs });
+    return new RunEventPublisher(store, topic, runId, fence, nextFrame, options);
+  }
+
+  /** Appends a chunk. The promise is resolved already, but while about 1 MiB is queued: then it waits for room. */
+  push(chunk: UIMessageChunk): Promise<void> {
+    if (this.failure) {
+      return this.failure;
+    }
+    if (this.ending) {
+      return Promise.reject(new Error(`The stream of run ${this.runId} was ended`));
+    }
+    const json = JSON.stringify(chunk);
+    const bytes = Buffer.byteLength(json);
+    this.queue.push({ json, bytes });
+    this.queuedBytes += bytes;
+    this.writing ??= this.writeAll();
+    if (this.queuedBytes <= MAX_QUEUED_BYTES) {
+      return DONE;
+    }
+    this.room ??= Promise.withResolvers();
+    return this.room.promise;
+  }
+
+  /** Resolves when everything pushed so far is stored. */
+  async flush(): Promise<void> {
+    await this.writing;
+    await this.failure;
+  }
+
+  /** Stores what is left and marks the run as ended. Nothing can be pushed afterwards. */
+  async end(): Promise<void> {
+    if (!this.ending && !this.failure) {
+      this.ending = true;
+      this.writing ??= this.writeAll();
+    }
+    await this.flush();
+  }
+
+  /** Writes batch after batch until nothing is left. It never rejects: a failure is kept for the callers to come. */
+  private async writeAll(): Promise<void> {
+    try {
+      while (this.queue.length > 0 || (this.ending && !this.endWritten)) {
+        await this.writeBatch();
+      }
+    } catch (error) {
+      this.fail(error);
+    }
+    this.writing = undefined;
+  }
+
+  private async writeBatch(): Promise<void> {
+    const { frames, bytes } = this.takeFrames();
+    const end = this.ending && this.queue.length === 0;
+    const batch = { runId: this.runId, first: this.nextFrame, frames, end };
+    const { giveUpAfterMs = GIVE_UP_AFTER_MS } = this.options;
+    await retry(() => this.store.append(this.topic, batch, this.fence), { giveUpAfterMs });
+    this.nextFrame += frames.length;
+    this.endWritten = end;
+    this.queuedBytes -= bytes;
+    if (this.queuedBytes <= MAX_QUEUED_BYTES) {
+      this.room?.resolve();
+      this.room = undefined;
+    }
+  }
+
+  private takeFrames(): { frames: string[]; bytes: number } {
+    let count = 0;
+    let bytes = 0;
+    for (const frame of this.queue) {
+      if (count === MAX_BATCH_FRAMES || (count > 0 && bytes + frame.bytes > MAX_BATCH_BYTES)) {
+        break;
+      }
+      count++;
+      bytes += frame.bytes;
+    }
+    return { frames: this.queue.splice(0, count).map(({ json }) => json), bytes };
+  }
+
+  private fail(reason: unknown): void {
+    this.failure = Promise.reject(reason);
+    // The error reaches whoever calls next; nobody may be waiting right now.
+    this.failure.catch(() => undefined);
+    this.queue.length = 0;
+    this.queuedBytes = 0;
+    this.room?.promise.catch(() => undefined);
+    this.room?.reject(reason);
+    this.room = undefined;
+    if (reason instanceof StaleWriterError) {
+      this.options.onStale?.();
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
+import { type CancelListener, RunEventStore, type RunTopic, type Unsubscribe } from './run-event-store.js';
+import { TopicReader } from './topic-reader.js';
+
+/** The run event bus as the rest of the service sees it: workers publish, streams read, and both hear of cancellations. */
+@Injectable()
+export class RunEvents implements OnApplicationShutdown {
+  constructor(private readonly store: RunEventStore) {}
+
+  /**
+   * Subscribes to the runs of a thread. The caller closes the reader.
+   * @throws DomainError `storage_unavailable` if the store cannot be reached within 10 s
+   */
+  openTopic(topic: RunTopic): Promise<TopicReader> {
+    return TopicReader.open(this.store, topic);
+  }
+
+  /**
+   * Takes a run's stream for writing.
+   * @param fence the attempt's number, from 1: earlier attempts can write no more
+   * @throws StaleWriterError if a later attempt holds the stream
+   */
+  openPublisher(topic: RunTopic, runId: string, fence: number, options?: PublisherOptions): Promise<RunEventPublisher> {
+    return RunEventPublisher.open(this.store, topic, runId, fence, options);
+  }
+
+  /** Tells every process that a run is to stop. Best effort: the database is the truth. */
+  announceCancel(runId: string): Promise<void> {
+    return this.store.announceCancel(runId);
+  }
+
+  onCancel(listener: CancelListener): Unsubscribe {
+    return this.store.onCancel(listener);
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.store.close();
+  }
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { decodeSignal, encodeBatch, joinFrames, splitFrames, topicHash } from './signal-codec.js';
+
+describe('signal codec', () => {
+  it('carries any JSON text unchanged', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.nat(), fc.boolean(), (values, first, end) => {
+        const batch = { runId: 'run', first, frames: values.map((value) => JSON.stringify(value, undefined, 1)), end };
+        expect(decodeSignal(encodeBatch(batch, joinFrames(batch.frames)))).toEqual({ type: 'batch', ...batch });
+        expect(splitFrames(joinFrames(batch.frames))).toEqual(batch.frames);
+      }),
+    );
+  });
+
+  it('takes a run id alone as a hint', () => {
+    expect(decodeSignal('0199a000-0000-7000-8000-000000000001')).toEqual({
+      type: 'hint',
+      runId: '0199a000-0000-7000-8000-000000000001',
+    });
+  });
+
+  it('names topics apart, in 32 hexadecimal digits', () => {
+    const names = [
+      topicHash({ organizationId: 'a', threadId: 'b' }),
+      topicHash({ organizationId: 'a', threadId: 'c' }),
+      topicHash({ organizationId: 'b', threadId: 'b' }),
+    ];
+    expect(new Set(names).size).toBe(3);
+    expect(names[0]).toMatch(/^[0-9a-f]{32}$/);
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from '@jest/globals';
+import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
+import { EventStoreClosedError, StreamExpiredError } from './run-event-errors.js';
+import type { FrameBatch } from './run-event-store.js';
+import { TopicReader } from './topic-reader.js';
+
+const topic = { organizationId: 'o', threadId: 't' };
+
+function batch(first: number, last: number, end = false, runId = 'run', size = 0): FrameBatch {
+  const frames = Array.from({ length: last - first + 1 }, (_, i) => JSON.stringify(`${first + i}${'.'.repeat(size)}`));
+  return { runId, first, frames, end };
+}
+
+async function reading() {
+  const store = new ScriptedRunEventStore();
+  await store.open('run', 1);
+  const reader = await TopicReader.open(store, topic);
+  /** Stores a batch and signals it. */
+  const publish = async (one: FrameBatch, as: 'batch' | 'hint' | 'silence' = 'batch'): Promise<void> => {
+    await store.append(topic, one, 1);
+    if (as !== 'silence') {
+      store.signal(as === 'batch' ? { type: 'batch', ...one } : { type: 'hint', runId: one.runId });
+    }
+  };
+  return { store, reader, publish };
+}
+
+/** The numbers of all frames, read at the pace of the live signals. */
+async function numbersOf(batches: AsyncGenerator<FrameBatch>): Promise<number[]> {
+  const seen: number[] = [];
+  for await (const { first, frames } of batches) {
+    seen.push(...frames.map((_, i) => first + i));
+  }
+  return seen;
+}
+
+const tick = (): Promise<void> => new Promise(setImmediate);
+
+describe('TopicReader.follow', () => {
+  it('replays and then tails, without reading the store again', async () => {
+    const { store, reader, publish } = await reading();
+    await publish(batch(1, 3), 'silence');
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    await publish(batch(4, 4));
+    await publish(batch(5, 6, true));
+    expect(await seen).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(store.reads).toBe(1);
+  });
+
+  it('needs no read when the first frames are at hand', async () => {
+    const { store, reader, publish } = await reading();
+    const next = reader.nextRun(() => false);
+    await publish(batch(1, 2));
+    expect(await next).toBe('run');
+    await publish(batch(3, 3, true));
+    expect(await numbersOf(reader.follow('run', 0))).toEqual([1, 2, 3]);
+    expect(store.reads).toBe(0);
+  });
+
+  it('continues after a frame in the middle of a batch', async () => {
+    const { reader, publish } = await reading();
+    await publish(batch(1, 5, true));
+    expect(await numbersOf(reader.follow('run', 3))).toEqual([4, 5]);
+    expect(await numbersOf(reader.follow('run', 5))).toEqual([]);
+    expect(await numbersOf(reader.follow('run', 99))).toEqual([]);
+  });
+
+  it('drops what arrives live while the same frames are read', async () => {
+    const { store, reader, publish } = await reading();
+    await publish(batch(1, 2), 'silence');
+    const gate = Promise.withResolvers<void>();
+    store.gate = gate.promise;
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    store.gate = Promise.resolve();
+    await publish(batch(3, 4));
+    gate.resolve();
+    await tick();
+    await publish(batch(5, 5, true));
+    expect(await seen).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it.each([
+    ['a hint', 'hint' as const],
+    ['a gap', 'silence' as const],
+  ])('reads the store after %s', async (_, as) => {
+    const { reader, publish } = await reading();
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    await publish(batch(1, 2), as);
+    await publish(batch(3, 4));
+    await tick();
+    await publish(batch(5, 5, true), 'hint');
+    expect(await seen).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('reads the store after a resync', async () => {
+    const { store, reader, publish } = await reading();
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    await publish(batch(1, 3, true), 'silence');
+    store.signal({ type: 'resync' });
+    expect(await seen).toEqual([1, 2, 3]);
+  });
+
+  it('keeps its memory bounded while its consumer is slow, and loses nothing', async () => {
+    const { store, reader, publish } = await reading();
+    const stream = reader.follow('run', 0);
+    await publish(batch(1, 1));
+    expect((await stream.next()).value).toMatchObject({ first: 1 });
+    for (let n = 2; n <= 20; n++) {
+      await publish(batch(n, n, n === 20, 'run', 50_000));
+    }
+    expect(await numbersOf(stream)).toEqual(Array.from({ length: 19 }, (_, i) => i + 2));
+    expect(store.reads).toBe(1);
+  });
+
+  it('repeats a read that failed', async () => {
+    const { store, reader, publish } = await reading();
+    await publish(batch(1, 2, true), 'silence');
+    store.failures.push(new Error('connection lost'));
+    expect(await numbersOf(reader.follow('run', 0))).toEqual([1, 2]);
+  });
+
+  it('tells a queued run from an expired one', async () => {
+    const { store, reader, publish } = await reading();
+    store.known = false;
+    await expect(numbersOf(reader.follow('run', 0))).rejects.toThrow(StreamExpiredError);
+    const seen = numbersOf(reader.follow('run', 0, { awaitStart: true }));
+    await tick();
+    store.known = true;
+    await publish(batch(1, 1, true));
+    expect(await seen).toEqual([1]);
+  });
+
+  it('rejects with the reason of an abort, also while the store fails', async () => {
+    const { store, reader } = await reading();
+    const leaving = new AbortController();
+    const waiting = numbersOf(reader.follow('run', 0, { signal: leaving.signal }));
+    await tick();
+    leaving.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
+
+    const again = new AbortController();
+    store.failures.push(...Array.from({ length: 10 }, () => new Error('connection lost')));
+    const failing = numbersOf(reader.follow('run', 0, { signal: again.signal }));
+    await tick();
+    again.abort(new Error('left again'));
+    await expect(failing).rejects.toThrow('left again');
+  });
+
+  it('ends when the reader is closed', async () => {
+    const { store, reader } = await reading();
+    const waiting = numbersOf(reader.follow('run', 0));
+    await tick();
+    reader.close();
+    await expect(waiting).rejects.toThrow(EventStoreClosedError);
+    expect(store.subscribers).toBe(0);
+  });
+});
+
+describe('TopicReader.nextRun', () => {
+  it('passes over runs that were carried', async () => {
+    const { store, reader } = await reading();
+    store.signal({ type: 'batch', ...batch(1, 1, true, 'old') });
+    const next = reader.nextRun((runId) => runId === 'old');
+    await tick();
+    store.signal({ type: 'hint', runId: 'old' });
+    store.signal({ type: 'hint', runId: 'new' });
+    expect(await next).toBe('new');
+  });
+
+  it('says resync once, also when it happened during a follow', async () => {
+    const { store, reader, publish } = await reading();
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    await publish(batch(1, 1, true), 'silence');
+    store.signal({ type: 'resync' });
+    await seen;
+    expect(await reader.nextRun(() => false)).toBe('resync');
+    const leaving = AbortSignal.timeout(10);
+    await expect(reader.nextRun(() => false, leaving)).rejects.toThrow('timeout');
+  });
+
+  it('remembers a run that began while another was followed, without keeping its frames', async () => {
+    const { store, reader, publish } = await reading();
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    store.signal({ type: 'batch', ...batch(1, 1, false, 'next') });
+    await publish(batch(1, 1, true));
+    await seen;
+    expect(await reader.nextRun((runId) => runId === 'run')).toBe('next');
+  });
+});

@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify';
+import secureJsonParse from 'secure-json-parse';
+import { DomainError } from '../common/domain-error.js';
+
+/** Bodies may be 1 MiB large and 64 levels deep; no input of this service is anywhere near. */
+export const BODY_LIMIT_BYTES = 1_048_576;
+const MAX_DEPTH = 64;
+
+/** Parses `application/json` bodies. An empty body is `undefined`; malformed, poisoned or too deep ones are refused. */
+export function registerJsonBody(fastify: FastifyInstance): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+    try {
+      done(null, text.length === 0 ? undefined : parse(String(text)));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+function parse(text: string): unknown {
+  if (depthOf(text) > MAX_DEPTH) throw new DomainError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  try {
+    return secureJsonParse.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' });
+  } catch (error) {
+    throw new DomainError('malformed_json', 'The body is not valid JSON.', [], { cause: error });
+  }
+}
+
+/** The deepest nesting of arrays and objects, found without recursion and before anything is built. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (inString) {
+      if (char === 0x5c) i++;
+      else if (char === 0x22) inString = false;
+    } else if (char === 0x22) inString = true;
+    else if (char === 0x7b || char === 0x5b) deepest = Math.max(deepest, ++depth);
+    else if (char === 0x7d || char === 0x5d) depth--;
+  }
+  return deepest;
+}

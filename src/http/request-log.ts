@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+
+export const REQUEST_ID_HEADER = 'x-request-id';
+
+/**
+ * One structured line per request, when its response has ended. Paths are logged without their query and headers and
+ * bodies not at all: that is where secrets are.
+ */
+export function registerRequestLog(fastify: FastifyInstance, logger: Logger): void {
+  fastify.addHook('onRequest', (request, reply, done) => {
+    reply.header(REQUEST_ID_HEADER, request.id);
+    done();
+  });
+  fastify.addHook('onResponse', (request, reply, done) => {
+    logger.info(
+      {
+        request_id: request.id,
+        method: request.method,
+        path: request.url.split('?', 1)[0],
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        duration_ms: Math.round(reply.elapsedTime * 100) / 100,
+        organization: request.principal?.organization.slug,
+        principal_kind: request.principal?.kind ?? 'anonymous',
+        api_key_id: request.principal?.apiKeyId,
+      },
+      'request',
+    );
+    done();
+  });
+}

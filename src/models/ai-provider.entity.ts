@@ -1,0 +1,32 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { ProviderKind } from './provider-kind.js';
+
+@Entity('ai_providers')
+@Index('ai_providers_organization_idx', ['organizationId', 'createdAt'])
+export class AiProviderEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  organizationId: string;
+
+  @Column('varchar', { length: 128 })
+  title: string;
+
+  @Column('varchar', { length: 32 })
+  kind: ProviderKind;
+
+  /** Canonical and without a trailing slash; null means the kind's own address. */
+  @Column('varchar', { name: 'base_url', length: 2048, nullable: true })
+  baseUrl: string | null;
+
+  /** Sealed by the vault; never the key itself. */
+  @Column('text', { name: 'api_key', nullable: true })
+  apiKey: string | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { AiProviderEntity } from './ai-provider.entity.js';
+
+/** The columns that an update may write. */
+export type AiProviderColumns = Partial<Pick<AiProviderEntity, 'title' | 'kind' | 'baseUrl' | 'apiKey'>>;
+
+@Injectable()
+export class AiProviderRepository {
+  constructor(@InjectRepository(AiProviderEntity) private readonly providers: Repository<AiProviderEntity>) {}
+
+  async insert(provider: Omit<AiProviderEntity, 'createdAt' | 'updatedAt'>): Promise<AiProviderEntity> {
+    await this.providers.insert(provider);
+    return this.providers.findOneByOrFail({ id: provider.id });
+  }
+
+  findAllOfOrganization(organizationId: string): Promise<AiProviderEntity[]> {
+    return this.providers.find({ where: { organizationId }, order: { createdAt: 'ASC', id: 'ASC' } });
+  }
+
+  findOfOrganization(organizationId: string, id: string): Promise<AiProviderEntity | null> {
+    return this.providers.findOneBy({ organizationId, id });
+  }
+
+  /**
+   * Writes what `decide` makes of the stored provider. The row is locked meanwhile, so that two updates that are each
+   * valid cannot leave an invalid whole. What `decide` throws leaves the provider as it was.
+   */
+  updateOfOrganization(
+    organizationId: string,
+    id: string,
+    decide: (stored: AiProviderEntity) => AiProviderColumns,
+  ): Promise<AiProviderEntity | null> {
+    return this.providers.manager.transaction(async (manager) => {
+      const lock = { mode: 'for_no_key_update' } as const;
+      const stored = await manager.findOne(AiProviderEntity, { where: { organizationId, id }, lock });
+      if (stored === null) return null;
+      const columns = decide(stored);
+      if (Object.keys(columns).length === 0) return stored;
+      await manager.update(AiProviderEntity, { id }, columns);
+      return manager.findOneByOrFail(AiProviderEntity, { id });
+    });
+  }
+
+  /** Deletes the provider; the tiers that use it go with it (foreign key). */
+  async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
+    const result = await this.providers.delete({ organizationId, id });
+    return result.affected === 1;
+  }
+}

@@ -1,0 +1,120 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import type { Principal } from '../common/principal.js';
+import { AddressPolicy } from '../net/address-policy.js';
+import { AddressRefusedError } from '../net/address-refused-error.js';
+import { VaultService } from '../vault/vault.service.js';
+import { type AiProviderChange, type AiProviderData, type AiProviderItem, MASKED_KEY } from './ai-provider.dto.js';
+import type { AiProviderEntity } from './ai-provider.entity.js';
+import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
+import { canonicalBaseUrl } from './base-url.js';
+import { apiKeyContext } from './provider-models.js';
+
+/** Life of AI providers: each belongs to one organization, and its key goes in but never comes out. */
+@Injectable()
+export class AiProviderService {
+  constructor(
+    private readonly repository: AiProviderRepository,
+    private readonly policy: AddressPolicy,
+    private readonly vault: VaultService,
+  ) {}
+
+  /** @throws DomainError `invalid_request` or `address_refused` */
+  async create(data: AiProviderData, caller: Principal): Promise<AiProviderItem> {
+    const id = newId();
+    const provider = {
+      id,
+      organizationId: caller.organization.id,
+      title: data.title,
+      kind: data.kind,
+      baseUrl: this.checkedBaseUrl(data.base_url ?? null),
+      apiKey: this.sealed(data.api_key ?? null, id),
+    };
+    requireBaseUrl(provider);
+    return toItem(await this.repository.insert(provider));
+  }
+
+  async list(caller: Principal): Promise<AiProviderItem[]> {
+    const providers = await this.repository.findAllOfOrganization(caller.organization.id);
+    return providers.map(toItem);
+  }
+
+  /** @throws DomainError `not_found`, `invalid_request` or `address_refused` */
+  async update(id: string, data: AiProviderChange, caller: Principal): Promise<AiProviderItem> {
+    const baseUrl = data.base_url === undefined ? undefined : this.checkedBaseUrl(data.base_url);
+    const updated = await this.repository.updateOfOrganization(caller.organization.id, id, (stored) => {
+      const columns: AiProviderColumns = {
+        ...(data.title === undefined ? {} : { title: data.title }),
+        ...(data.kind === undefined ? {} : { kind: data.kind }),
+        ...(baseUrl === undefined ? {} : { baseUrl }),
+        ...(data.api_key === undefined || data.api_key === MASKED_KEY
+          ? {}
+          : { apiKey: this.sealed(data.api_key, stored.id) }),
+      };
+      requireBaseUrl({ ...stored, ...columns });
+      return columns;
+    });
+    if (updated === null) throw unknownProvider();
+    return toItem(updated);
+  }
+
+  /** @throws DomainError `not_found` */
+  async delete(id: string, caller: Principal): Promise<AiProviderItem> {
+    const provider = await this.find(id, caller);
+    if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownProvider();
+    return toItem(provider);
+  }
+
+  /** @throws DomainError `not_found` */
+  async find(id: string, caller: Principal): Promise<AiProviderEntity> {
+    const provider = await this.repository.findOfOrganization(caller.organization.id, id);
+    if (provider === null) throw unknownProvider();
+    return provider;
+  }
+
+  private checkedBaseUrl(text: string | null): string | null {
+    if (text === null) return null;
+    const url = canonicalBaseUrl(text);
+    if (url === undefined) {
+      const message = 'Must be an http or https URL without credentials, query or fragment.';
+      throw badBaseUrl('invalid_request', 'is_base_url', message);
+    }
+    try {
+      this.policy.checkUrl(url);
+    } catch (error) {
+      if (!(error instanceof AddressRefusedError)) throw error;
+      throw badBaseUrl('address_refused', 'address_refused', error.message);
+    }
+    return url;
+  }
+
+  private sealed(apiKey: string | null, id: string): string | null {
+    return apiKey === null ? null : this.vault.seal(apiKey, apiKeyContext(id));
+  }
+}
+
+function requireBaseUrl(provider: Pick<AiProviderEntity, 'kind' | 'baseUrl'>): void {
+  if (provider.kind !== 'openai-compatible' || provider.baseUrl !== null) return;
+  throw badBaseUrl('invalid_request', 'is_defined', 'A provider of the kind openai-compatible needs a base URL.');
+}
+
+function badBaseUrl(code: 'invalid_request' | 'address_refused', rule: string, message: string): DomainError {
+  return new DomainError(code, message, [{ path: 'data.base_url', code: rule, message }]);
+}
+
+function unknownProvider(): DomainError {
+  return new DomainError('not_found', 'There is no AI provider with this id in the organization.');
+}
+
+function toItem(provider: AiProviderEntity): AiProviderItem {
+  return {
+    id: provider.id,
+    title: provider.title,
+    kind: provider.kind,
+    base_url: provider.baseUrl,
+    api_key: provider.apiKey === null ? null : MASKED_KEY,
+    created_at: provider.createdAt.toISOString(),
+    updated_at: provider.updatedAt.toISOString(),
+  };
+}

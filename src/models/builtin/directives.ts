@@ -1,0 +1,78 @@
+/** One thing that a user message asks of the built-in model. */
+export type Directive =
+  | { kind: 'say'; text: string }
+  /** `input` is the JSON text of an object, as it was written. */
+  | { kind: 'call'; tool: string; input: string }
+  | { kind: 'wait'; milliseconds: number }
+  | { kind: 'fail'; message: string }
+  | { kind: 'words'; count: number };
+
+const MAX_WAIT_MS = 10 * 60 * 1000;
+const MAX_WORDS = 100_000;
+
+/**
+ * Reads a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
+ * `/wait <ms>` (at most ten minutes), `/fail <message>` and `/words <n>` (at most 100,000). The other lines are text, to
+ * be answered before the directives are followed; a message that has directives only gets no such answer. A directive
+ * that makes no sense becomes a sentence that says so.
+ */
+export function parseDirectives(message: string): Directive[] {
+  const lines = message.split(/\r?\n/);
+  const text = lines
+    .filter((line) => !line.startsWith('/'))
+    .join('\n')
+    .trim();
+  const directives = lines.filter((line) => line.startsWith('/')).map(parseDirective);
+  if (text === '' && directives.length > 0) return directives;
+  return [{ kind: 'say', text: `You said: ${text}` }, ...directives];
+}
+
+function parseDirective(line: string): Directive {
+  const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/.exec(line) ?? [];
+  switch (name) {
+    case 'call':
+      return parseCall(argument.trim());
+    case 'wait': {
+      const milliseconds = parseCount(argument);
+      return milliseconds === undefined
+        ? say('/wait needs a number of milliseconds, as in "/wait 500".')
+        : { kind: 'wait', milliseconds: Math.min(milliseconds, MAX_WAIT_MS) };
+    }
+    case 'words': {
+      const count = parseCount(argument);
+      return count === undefined
+        ? say('/words needs a number of words, as in "/words 20".')
+        : { kind: 'words', count: Math.min(count, MAX_WORDS) };
+    }
+    case 'fail':
+      return { kind: 'fail', message: argument.trim() || 'The model was told to fail.' };
+    default:
+      return say(`There is no directive /${name}: the built-in model knows /call, /wait, /fail and /words.`);
+  }
+}
+
+function parseCall(argument: string): Directive {
+  const [, tool = '', json = ''] = /^(\S*)\s*(.*)$/.exec(argument) ?? [];
+  if (tool === '') return say('/call needs the name of a tool, as in "/call search {"query":"trains"}".');
+  const input = json === '' ? '{}' : json;
+  return isJsonObject(input)
+    ? { kind: 'call', tool, input }
+    : say(`The arguments of "/call ${tool}" are not a JSON object.`);
+}
+
+function say(text: string): Directive {
+  return { kind: 'say', text };
+}
+
+function parseCount(argument: string): number | undefined {
+  return /^\d+$/.test(argument.trim()) ? Number(argument) : undefined;
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,66 @@
+import { applyDecorators } from '@nestjs/common';
+import { Type } from 'class-transformer';
+import { IsObject, IsUUID, ValidateNested } from 'class-validator';
+import { IsModelName } from './model-name.js';
+import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+
+/** A model at a provider of the organization. */
+export class TierTarget {
+  @IsUUID()
+  provider_id: string;
+
+  /** The model's name as the provider knows it. */
+  @IsModelName()
+  model: string;
+}
+
+/** What is absent stays as it is, null clears. */
+export class ModelTiersChange {
+  @MayBeAbsent()
+  @IsTargetOrNull()
+  fast?: TierTarget | null;
+
+  @MayBeAbsent()
+  @IsTargetOrNull()
+  smart?: TierTarget | null;
+
+  @MayBeAbsent()
+  @IsTargetOrNull()
+  thinking?: TierTarget | null;
+}
+
+export class ModelTiersSetInput {
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ModelTiersChange)
+  data: ModelTiersChange;
+}
+
+export class ModelTiersGetInput {}
+
+/** All tiers; null means not set. */
+export class ModelTiersItem {
+  @IsTargetOrNull()
+  fast: TierTarget | null;
+
+  @IsTargetOrNull()
+  smart: TierTarget | null;
+
+  @IsTargetOrNull()
+  thinking: TierTarget | null;
+}
+
+export class ModelTiersAnswer {
+  @ValidateNested()
+  @Type(() => ModelTiersItem)
+  item: ModelTiersItem;
+}
+
+function IsTargetOrNull(): PropertyDecorator {
+  return applyDecorators(
+    MayBeNull(),
+    IsObject(),
+    ValidateNested(),
+    Type(() => TierTarget),
+  );
+}

@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
+import { ModelTierEntity } from './model-tier.entity.js';
+import type { StoredProvider } from './provider-models.js';
+import { DEFAULT_TIER, type Tier, TIERS } from './tier.js';
+
+/** What becomes of each tier that is named: a model at a provider, or null for none. */
+export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model'> | null>>;
+
+/** The model that serves a tier and the provider to ask for it. */
+export interface ServingModel {
+  provider: StoredProvider;
+  model: string;
+}
+
+@Injectable()
+export class ModelTiersRepository {
+  constructor(@InjectRepository(ModelTierEntity) private readonly tiers: Repository<ModelTierEntity>) {}
+
+  findAllOfOrganization(organizationId: string): Promise<ModelTierEntity[]> {
+    return this.tiers.findBy({ organizationId });
+  }
+
+  /** The model of this tier, or of the default tier while this one is not set. */
+  async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
+    const rows: (StoredProvider & { model: string })[] = await this.tiers.query(
+      `SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model
+         FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
+        WHERE t.organization_id = $1 AND t.tier = ANY($2)
+        ORDER BY t.tier = $3 DESC LIMIT 1`,
+      [organizationId, [tier, DEFAULT_TIER], tier],
+    );
+    const [row] = rows;
+    if (row === undefined) return undefined;
+    const { model, ...provider } = row;
+    return { provider, model };
+  }
+
+  /**
+   * Applies all changes or, if a tier names a provider that is not the organization's, none.
+   * @returns the tiers whose provider is unknown; empty when the changes were made
+   */
+  change(organizationId: string, changes: TierChanges): Promise<Tier[]> {
+    return this.tiers.manager.transaction(async (manager) => {
+      const known = await holdProviders(manager, organizationId, changes);
+      const unknown = TIERS.filter((tier) => {
+        const target = changes[tier];
+        return target !== undefined && target !== null && !known.has(target.providerId);
+      });
+      if (unknown.length > 0) return unknown;
+      // Always in the order of TIERS: two callers that lock the rows in one order cannot wait for each other.
+      for (const tier of TIERS) {
+        const target = changes[tier];
+        if (target === undefined) continue;
+        if (target === null) await manager.delete(ModelTierEntity, { organizationId, tier });
+        else await manager.upsert(ModelTierEntity, { organizationId, tier, ...target }, ['organizationId', 'tier']);
+      }
+      return [];
+    });
+  }
+}
+
+/** Which of the named providers exist in the organization; they cannot be deleted before the transaction ends. */
+async function holdProviders(
+  manager: EntityManager,
+  organizationId: string,
+  changes: TierChanges,
+): Promise<ReadonlySet<string>> {
+  const ids = Object.values(changes).flatMap((target) => (target === null ? [] : [target.providerId]));
+  if (ids.length === 0) return new Set();
+  const rows: { id: string }[] = await manager.query(
+    `SELECT id FROM ai_providers WHERE organization_id = $1 AND id = ANY($2) ORDER BY id FOR KEY SHARE`,
+    [organizationId, ids],
+  );
+  return new Set(rows.map((row) => row.id));
+}

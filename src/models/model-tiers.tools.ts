@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import { ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import type { Principal } from '../common/principal.js';
+import { ModelTiersAnswer, ModelTiersGetInput, ModelTiersSetInput } from './model-tiers.dto.js';
+import { ModelTiersService } from './model-tiers.service.js';
+
+@Injectable()
+export class ModelTiersTools {
+  constructor(private readonly service: ModelTiersService) {}
+
+  @ManagementTool({
+    name: 'MODEL_TIERS_SET',
+    description:
+      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers stay as they are, null clears one; ' +
+      'a tier that is not set falls back to smart, then to the built-in model.',
+    input: ModelTiersSetInput,
+    output: ModelTiersAnswer,
+    annotations: UPDATES,
+  })
+  async set(input: ModelTiersSetInput, caller: Principal): Promise<ModelTiersAnswer> {
+    return { item: await this.service.set(input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'MODEL_TIERS_GET',
+    description: 'Shows which provider and model serve each tier; null means not set.',
+    input: ModelTiersGetInput,
+    output: ModelTiersAnswer,
+    annotations: READ_ONLY,
+  })
+  async get(_input: ModelTiersGetInput, caller: Principal): Promise<ModelTiersAnswer> {
+    return { item: await this.service.get(caller) };
+  }
+}

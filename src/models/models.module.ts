@@ -1,0 +1,33 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { NetModule } from '../net/net.module.js';
+import { VaultModule } from '../vault/vault.module.js';
+import { AiProviderEntity } from './ai-provider.entity.js';
+import { AiProviderRepository } from './ai-provider.repository.js';
+import { AiProviderService } from './ai-provider.service.js';
+import { AiProviderTools } from './ai-provider.tools.js';
+import { ModelTierEntity } from './model-tier.entity.js';
+import { ModelTiersRepository } from './model-tiers.repository.js';
+import { ModelTiersService } from './model-tiers.service.js';
+import { ModelTiersTools } from './model-tiers.tools.js';
+import { ModelsService } from './models.service.js';
+import { ProviderModels } from './provider-models.js';
+import { ProviderTester } from './provider-tester.service.js';
+
+/** AI providers, the tiers that they serve, and the model of a run. */
+@Module({
+  imports: [TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]), NetModule, VaultModule],
+  providers: [
+    AiProviderService,
+    AiProviderRepository,
+    AiProviderTools,
+    ModelTiersService,
+    ModelTiersRepository,
+    ModelTiersTools,
+    ModelsService,
+    ProviderModels,
+    ProviderTester,
+  ],
+  exports: [ModelsService],
+})
+export class ModelsModule {}

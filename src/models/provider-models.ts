@@ -1,0 +1,63 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { DomainError } from '../common/domain-error.js';
+import { AddressPolicy } from '../net/address-policy.js';
+import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
+import { VaultService } from '../vault/vault.service.js';
+import type { AiProviderEntity } from './ai-provider.entity.js';
+import { createLanguageModel } from './language-model.factory.js';
+import { createProviderFetch } from './provider-fetch.js';
+
+/** Streams to one provider at a time; above it they wait in line, so it lies beyond `RUN_CONCURRENCY`. */
+const CONNECTIONS_PER_ORIGIN = 1024;
+
+/** What is needed to reach a provider, its key sealed. */
+export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey'>;
+
+/** What the vault binds a provider's key to. */
+export function apiKeyContext(providerId: string): string {
+  return `ai_provider:${providerId}:api_key`;
+}
+
+/** Makes stored providers into models that can be called. All calls share one guarded connection pool. */
+@Injectable()
+export class ProviderModels implements OnApplicationShutdown {
+  private readonly dispatcher: GuardedDispatcher;
+  private readonly fetch: typeof globalThis.fetch;
+
+  constructor(
+    policy: AddressPolicy,
+    private readonly vault: VaultService,
+  ) {
+    this.dispatcher = new GuardedDispatcher(policy, { connections: CONNECTIONS_PER_ORIGIN });
+    this.fetch = createProviderFetch(this.dispatcher);
+  }
+
+  /** @throws DomainError when the stored key can no longer be decrypted */
+  open(provider: StoredProvider, model: string): LanguageModelV4 {
+    const { kind, baseUrl } = provider;
+    const apiKey = this.apiKeyOf(provider);
+    return createLanguageModel({
+      kind,
+      model,
+      fetch: this.fetch,
+      ...(baseUrl === null ? {} : { baseUrl }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+    });
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.dispatcher.destroy();
+  }
+
+  private apiKeyOf({ id, apiKey }: StoredProvider): string | undefined {
+    if (apiKey === null) return undefined;
+    try {
+      return this.vault.open(apiKey, apiKeyContext(id));
+    } catch (cause) {
+      throw new DomainError('internal', 'The stored key of the AI provider cannot be decrypted; store it anew.', [], {
+        cause,
+      });
+    }
+  }
+}

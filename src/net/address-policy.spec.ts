@@ -1,0 +1,179 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { AddressPolicy } from './address-policy.js';
+import { AddressRefusedError } from './address-refused-error.js';
+import { parseAllowList } from './allow-list.js';
+
+const strict = new AddressPolicy({ allowPrivate: false, allow: [] });
+const open = new AddressPolicy({ allowPrivate: true, allow: [] });
+
+function allowing(...entries: string[]): AddressPolicy {
+  return new AddressPolicy({ allowPrivate: false, allow: parseAllowList(entries) });
+}
+
+function accepts(policy: AddressPolicy, host: string): boolean {
+  try {
+    policy.checkUrl(`http://${host}/mcp`);
+    return true;
+  } catch (error) {
+    expect(error).toBeInstanceOf(AddressRefusedError);
+    return false;
+  }
+}
+
+const PUBLIC = [
+  '8.8.8.8',
+  '1.1.1.1',
+  '172.32.0.1',
+  '100.128.0.1',
+  'example.com',
+  'notlocalhost',
+  'localhost.example.com',
+];
+const PUBLIC_6 = ['[2606:4700::1111]', '[::ffff:8.8.8.8]', '[64:ff9b::8.8.8.8]'];
+
+const REFUSED_BY_DEFAULT: readonly [host: string, range: string][] = [
+  ['127.0.0.1', 'loopback'],
+  ['127.255.255.254', 'loopback'],
+  ['10.0.0.1', 'private'],
+  ['172.16.0.1', 'private'],
+  ['172.31.255.255', 'private'],
+  ['192.168.1.1', 'private'],
+  ['169.254.0.1', 'link-local'],
+  ['169.254.169.254', 'metadata'],
+  ['100.100.100.200', 'metadata'],
+  ['168.63.129.16', 'metadata'],
+  ['100.64.0.1', 'carrier-grade NAT'],
+  ['192.0.2.1', 'reserved'],
+  ['198.51.100.7', 'reserved'],
+  ['203.0.113.9', 'reserved'],
+  ['198.18.0.1', 'reserved'],
+  ['240.0.0.1', 'reserved'],
+  // Other spellings of 127.0.0.1 that the URL parser resolves.
+  ['2130706433', 'loopback'],
+  ['0x7f000001', 'loopback'],
+  ['0177.0.0.1', 'loopback'],
+  ['127.1', 'loopback'],
+  ['0x7f.1', 'loopback'],
+  ['127.0.0.1.', 'loopback'],
+  ['%31%32%37.0.0.1', 'loopback'],
+  ['１２７.０.０.１', 'loopback'],
+  ['localhost', 'loopback'],
+  ['LOCALHOST.', 'loopback'],
+  ['api.localhost', 'loopback'],
+  ['[::1]', 'loopback'],
+  ['[::ffff:127.0.0.1]', 'loopback'],
+  ['[::ffff:7f00:1]', 'loopback'],
+  ['[::127.0.0.1]', 'loopback'],
+  ['[::ffff:0:10.0.0.1]', 'private'],
+  ['[64:ff9b::169.254.169.254]', 'metadata'],
+  ['[64:ff9b:1::1]', 'reserved'],
+  ['[2002:a9fe:a9fe::]', 'metadata'],
+  ['[2002:808:808::1]', 'reserved'],
+  ['[2001:0:4136:e378:8000:63bf:3fff:fdd2]', 'reserved'],
+  ['[fe80::1]', 'link-local'],
+  ['[fd00::1]', 'private'],
+  ['[fd00:ec2::254]', 'metadata'],
+  ['[fec0::1]', 'private'],
+  ['[2001:db8::1]', 'reserved'],
+  ['[100::1]', 'reserved'],
+  ['[4000::1]', 'reserved'],
+];
+
+const REFUSED_ALWAYS: readonly [host: string, range: string][] = [
+  ['0.0.0.0', 'unspecified'],
+  ['0', 'unspecified'],
+  ['[::]', 'unspecified'],
+  ['[::ffff:0.0.0.0]', 'unspecified'],
+  ['224.0.0.1', 'multicast'],
+  ['239.255.255.250', 'multicast'],
+  ['[ff02::1]', 'multicast'],
+  ['[64:ff9b::224.0.0.1]', 'multicast'],
+  ['255.255.255.255', 'broadcast'],
+];
+
+describe('AddressPolicy', () => {
+  it.each([...PUBLIC, ...PUBLIC_6])('reaches %s', (host) => {
+    expect(accepts(strict, host)).toBe(true);
+  });
+
+  it.each(REFUSED_BY_DEFAULT)('refuses %s, which is %s, unless private addresses are allowed', (host, range) => {
+    expect(() => strict.checkUrl(`https://${host}/mcp`)).toThrow(new RegExp(`is an? ${range} address`));
+    expect(accepts(open, host)).toBe(true);
+  });
+
+  it.each(REFUSED_ALWAYS)('refuses %s, which is %s, whatever is allowed', (host, range) => {
+    expect(() => open.checkUrl(`http://${host}/`)).toThrow(new RegExp(`is an? ${range} address`));
+    expect(accepts(allowing('0.0.0.0/0', '::/0', host), host)).toBe(false);
+  });
+
+  it.each([
+    ['ftp://example.com/', 'http://'],
+    ['file:///etc/passwd', 'http://'],
+    ['javascript:alert(1)', 'http://'],
+    ['http://user:secret@example.com/', 'credentials'],
+    ['http://user@example.com/', 'credentials'],
+    ['http://example.com/#top', 'fragment'],
+    ['http://example.com/#', 'fragment'],
+    ['example.com/mcp', 'not valid'],
+    ['http://', 'not valid'],
+    ['http://256.0.0.1/', 'not valid'],
+  ])('refuses the URL %s', (url, word) => {
+    expect(() => open.checkUrl(url)).toThrow(AddressRefusedError);
+    expect(() => open.checkUrl(url)).toThrow(word);
+  });
+
+  it('does not repeat credentials of a refused URL', () => {
+    expect(() => strict.checkUrl('http://user:hunter2@example.com/')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+    );
+  });
+
+  it('holds the port of an allowed host against the port of the URL, defaults included', () => {
+    const policy = allowing('localhost:8080', '10.0.0.1:443', 'Intranet.Example.:80');
+    expect(() => policy.checkUrl('http://localhost:8080/')).not.toThrow();
+    expect(() => policy.checkUrl('http://localhost:8081/')).toThrow(AddressRefusedError);
+    expect(() => policy.checkUrl('https://10.0.0.1/')).not.toThrow();
+    expect(() => policy.checkUrl('http://10.0.0.1/')).toThrow(AddressRefusedError);
+    expect(() => policy.checkResolved('intranet.example', 80, ['10.0.0.9'])).not.toThrow();
+    expect(() => policy.checkResolved('intranet.example', 81, ['10.0.0.9'])).toThrow(AddressRefusedError);
+  });
+
+  it('holds a CIDR against the address inside an IPv6 form too', () => {
+    const policy = allowing('10.0.0.0/8', 'fd00:1::/32');
+    expect(accepts(policy, '10.200.0.1')).toBe(true);
+    expect(accepts(policy, '[::ffff:10.200.0.1]')).toBe(true);
+    expect(accepts(policy, '[fd00:1::7]')).toBe(true);
+    expect(accepts(policy, '192.168.0.1')).toBe(false);
+    expect(accepts(policy, '[fd00:2::7]')).toBe(false);
+  });
+
+  it('refuses a name when any address it resolves to is refused, without naming that address', () => {
+    expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '2606:4700::1111'])).not.toThrow();
+    expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '10.1.2.3'])).toThrow(
+      'The host example.com resolves to a private address.',
+    );
+    expect(() => strict.checkResolved('example.com', 443, ['fe80::1%eth0'])).toThrow('link-local');
+  });
+
+  it('judges every IPv6 form that carries an IPv4 address at least as hard as that address', () => {
+    const octet = fc.nat({ max: 255 });
+    fc.assert(
+      fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {
+        const ip = octets.join('.');
+        const [a, b, c, d] = octets.map((value) => value.toString(16).padStart(2, '0'));
+        fc.pre(!accepts(strict, ip));
+        for (const form of [
+          `::ffff:${ip}`,
+          `::${ip}`,
+          `::ffff:0:${ip}`,
+          `64:ff9b::${ip}`,
+          `2002:${a}${b}:${c}${d}::1`,
+        ]) {
+          expect(accepts(strict, `[${form}]`)).toBe(false);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

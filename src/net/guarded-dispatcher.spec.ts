@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { request } from 'undici';
+import { AddressPolicy } from './address-policy.js';
+import { AddressRefusedError } from './address-refused-error.js';
+import { parseAllowList } from './allow-list.js';
+import { GuardedDispatcher, type Resolve } from './guarded-dispatcher.js';
+
+describe('GuardedDispatcher', () => {
+  let server: Server;
+  let port: number;
+  let connections = 0;
+  let dispatcher: GuardedDispatcher | undefined;
+
+  beforeAll(async () => {
+    server = createServer((_request, response) => response.end('reached'));
+    server.on('connection', () => connections++);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  });
+
+  afterEach(async () => {
+    await dispatcher?.destroy();
+    connections = 0;
+  });
+
+  afterAll(() => {
+    server.close();
+  });
+
+  function get(url: string, allow: string[], resolve?: Resolve): Promise<string> {
+    const policy = new AddressPolicy({ allowPrivate: false, allow: parseAllowList(allow) });
+    dispatcher = new GuardedDispatcher(policy, { connectTimeoutMs: 2_000, resolve });
+    return request(url, { dispatcher }).then(({ body }) => body.text());
+  }
+
+  const resolveTo =
+    (...addresses: string[]): Resolve =>
+    async () =>
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+  it('dials what the policy allows, by address and by name', async () => {
+    await expect(get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`])).resolves.toBe('reached');
+    await expect(get(`http://some.example:${port}/`, ['127.0.0.0/8'], resolveTo('127.0.0.1'))).resolves.toBe('reached');
+    await expect(get(`http://some.example:${port}/`, [`some.example:${port}`], resolveTo('127.0.0.1'))).resolves.toBe(
+      'reached',
+    );
+  });
+
+  it('refuses an address literal, for which a socket asks no resolver', async () => {
+    await expect(get(`http://127.0.0.1:${port}/`, [])).rejects.toBeInstanceOf(AddressRefusedError);
+    await expect(get(`http://[::ffff:127.0.0.1]:${port}/`, [])).rejects.toBeInstanceOf(AddressRefusedError);
+    await expect(get(`http://2130706433:${port}/`, ['127.0.0.1:1'])).rejects.toBeInstanceOf(AddressRefusedError);
+    await expect(get(`http://localhost:${port}/`, [])).rejects.toBeInstanceOf(AddressRefusedError);
+    expect(connections).toBe(0);
+  });
+
+  it('refuses a name when one of its addresses is refused', async () => {
+    const failure = get(`http://some.example:${port}/`, [], resolveTo('93.184.216.34', '127.0.0.1'));
+    await expect(failure).rejects.toThrow('The host some.example resolves to a loopback address.');
+    expect(connections).toBe(0);
+  });
+
+  it('asks once and dials that very answer, so that a name cannot change in between', async () => {
+    const answers = ['127.0.0.1', '169.254.169.254'];
+    let asked = 0;
+    const rebinding: Resolve = async () => [{ address: answers[asked++] ?? '169.254.169.254', family: 4 }];
+    await expect(get(`http://some.example:${port}/`, ['127.0.0.1/32'], rebinding)).resolves.toBe('reached');
+    expect(asked).toBe(1);
+  });
+
+  it('holds an allowed host:port against the port that is dialed', async () => {
+    const failure = get(`http://some.example:${port}/`, [`some.example:${port + 1}`], resolveTo('127.0.0.1'));
+    await expect(failure).rejects.toBeInstanceOf(AddressRefusedError);
+  });
+
+  it('passes on what the resolver says', async () => {
+    const unknown: Resolve = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
+    await expect(get('http://nowhere.example/', [], unknown)).rejects.toMatchObject({ code: 'ENOTFOUND' });
+  });
+});

@@ -1,0 +1,25 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { PermissionMap } from '../common/permissions.js';
+
+@Entity('organizations')
+export class OrganizationEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  /** Immutable for the lifetime of the organization: it is part of every path. */
+  @Column('varchar', { length: 63, unique: true, update: false })
+  slug: string;
+
+  @Column('varchar', { length: 128 })
+  name: string;
+
+  /** What every member holds at least. */
+  @Column('jsonb', { name: 'member_permissions', default: {} })
+  memberPermissions: PermissionMap;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

@@ -1,0 +1,25 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
+import type { PermissionMap } from '../common/permissions.js';
+
+/** A custom role: a permission map with a name. */
+@Entity('roles')
+@Unique(['organizationId', 'name'])
+export class RoleEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column('uuid', { name: 'organization_id' })
+  organizationId: string;
+
+  @Column('varchar', { length: 64 })
+  name: string;
+
+  @Column('jsonb')
+  permissions: PermissionMap;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

@@ -1,0 +1,13 @@
+import { runMigrations } from 'bullmq';
+import pg from 'pg';
+
+/** Creates or updates BullMQ's own schema (`bullmq`); its migrator serializes concurrent callers itself. */
+export async function migrateQueue(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
+  await client.connect();
+  try {
+    await runMigrations(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,72 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { AppConfig } from '../config/app-config.js';
+
+const REDIS_PREFIX = 'sbx-queue';
+
+/**
+ * Opens BullMQ queues and workers on the backend that the configuration names: Redis (or Valkey) when `REDIS_URL` is
+ * set, else PostgreSQL. The backend is passed to each of them, not set process-wide, so that both can live in one process.
+ */
+@Injectable()
+export class QueueFactory implements OnApplicationShutdown {
+  private readonly logger = new Logger(QueueFactory.name);
+  private readonly closers: (() => Promise<unknown>)[] = [];
+
+  constructor(private readonly config: AppConfig) {}
+
+  /** A producer. A finished job is removed at once: the run's row is the record, and its id becomes free again. */
+  queue<T>(name: string): Queue<T> {
+    const queue = this.open<Queue<T>>(
+      (connection) =>
+        new Queue<T>(name, { connection, prefix: REDIS_PREFIX, defaultJobOptions: FINISHED_JOBS_ARE_REMOVED }),
+      (connection) =>
+        new Queue(name, { connection, defaultJobOptions: FINISHED_JOBS_ARE_REMOVED }, createPostgresBackend) as unknown as Queue<T>,
+    );
+    return this.keep(queue);
+  }
+
+  /** A consumer; it starts when `run()` is called. */
+  worker<T>(name: string, process: Processor<T, void>, options: Omit<WorkerOptions, 'connection' | 'prefix'>): Worker<T, void> {
+    const worker = this.open<Worker<T, void>>(
+      (connection) => new Worker<T, void>(name, process, { ...options, autorun: false, connection, prefix: REDIS_PREFIX }),
+      (connection) =>
+        new Worker(name, process, { ...options, autorun: false, connection }, createPostgresBackend) as unknown as Worker<T, void>,
+    );
+    return this.keep(worker);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    for (const close of this.closers.toReversed()) await close();
+    this.closers.length = 0;
+  }
+
+  private open<R>(onRedis: (connection: Redis) => R, onPostgres: (pool: pg.Pool) => R): R {
+    if (this.config.redisUrl !== undefined) {
+      const redis = new Redis(this.config.redisUrl, { maxRetriesPerRequest: null, lazyConnect: false });
+      redis.on('error', (error) => this.logger.warn(`The queue lost its Redis connection: ${error.message}`));
+      this.closers.push(async () => redis.disconnect());
+      return onRedis(redis);
+    }
+    const pool = new pg.Pool({
+      connectionString: this.config.databaseUrl,
+      application_name: 'signalbox-queue',
+      options: '-c search_path=bullmq',
+      keepAlive: true,
+      max: 6,
+    });
+    pool.on('error', (error) => this.logger.warn(`The queue lost a database connection: ${error.message}`));
+    this.closers.push(() => pool.end());
+    return onPostgres(pool);
+  }
+
+  private keep<Q extends Queue | Worker>(queue: Q): Q {
+    queue.on('error', (error: Error) => this.logger.warn(`Queue: ${error.message}`));
+    this.closers.push(() => queue.close());
+    return queue;
+  }
+}
+
+const FINISHED_JOBS_ARE_REMOVED = { removeOnComplete: true, removeOnFail: true };

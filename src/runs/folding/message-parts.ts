@@ -1,0 +1,35 @@
+import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai';
+import type { ToolPart } from './tool-part.js';
+
+/** A part of a message that is being folded. Tool calls are held as `ToolPart`, everything else as `ai` types it. */
+export type MessagePart = ToolPart | Exclude<UIMessage['parts'][number], ToolUIPart | DynamicToolUIPart>;
+
+/** The parts of one message in order, and where its current step begins. */
+export class MessageParts {
+  private stepStart: number;
+
+  constructor(private readonly list: MessagePart[] = []) {
+    this.stepStart = list.findLastIndex((part) => part.type === 'step-start') + 1;
+  }
+
+  push(part: MessagePart): void {
+    this.list.push(part);
+  }
+
+  startStep(): void {
+    this.stepStart = this.list.push({ type: 'step-start' });
+  }
+
+  /** Drops what the current step has added. */
+  resetStep(): void {
+    this.list.length = this.stepStart;
+  }
+
+  all(): readonly MessagePart[] {
+    return this.list;
+  }
+
+  currentStep(): readonly MessagePart[] {
+    return this.list.slice(this.stepStart);
+  }
+}

@@ -1,0 +1,146 @@
+import { UIMessageStreamError, type UIMessageChunk } from 'ai';
+import type { MessageParts } from './message-parts.js';
+import {
+  createToolPart,
+  inputOf,
+  isDynamic,
+  isToolPart,
+  toolNameOf,
+  updateToolPart,
+  type ToolPart,
+  type ToolUpdate,
+} from './tool-part.js';
+import { withoutUndefined } from './without-undefined.js';
+
+export type ToolChunk = Extract<UIMessageChunk, { toolCallId: string } | { approvalId: string }>;
+type ChunkOf<Type extends ToolChunk['type']> = Extract<ToolChunk, { type: Type }>;
+
+/** Folds the chunks about tool calls into the parts of a message. */
+export class ToolCallFolder {
+  /** Calls whose input is being streamed, by tool call id. */
+  private readonly inputs = new Map<string, ToolPart>();
+
+  constructor(private readonly parts: MessageParts) {
+    for (const part of parts.currentStep()) {
+      if (isToolPart(part) && part.state === 'input-streaming') this.inputs.set(part.toolCallId, part);
+    }
+  }
+
+  resetStep(): void {
+    this.inputs.clear();
+  }
+
+  /** @throws UIMessageStreamError on a chunk about a call that never started */
+  apply(chunk: ToolChunk): void {
+    switch (chunk.type) {
+      case 'tool-input-start':
+        this.inputs.set(chunk.toolCallId, this.write({ ...chunk, state: 'input-streaming' }));
+        return;
+      case 'tool-input-delta':
+        return this.appendInput(chunk);
+      case 'tool-input-available':
+        this.write({ ...chunk, state: 'input-available' });
+        return;
+      case 'tool-input-error':
+        return this.refuseInput(chunk);
+      case 'tool-output-available':
+      case 'tool-output-error':
+        return this.settle(chunk);
+      case 'tool-output-denied':
+        this.call(chunk).state = 'output-denied';
+        return;
+      case 'tool-approval-request':
+        return this.requestApproval(chunk);
+      case 'tool-approval-response':
+        return this.answerApproval(chunk);
+    }
+  }
+
+  private appendInput(chunk: ChunkOf<'tool-input-delta'>): void {
+    const part = this.inputs.get(chunk.toolCallId) ?? neverStarted(chunk.type, chunk.toolCallId);
+    part.rawInput = `${part.rawInput ?? ''}${chunk.inputTextDelta}`;
+    part.input = undefined; // to be read again from the longer text, when somebody looks
+  }
+
+  private refuseInput(chunk: ChunkOf<'tool-input-error'>): void {
+    // A call that has started keeps its kind, whatever the error says of it.
+    const started = this.stepCalls().find((part) => part.toolCallId === chunk.toolCallId);
+    const dynamic = started ? isDynamic(started) : chunk.dynamic;
+    this.write({ ...chunk, dynamic, state: 'output-error', title: undefined });
+  }
+
+  private settle(chunk: ChunkOf<'tool-output-available' | 'tool-output-error'>): void {
+    const part = this.call(chunk);
+    const dynamic = isDynamic(part);
+    const rawInput = chunk.type === 'tool-output-error' && !dynamic ? part.rawInput : undefined;
+    const state = chunk.type === 'tool-output-error' ? 'output-error' : 'output-available';
+    updateToolPart(part, { ...chunk, state, dynamic, toolName: toolNameOf(part), input: inputOf(part), rawInput });
+  }
+
+  private requestApproval(chunk: ChunkOf<'tool-approval-request'>): void {
+    const part = this.call(chunk);
+    part.state = 'approval-requested';
+    part.approval = withoutUndefined({
+      id: chunk.approvalId,
+      descriptor: chunk.approvalDescriptor ?? undefined,
+      inputSchemaInput: chunk.inputSchemaInput,
+      requestReason: chunk.reason,
+      isAutomatic: chunk.isAutomatic === true ? true : undefined,
+      signature: chunk.signature,
+    });
+  }
+
+  private answerApproval(chunk: ChunkOf<'tool-approval-response'>): void {
+    const { approvalId, approved, reason } = chunk;
+    const part =
+      this.parts
+        .all()
+        .filter(isToolPart)
+        .find((candidate) => candidate.approval?.id === approvalId) ?? neverStarted(chunk.type, approvalId);
+    part.state = 'approval-responded';
+    part.approval = withoutUndefined({
+      ...part.approval,
+      id: approvalId,
+      approved,
+      reason: reason ?? part.approval?.reason,
+    });
+    part.providerExecuted = chunk.providerExecuted ?? part.providerExecuted;
+    part.callProviderMetadata = chunk.providerMetadata ?? part.callProviderMetadata;
+  }
+
+  /** Updates the call's part in the current step, or adds one. */
+  private write(update: ToolUpdate): ToolPart {
+    const known = this.stepCalls().find(
+      (part) => part.toolCallId === update.toolCallId && isDynamic(part) === Boolean(update.dynamic),
+    );
+    if (known) {
+      updateToolPart(known, update);
+      return known;
+    }
+    const added = createToolPart(update);
+    this.parts.push(added);
+    return added;
+  }
+
+  /** The call that a chunk is about: in the current step, else the latest one with that id. */
+  private call(chunk: { type: ToolChunk['type']; toolCallId: string }): ToolPart {
+    const isMeant = (part: ToolPart) => part.toolCallId === chunk.toolCallId;
+    return (
+      this.stepCalls().find(isMeant) ??
+      this.parts.all().filter(isToolPart).findLast(isMeant) ??
+      neverStarted(chunk.type, chunk.toolCallId)
+    );
+  }
+
+  private stepCalls(): ToolPart[] {
+    return this.parts.currentStep().filter(isToolPart);
+  }
+}
+
+function neverStarted(chunkType: string, chunkId: string): never {
+  throw new UIMessageStreamError({
+    chunkType,
+    chunkId,
+    message: `${chunkType} for "${chunkId}", which never started.`,
+  });
+}

@@ -1,0 +1,187 @@
+import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
+import { isMetadata, mergeMetadata, type Metadata } from './folding/merge-metadata.js';
+import { MessageParts, type MessagePart } from './folding/message-parts.js';
+import { ToolCallFolder } from './folding/tool-call-folder.js';
+import { inputOf, isToolPart } from './folding/tool-part.js';
+import { withoutUndefined } from './folding/without-undefined.js';
+
+type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
+type DataChunk = ChunkOf<`data-${string}`>;
+
+/** An answer as it is stored. */
+export interface StoredAnswer {
+  id: string;
+  parts: UIMessage['parts'];
+  metadata?: Metadata;
+}
+
+/**
+ * Folds the UI-message chunks of one answer into the parts of its `UIMessage`.
+ *
+ * The result is that of `readUIMessageStream` (package `ai`), which clones the whole message at every chunk; this one
+ * changes its own state, so that a delta costs the same in a short answer and in a long one.
+ */
+export class MessageFolder {
+  private id: string;
+  private mergedMetadata: Metadata | undefined;
+  private folded: MessageParts;
+  private toolCalls: ToolCallFolder;
+  private readonly openTexts = new Map<string, TextUIPart>();
+  private readonly openReasonings = new Map<string, ReasoningUIPart>();
+
+  /** @param initial a stored answer to go on with, for a run that is resumed; it is not changed */
+  constructor(initial?: StoredAnswer) {
+    this.id = initial?.id ?? '';
+    this.mergedMetadata = initial?.metadata;
+    this.folded = new MessageParts(initial?.parts.map((part) => ({ ...part })));
+    this.toolCalls = new ToolCallFolder(this.folded);
+  }
+
+  /** As the `start` chunk or the stored answer named it; empty before. */
+  get messageId(): string {
+    return this.id;
+  }
+
+  get metadata(): Metadata | undefined {
+    return this.mergedMetadata;
+  }
+
+  /**
+   * The parts so far, without undefined fields. The list and its parts belong to the caller; the values below them
+   * (inputs, outputs, data) are shared with the chunks and must not be changed.
+   */
+  parts(): UIMessage['parts'] {
+    // `ai` has a type for each state of a tool call, here one type holds them all: that the fields fit the state is
+    // what the property test of this class shows, the compiler cannot.
+    return this.folded.all().map(snapshot) as UIMessage['parts'];
+  }
+
+  /** @throws UIMessageStreamError on a delta, an end or an output of something that never started */
+  apply(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case 'start':
+        return this.start(chunk);
+      case 'finish':
+      case 'message-metadata':
+        return this.addMetadata(chunk.messageMetadata);
+      case 'start-step':
+        return this.folded.startStep();
+      case 'reset-step':
+        return this.resetStep();
+      case 'text-start':
+      case 'reasoning-start':
+        return this.startText(chunk);
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const part = this.openPart(chunk);
+        part.text += chunk.delta;
+        part.providerMetadata = chunk.providerMetadata ?? part.providerMetadata;
+        return;
+      }
+      case 'text-end':
+      case 'reasoning-end':
+        return this.endText(chunk);
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-available':
+      case 'tool-input-error':
+      case 'tool-output-available':
+      case 'tool-output-error':
+      case 'tool-output-denied':
+      case 'tool-approval-request':
+      case 'tool-approval-response':
+        return this.toolCalls.apply(chunk);
+      case 'source-url':
+      case 'source-document':
+      case 'file':
+      case 'reasoning-file':
+      case 'custom':
+      case 'steering-message':
+        return this.folded.push({ ...chunk });
+      case 'finish-step':
+      case 'error':
+      case 'abort':
+        return;
+      default:
+        return this.setData(chunk);
+    }
+  }
+
+  private start(chunk: ChunkOf<'start'>): void {
+    const { messageId } = chunk;
+    if (messageId !== undefined && messageId !== this.id) {
+      // Another answer begins: nothing of the one before belongs to it.
+      this.id = messageId;
+      this.mergedMetadata = undefined;
+      this.folded = new MessageParts();
+      this.toolCalls = new ToolCallFolder(this.folded);
+      this.forgetOpenTexts();
+    }
+    this.addMetadata(chunk.messageMetadata);
+  }
+
+  /** Our metadata is a JSON object; anything else is left out. */
+  private addMetadata(metadata: unknown): void {
+    if (isMetadata(metadata)) this.mergedMetadata = mergeMetadata(this.mergedMetadata ?? {}, metadata);
+  }
+
+  private resetStep(): void {
+    this.folded.resetStep();
+    this.toolCalls.resetStep();
+    this.forgetOpenTexts();
+  }
+
+  private forgetOpenTexts(): void {
+    this.openTexts.clear();
+    this.openReasonings.clear();
+  }
+
+  private startText({ type, id, providerMetadata }: ChunkOf<'text-start' | 'reasoning-start'>): void {
+    if (type === 'text-start') {
+      const part: TextUIPart = { type: 'text', text: '', providerMetadata, state: 'streaming' };
+      this.openTexts.set(id, part);
+      this.folded.push(part);
+    } else {
+      const part: ReasoningUIPart = { type: 'reasoning', id, text: '', providerMetadata, state: 'streaming' };
+      this.openReasonings.set(id, part);
+      this.folded.push(part);
+    }
+  }
+
+  private openPart(chunk: ChunkOf<`${'text' | 'reasoning'}-${'delta' | 'end'}`>): TextUIPart | ReasoningUIPart {
+    const open = chunk.type.startsWith('text') ? this.openTexts : this.openReasonings;
+    const part = open.get(chunk.id);
+    if (part) return part;
+    const { type: chunkType, id: chunkId } = chunk;
+    throw new UIMessageStreamError({
+      chunkType,
+      chunkId,
+      message: `${chunkType} for "${chunkId}", which is not open.`,
+    });
+  }
+
+  private endText(chunk: ChunkOf<'text-end' | 'reasoning-end'>): void {
+    const part = this.openPart(chunk);
+    part.state = 'done';
+    part.providerMetadata = chunk.providerMetadata ?? part.providerMetadata;
+    if (chunk.type === 'reasoning-end') {
+      this.openReasonings.delete(chunk.id);
+    } else {
+      if (part.type === 'text') part.citations = chunk.citations ?? part.citations;
+      this.openTexts.delete(chunk.id);
+    }
+  }
+
+  private setData(chunk: DataChunk): void {
+    if (chunk.transient) return;
+    const known =
+      chunk.id !== undefined &&
+      this.folded.all().find((part) => part.type === chunk.type && 'id' in part && part.id === chunk.id);
+    if (known && 'data' in known) known.data = chunk.data;
+    else this.folded.push({ ...chunk });
+  }
+}
+
+function snapshot(part: MessagePart): MessagePart {
+  return withoutUndefined(isToolPart(part) ? { ...part, input: inputOf(part) } : part);
+}

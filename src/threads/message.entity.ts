@@ -1,0 +1,46 @@
+import type { UIMessage } from 'ai';
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { BIGINT_AS_NUMBER } from '../database/bigint-as-number.js';
+
+export type MessageRole = 'system' | 'user' | 'assistant';
+
+/** The ordinal of an answer: after every message of the request that it answers. */
+export const ANSWER_ORDINAL = 2_147_483_647;
+
+/** One message of the transcript. It belongs to the run that brought it or wrote it, which gives its place in the thread. */
+@Entity('messages')
+@Index('messages_thread_idx', ['organizationId', 'threadId', 'runPosition', 'ordinal'])
+export class MessageEntity {
+  @PrimaryColumn('uuid', { name: 'organization_id' })
+  organizationId: string;
+
+  @PrimaryColumn('varchar', { name: 'thread_id', length: 128, collation: 'C' })
+  threadId: string;
+
+  @PrimaryColumn('varchar', { length: 128, collation: 'C' })
+  id: string;
+
+  @Column('uuid', { name: 'run_id' })
+  runId: string;
+
+  @Column('bigint', { name: 'run_position', transformer: BIGINT_AS_NUMBER })
+  runPosition: number;
+
+  @Column('int', { name: 'ordinal' })
+  ordinal: number;
+
+  @Column('varchar', { length: 16 })
+  role: MessageRole;
+
+  @Column('jsonb')
+  parts: UIMessage['parts'];
+
+  @Column('jsonb', { default: {} })
+  metadata: Record<string, unknown>;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

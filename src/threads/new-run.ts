@@ -1,0 +1,44 @@
+import type { UIMessage } from 'ai';
+import type { RunEntity } from './run.entity.js';
+
+/** A message of a run request as it is stored. */
+export interface NewMessage {
+  id: string;
+  role: 'system' | 'user';
+  parts: UIMessage['parts'];
+}
+
+/** A checked run request. */
+export interface NewRun {
+  organizationId: string;
+  threadId: string;
+  agentId: string;
+  userId: string;
+  apiKeyId: string | null;
+  requestId: string;
+  tier: string;
+  temperature: number | null;
+  messages: readonly NewMessage[];
+  idempotency: { key: string; hash: string } | undefined;
+}
+
+/** What became of a run request. */
+export interface PostedRun {
+  runId: string;
+  /** True when the run is the first of its thread that is not finished, so that it may be executed now. */
+  isHead: boolean;
+  /** False when an earlier request with the same idempotency key is answered. */
+  created: boolean;
+}
+
+/** The columns of `runs` under the names of the entity, for statements that return rows. */
+export const RUN_COLUMNS = `
+  id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
+  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", request_id AS "requestId", status, tier,
+  temperature, message_id AS "messageId", attempt, step, model, usage, error, finish_reason AS "finishReason",
+  cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
+  idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
+  created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
+
+/** A row read with `RUN_COLUMNS`. */
+export type RunRow = RunEntity;

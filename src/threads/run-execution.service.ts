@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ANSWER_ORDINAL } from './message.entity.js';
+import { RUN_COLUMNS, type RunRow } from './new-run.js';
+import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
+import type { RunStatus } from './run.entity.js';
+import { finishRun, type NextRun } from './run-finish.js';
+
+/** What a worker does to the record of a run. Every write is fenced by the attempt's number. */
+@Injectable()
+export class RunExecutionService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job). */
+  async claim({ runId, attempt }: RunClaim): Promise<RunRow | undefined> {
+    const [rows]: [RunRow[], number] = await this.dataSource.query(
+      `UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+        WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running')
+          AND NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))
+        RETURNING ${RUN_COLUMNS}`,
+      [runId, attempt],
+    );
+    return rows[0];
+  }
+
+  /**
+   * Stores the answer as far as it goes. Returns whether the run was asked to stop.
+   * @throws StaleAttemptError
+   */
+  async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
+    const rows: { cancelRequested: boolean }[] = await this.dataSource.query(
+      `WITH fenced AS (
+         UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
+          WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING *
+       ), answer AS (
+         INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
+         SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::jsonb, $7::jsonb FROM fenced
+         ON CONFLICT (organization_id, thread_id, id)
+           DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
+       )
+       SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
+      [
+        claim.runId,
+        claim.attempt,
+        answer.step,
+        JSON.stringify(answer.usage),
+        model,
+        JSON.stringify(answer.parts),
+        JSON.stringify(answer.metadata),
+      ],
+    );
+    if (rows[0] === undefined) throw new StaleAttemptError(claim);
+    return rows[0];
+  }
+
+  /**
+   * Ends the run and moves the thread on, in one transaction. Returns the run that may start now, if one waits.
+   * @throws StaleAttemptError
+   */
+  async finish(claim: RunClaim, outcome: RunOutcome): Promise<NextRun | undefined> {
+    const finished = await finishRun(this.dataSource, claim.runId, outcome, claim.attempt);
+    if (finished === undefined) throw new StaleAttemptError(claim);
+    return finished.next;
+  }
+
+  /**
+   * Tells that these attempts live. Returns those that should stop: `cancelled` were asked to, `stale` are no longer current.
+   */
+  async beat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
+    const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = now()
+         FROM unnest($1::uuid[], $2::int[]) AS claim (run_id, attempt)
+        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.status = 'running'
+        RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
+      [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt)],
+    );
+    const alive = new Map(rows.map((row) => [row.id, row.cancelRequested]));
+    return {
+      cancelled: claims.filter(({ runId }) => alive.get(runId) === true),
+      stale: claims.filter(({ runId }) => !alive.has(runId)),
+    };
+  }
+
+  /** Gives an attempt up at a shutdown, so that another worker may continue at once. */
+  async release({ runId, attempt }: RunClaim): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity' WHERE id = $1 AND attempt = $2 AND status = 'running'`,
+      [runId, attempt],
+    );
+  }
+
+  /** Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or their job was lost. */
+  async findDue(silentMs: number): Promise<(RunClaim & { status: RunStatus })[]> {
+    return this.dataSource.query(
+      `SELECT id AS "runId", attempt, status FROM runs
+        WHERE status IN ('queued', 'running')
+          AND heartbeat_at < now() - make_interval(secs => $1::float8 / 1000)
+          AND NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))
+        ORDER BY position LIMIT 500`,
+      [silentMs],
+    );
+  }
+}

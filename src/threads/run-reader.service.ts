@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, MoreThan, Repository } from 'typeorm';
+import { DomainError } from '../common/domain-error.js';
+import { isUuid } from '../common/ids.js';
+import type { ListInput } from '../common/paging/list-input.js';
+import type { ListSpec } from '../common/paging/list-spec.js';
+import { paginate } from '../common/paging/paginate.js';
+import type { RunItem, RunPage } from './run.dto.js';
+import { RUN_STATUSES, RunEntity } from './run.entity.js';
+
+const RUN_LIST: ListSpec = {
+  name: 'runs',
+  fields: {
+    id: { column: 'run.id', type: 'uuid' },
+    thread_id: { column: 'run.threadId', type: 'string' },
+    agent_id: { column: 'run.agentId', type: 'uuid' },
+    status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
+    tier: { column: 'run.tier', type: 'string' },
+    attempt: { column: 'run.attempt', type: 'number' },
+    created_at: { column: 'run.createdAt', type: 'date' },
+    updated_at: { column: 'run.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
+  tieBreaker: 'id',
+};
+
+/** Questions about runs, always within one organization. */
+@Injectable()
+export class RunReaderService {
+  constructor(@InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>) {}
+
+  /** @throws DomainError `run_not_found` */
+  async get(organizationId: string, id: string): Promise<RunItem> {
+    const run = await this.find(organizationId, id);
+    if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
+    return toRunItem(run);
+  }
+
+  async list(organizationId: string, input: ListInput): Promise<RunPage> {
+    const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
+    const page = await paginate(query, RUN_LIST, input);
+    return { ...page, items: page.items.map(toRunItem) };
+  }
+
+  async find(organizationId: string, id: string): Promise<RunEntity | null> {
+    return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
+  }
+
+  /** The run that a stream on this thread should carry: the one that runs, or the first that waits. */
+  findCurrent(organizationId: string, threadId: string): Promise<RunEntity | null> {
+    return this.runs.findOne({
+      where: { organizationId, threadId, status: In(['queued', 'running']) },
+      order: { position: 'ASC' },
+    });
+  }
+
+  /** The run that was posted to the thread next after this one, whatever its status. */
+  findAfter(run: Pick<RunEntity, 'organizationId' | 'threadId' | 'position'>): Promise<RunEntity | null> {
+    const { organizationId, threadId, position } = run;
+    return this.runs.findOne({
+      where: { organizationId, threadId, position: MoreThan(position) },
+      order: { position: 'ASC' },
+    });
+  }
+}
+
+function toRunItem(run: RunEntity): RunItem {
+  return {
+    id: run.id,
+    thread_id: run.threadId,
+    agent_id: run.agentId,
+    status: run.status,
+    tier: run.tier,
+    temperature: run.temperature,
+    model: run.model,
+    message_id: run.messageId,
+    error: run.error,
+    usage: run.usage,
+    finish_reason: run.finishReason,
+    attempt: run.attempt,
+    steps: run.step,
+    request_id: run.requestId,
+    started_at: run.startedAt?.toISOString() ?? null,
+    finished_at: run.finishedAt?.toISOString() ?? null,
+    created_at: run.createdAt.toISOString(),
+    updated_at: run.updatedAt.toISOString(),
+  };
+}

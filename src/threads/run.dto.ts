@@ -1,0 +1,118 @@
+import { Type } from 'class-transformer';
+import { IsArray, IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsOptional, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+
+export class RunGetInput {
+  @IsUUID()
+  id: string;
+}
+
+export class RunErrorItem {
+  @IsString()
+  code: string;
+
+  @IsString()
+  message: string;
+}
+
+export class RunUsageItem {
+  @IsInt()
+  inputTokens: number;
+
+  @IsInt()
+  outputTokens: number;
+
+  @IsInt()
+  totalTokens: number;
+}
+
+/** A run as it is shown. */
+export class RunItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  thread_id: string;
+
+  @IsUUID()
+  agent_id: string;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  @IsString()
+  tier: string;
+
+  @IsOptional()
+  @IsNumber()
+  temperature: number | null;
+
+  @IsOptional()
+  @IsString()
+  model: string | null;
+
+  /** The id of the answer in the transcript. */
+  @IsString()
+  message_id: string;
+
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => RunErrorItem)
+  error: RunErrorItem | null;
+
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => RunUsageItem)
+  usage: RunUsageItem | null;
+
+  @IsOptional()
+  @IsString()
+  finish_reason: string | null;
+
+  /** How many times a worker has started on it. */
+  @IsInt()
+  attempt: number;
+
+  @IsInt()
+  steps: number;
+
+  @IsString()
+  request_id: string;
+
+  @IsOptional()
+  @IsISO8601()
+  started_at: string | null;
+
+  @IsOptional()
+  @IsISO8601()
+  finished_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class RunOutput {
+  @ValidateNested()
+  @Type(() => RunItem)
+  item: RunItem;
+}
+
+export class RunPage {
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => RunItem)
+  items: RunItem[];
+
+  @IsInt()
+  totalCount: number;
+
+  @IsBoolean()
+  hasMore: boolean;
+
+  @IsOptional()
+  @IsString()
+  nextCursor: string | null;
+}

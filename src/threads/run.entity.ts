@@ -1,0 +1,112 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { BIGINT_AS_NUMBER } from '../database/bigint-as-number.js';
+
+export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Why a run failed, in a form that callers may see. */
+export interface RunError {
+  code: string;
+  message: string;
+}
+
+/** Tokens that a run used, summed over its steps. */
+export interface RunUsage {
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens: number;
+}
+
+/** The record of one run on a thread. Its `position` orders the runs of a thread; its `attempt` fences off lost workers. */
+@Entity('runs')
+@Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
+@Index('runs_created_idx', ['organizationId', 'createdAt'])
+export class RunEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column('uuid', { name: 'organization_id', update: false })
+  organizationId: string;
+
+  @Column('varchar', { name: 'thread_id', length: 128, collation: 'C', update: false })
+  threadId: string;
+
+  @Column('bigint', {
+    generated: 'identity',
+    generatedIdentity: 'ALWAYS',
+    insert: false,
+    update: false,
+    transformer: BIGINT_AS_NUMBER,
+  })
+  position: number;
+
+  @Column('uuid', { name: 'agent_id', update: false })
+  agentId: string;
+
+  @Column('uuid', { name: 'user_id', update: false })
+  userId: string;
+
+  @Column('uuid', { name: 'api_key_id', nullable: true, update: false })
+  apiKeyId: string | null;
+
+  /** The request that started the run; it travels to the upstreams. */
+  @Column('varchar', { name: 'request_id', length: 128, update: false })
+  requestId: string;
+
+  @Column('varchar', { length: 16 })
+  status: RunStatus;
+
+  @Column('varchar', { length: 16, update: false })
+  tier: string;
+
+  @Column('double precision', { nullable: true, update: false })
+  temperature: number | null;
+
+  /** The id of the answer's message. */
+  @Column('varchar', { name: 'message_id', length: 128, update: false })
+  messageId: string;
+
+  @Column('int', { default: 0 })
+  attempt: number;
+
+  /** How many steps are stored. */
+  @Column('int', { default: 0 })
+  step: number;
+
+  @Column('varchar', { length: 256, nullable: true })
+  model: string | null;
+
+  @Column('jsonb', { nullable: true })
+  usage: RunUsage | null;
+
+  @Column('jsonb', { nullable: true })
+  error: RunError | null;
+
+  @Column('varchar', { name: 'finish_reason', length: 32, nullable: true })
+  finishReason: string | null;
+
+  @Column('timestamptz', { name: 'cancel_requested_at', precision: 3, nullable: true })
+  cancelRequestedAt: Date | null;
+
+  /** When the worker that runs it was last known to live. */
+  @Column('timestamptz', { name: 'heartbeat_at', precision: 3, default: () => 'now()' })
+  heartbeatAt: Date;
+
+  @Column('varchar', { name: 'idempotency_key', length: 255, nullable: true })
+  idempotencyKey: string | null;
+
+  @Column('char', { name: 'idempotency_hash', length: 64, nullable: true })
+  idempotencyHash: string | null;
+
+  @Column('timestamptz', { name: 'started_at', precision: 3, nullable: true })
+  startedAt: Date | null;
+
+  @Column('timestamptz', { name: 'finished_at', precision: 3, nullable: true })
+  finishedAt: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

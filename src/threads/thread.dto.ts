@@ -1,0 +1,180 @@
+import { Type } from 'class-transformer';
+import {
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsObject,
+  IsOptional,
+  IsString,
+  IsUUID,
+  Length,
+  Matches,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { CALLER_ID } from '../common/ids.js';
+import { MAX_LIMIT } from '../common/paging/list-input.js';
+import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
+
+const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -' };
+
+export class ThreadCreateData {
+  @IsString()
+  @Length(1, 256)
+  title: string;
+
+  /** The agent that the thread belongs to. */
+  @IsUUID()
+  virtual_mcp_id: string;
+
+  /** Your own id for the thread; sent again, it answers the thread that exists. */
+  @IsOptional()
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  id?: string;
+}
+
+export class ThreadCreateInput {
+  @ValidateNested()
+  @Type(() => ThreadCreateData)
+  @IsObject()
+  data: ThreadCreateData;
+}
+
+export class ThreadUpdateData {
+  @IsOptional()
+  @IsString()
+  @Length(1, 256)
+  title?: string;
+}
+
+export class ThreadUpdateInput {
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  id: string;
+
+  @ValidateNested()
+  @Type(() => ThreadUpdateData)
+  @IsObject()
+  data: ThreadUpdateData;
+}
+
+export class ThreadIdInput {
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  id: string;
+}
+
+export class ThreadItem {
+  @IsString()
+  id: string;
+
+  @IsString()
+  title: string;
+
+  @IsUUID()
+  virtual_mcp_id: string;
+
+  @IsIn(THREAD_STATUSES)
+  status: ThreadStatus;
+
+  @IsUUID()
+  created_by: string;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class ThreadOutput {
+  @ValidateNested()
+  @Type(() => ThreadItem)
+  item: ThreadItem;
+}
+
+export class ThreadPage {
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ThreadItem)
+  items: ThreadItem[];
+
+  @IsInt()
+  totalCount: number;
+
+  @IsBoolean()
+  hasMore: boolean;
+
+  @IsOptional()
+  @IsString()
+  nextCursor: string | null;
+}
+
+export class ThreadMessagesInput {
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  thread_id: string;
+
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_LIMIT)
+  limit?: number | null;
+
+  @IsOptional()
+  @IsString()
+  cursor?: string | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(2_147_483_647)
+  offset?: number | null;
+
+  @IsOptional()
+  @IsIn(['asc', 'desc'])
+  order?: 'asc' | 'desc';
+}
+
+export class MessageItem {
+  @IsString()
+  id: string;
+
+  @IsString()
+  thread_id: string;
+
+  @IsIn(['system', 'user', 'assistant'])
+  role: 'system' | 'user' | 'assistant';
+
+  /** AI SDK UIMessage parts. */
+  @IsArray()
+  @IsObject({ each: true })
+  parts: object[];
+
+  /** Of an answer: taskId, model, usage, finishReason, and aborted when it was cancelled. */
+  @IsObject()
+  metadata: Record<string, unknown>;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class MessagePage {
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => MessageItem)
+  items: MessageItem[];
+
+  @IsInt()
+  totalCount: number;
+
+  @IsBoolean()
+  hasMore: boolean;
+
+  @IsOptional()
+  @IsString()
+  nextCursor: string | null;
+}

@@ -1,0 +1,34 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+
+export const THREAD_STATUSES = ['in_progress', 'completed', 'failed'] as const;
+export type ThreadStatus = (typeof THREAD_STATUSES)[number];
+
+@Entity('threads')
+@Index('threads_created_idx', ['organizationId', 'createdAt'])
+export class ThreadEntity {
+  @PrimaryColumn('uuid', { name: 'organization_id' })
+  organizationId: string;
+
+  /** Unique within its organization, because callers may choose it. */
+  @PrimaryColumn('varchar', { length: 128, collation: 'C' })
+  id: string;
+
+  @Column('varchar', { length: 256 })
+  title: string;
+
+  /** The agent that the thread belongs to. */
+  @Column('uuid', { name: 'virtual_mcp_id', update: false })
+  virtualMcpId: string;
+
+  @Column('varchar', { length: 16 })
+  status: ThreadStatus;
+
+  @Column('uuid', { name: 'created_by', update: false })
+  createdBy: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

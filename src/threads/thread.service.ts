@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import { AgentsService } from '../agents/agents.service.js';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import type { ListInput } from '../common/paging/list-input.js';
+import type { ListSpec } from '../common/paging/list-spec.js';
+import { paginate } from '../common/paging/paginate.js';
+import type { Principal } from '../common/principal.js';
+import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
+import { THREAD_STATUSES, type ThreadEntity } from './thread.entity.js';
+import { ThreadRepository } from './thread.repository.js';
+
+const THREAD_LIST: ListSpec = {
+  name: 'threads',
+  fields: {
+    id: { column: 'thread.id', type: 'string' },
+    title: { column: 'thread.title', type: 'string' },
+    virtual_mcp_id: { column: 'thread.virtualMcpId', type: 'uuid' },
+    status: { column: 'thread.status', type: 'enum', values: THREAD_STATUSES },
+    created_at: { column: 'thread.createdAt', type: 'date' },
+    updated_at: { column: 'thread.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
+  tieBreaker: 'id',
+};
+
+@Injectable()
+export class ThreadService {
+  constructor(
+    private readonly repository: ThreadRepository,
+    private readonly agents: AgentsService,
+  ) {}
+
+  /**
+   * A new thread, `completed` because nothing runs on it; or, for an id that exists with the same agent, that thread.
+   * @throws DomainError `agent_not_found`, `thread_exists`
+   */
+  async create(data: ThreadCreateData, caller: Principal): Promise<ThreadItem> {
+    const organizationId = caller.organization.id;
+    const agent = await this.agents.findForRun(organizationId, data.virtual_mcp_id);
+    if (agent === undefined) throw unknownAgent();
+    const id = data.id ?? newId();
+    await this.repository.insertIfAbsent({
+      organizationId,
+      id,
+      title: data.title,
+      virtualMcpId: agent.id,
+      status: 'completed',
+      createdBy: caller.userId,
+    });
+    const thread = await this.find(organizationId, id);
+    if (thread.virtualMcpId !== agent.id) {
+      throw new DomainError('thread_exists', 'A thread with this id exists and belongs to another agent.');
+    }
+    return toItem(thread);
+  }
+
+  async list(input: ListInput, caller: Principal): Promise<ThreadPage> {
+    const page = await paginate(this.repository.queryOfOrganization(caller.organization.id), THREAD_LIST, input);
+    return { ...page, items: page.items.map(toItem) };
+  }
+
+  async get(id: string, caller: Principal): Promise<ThreadItem> {
+    return toItem(await this.find(caller.organization.id, id));
+  }
+
+  async update(id: string, data: ThreadUpdateData, caller: Principal): Promise<ThreadItem> {
+    const organizationId = caller.organization.id;
+    if (data.title !== undefined) await this.repository.rename(organizationId, id, data.title);
+    return toItem(await this.find(organizationId, id));
+  }
+
+  /** Deletes the thread with its transcript. @throws DomainError `conflict` while a run is open */
+  async delete(id: string, caller: Principal): Promise<ThreadItem> {
+    const thread = await this.find(caller.organization.id, id);
+    if (!(await this.repository.deleteUnlessBusy(caller.organization.id, id))) {
+      throw new DomainError('conflict', 'A run is in progress on this thread; cancel it first.');
+    }
+    return toItem(thread);
+  }
+
+  /** @throws DomainError `thread_not_found` */
+  async find(organizationId: string, id: string): Promise<ThreadEntity> {
+    const thread = await this.repository.find(organizationId, id);
+    if (thread === null) throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
+    return thread;
+  }
+}
+
+function unknownAgent(): DomainError {
+  return new DomainError('agent_not_found', 'There is no agent with this id in the organization.', [
+    { path: 'data.virtual_mcp_id', code: 'agent_not_found', message: 'This agent does not exist.' },
+  ]);
+}
+
+function toItem(thread: ThreadEntity): ThreadItem {
+  return {
+    id: thread.id,
+    title: thread.title,
+    virtual_mcp_id: thread.virtualMcpId,
+    status: thread.status,
+    created_by: thread.createdBy,
+    created_at: thread.createdAt.toISOString(),
+    updated_at: thread.updatedAt.toISOString(),
+  };
+}

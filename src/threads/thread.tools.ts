@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { ListInput } from '../common/paging/list-input.js';
+import type { Principal } from '../common/principal.js';
+import {
+  MessagePage,
+  ThreadCreateInput,
+  ThreadIdInput,
+  ThreadMessagesInput,
+  ThreadOutput,
+  ThreadPage,
+  ThreadUpdateInput,
+} from './thread.dto.js';
+import { ThreadService } from './thread.service.js';
+import { TranscriptService } from './transcript.service.js';
+
+@Injectable()
+export class ThreadTools {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly transcript: TranscriptService,
+  ) {}
+
+  @ManagementTool({
+    name: 'COLLECTION_THREADS_CREATE',
+    description: 'Creates a thread for an agent. With an id that exists and the same agent, answers that thread.',
+    input: ThreadCreateInput,
+    output: ThreadOutput,
+    annotations: CREATES,
+  })
+  async create(input: ThreadCreateInput, caller: Principal): Promise<ThreadOutput> {
+    return { item: await this.threads.create(input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_THREADS_LIST',
+    description: "Lists the organization's threads, newest first unless ordered otherwise.",
+    input: ListInput,
+    output: ThreadPage,
+    annotations: READ_ONLY,
+  })
+  list(input: ListInput, caller: Principal): Promise<ThreadPage> {
+    return this.threads.list(input, caller);
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_THREADS_GET',
+    description: 'Reads a thread; poll it to watch the status move from in_progress to completed or failed.',
+    input: ThreadIdInput,
+    output: ThreadOutput,
+    annotations: READ_ONLY,
+  })
+  async get(input: ThreadIdInput, caller: Principal): Promise<ThreadOutput> {
+    return { item: await this.threads.get(input.id, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_THREADS_UPDATE',
+    description: 'Renames a thread.',
+    input: ThreadUpdateInput,
+    output: ThreadOutput,
+    annotations: UPDATES,
+  })
+  async update(input: ThreadUpdateInput, caller: Principal): Promise<ThreadOutput> {
+    return { item: await this.threads.update(input.id, input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_THREADS_DELETE',
+    description: 'Deletes a thread with its transcript and its runs. Refused while a run is in progress.',
+    input: ThreadIdInput,
+    output: ThreadOutput,
+    annotations: DESTROYS,
+  })
+  async delete(input: ThreadIdInput, caller: Principal): Promise<ThreadOutput> {
+    return { item: await this.threads.delete(input.id, caller) };
+  }
+
+  @ManagementTool({
+    name: 'COLLECTION_THREAD_MESSAGES_LIST',
+    description: 'Reads the durable transcript of a thread. An answer in progress is listed with its parts so far.',
+    input: ThreadMessagesInput,
+    output: MessagePage,
+    annotations: READ_ONLY,
+  })
+  async messages(input: ThreadMessagesInput, caller: Principal): Promise<MessagePage> {
+    await this.threads.find(caller.organization.id, input.thread_id);
+    return this.transcript.list(caller.organization.id, input);
+  }
+}

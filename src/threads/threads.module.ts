@@ -1,0 +1,31 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AgentsModule } from '../agents/agents.module.js';
+import { MessageEntity } from './message.entity.js';
+import { RunEntity } from './run.entity.js';
+import { RunExecutionService } from './run-execution.service.js';
+import { RunPostingService } from './run-posting.service.js';
+import { RunReaderService } from './run-reader.service.js';
+import { RunTools } from './run.tools.js';
+import { ThreadEntity } from './thread.entity.js';
+import { ThreadRepository } from './thread.repository.js';
+import { ThreadService } from './thread.service.js';
+import { ThreadTools } from './thread.tools.js';
+import { TranscriptService } from './transcript.service.js';
+
+/** Threads, their transcript, and the record of the runs on them. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity, RunEntity]), AgentsModule],
+  providers: [
+    ThreadService,
+    ThreadRepository,
+    ThreadTools,
+    TranscriptService,
+    RunPostingService,
+    RunExecutionService,
+    RunReaderService,
+    RunTools,
+  ],
+  exports: [ThreadService, TranscriptService, RunPostingService, RunExecutionService, RunReaderService],
+})
+export class ThreadsModule {}

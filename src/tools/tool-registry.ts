@@ -1,0 +1,59 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/management-tool.js';
+import type { Principal } from '../common/principal.js';
+import { type JsonSchema, schemaOf } from '../common/schema-of.js';
+
+/** A management tool as it is registered: its definition, the schemas of its classes and its handler. */
+export interface RegisteredTool {
+  definition: ManagementToolDefinition;
+  inputSchema: JsonSchema;
+  outputSchema: JsonSchema;
+  handle(input: object, caller: Principal): Promise<unknown>;
+}
+
+type Handler = (input: object, caller: Principal) => Promise<unknown>;
+
+/** Every management tool of the application, found by discovery when it starts. Two tools of one name stop the start. */
+@Injectable()
+export class ToolRegistry implements OnModuleInit {
+  private readonly tools = new Map<string, RegisteredTool>();
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+  ) {}
+
+  onModuleInit(): void {
+    for (const { instance } of this.discovery.getProviders()) {
+      if (typeof instance !== 'object' || instance === null) continue;
+      for (const method of this.scanner.getAllMethodNames(Object.getPrototypeOf(instance))) {
+        this.register(instance as Record<string, unknown>, method);
+      }
+    }
+  }
+
+  find(name: string): RegisteredTool | undefined {
+    return this.tools.get(name);
+  }
+
+  /** All tools by name. */
+  all(): RegisteredTool[] {
+    return [...this.tools.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  private register(provider: Record<string, unknown>, method: string): void {
+    const handler = provider[method];
+    if (typeof handler !== 'function') return;
+    const definition = this.reflector.get<ManagementToolDefinition | undefined>(MANAGEMENT_TOOL, handler);
+    if (definition === undefined) return;
+    if (this.tools.has(definition.name)) throw new Error(`Two management tools are named ${definition.name}.`);
+    this.tools.set(definition.name, {
+      definition,
+      inputSchema: schemaOf(definition.input),
+      outputSchema: schemaOf(definition.output),
+      handle: (handler as Handler).bind(provider),
+    });
+  }
+}

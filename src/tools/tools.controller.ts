@@ -1,0 +1,26 @@
+import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Access } from '../common/access.js';
+import { Caller } from '../common/caller.js';
+import type { Principal } from '../common/principal.js';
+import { type ToolListing, ToolsService } from './tools.service.js';
+
+/** The HTTP face of the management tools. The OpenAPI document describes each tool by itself, from the registry. */
+@ApiExcludeController()
+@Controller('api/:org/tools')
+export class ToolsController {
+  constructor(private readonly tools: ToolsService) {}
+
+  @Get()
+  @Access('organization')
+  list(@Caller() caller: Principal): { items: ToolListing[] } {
+    return { items: this.tools.listFor(caller) };
+  }
+
+  @Post(':name')
+  @HttpCode(200)
+  @Access('tool')
+  call(@Param('name') name: string, @Body() body: unknown, @Caller() caller: Principal): Promise<unknown> {
+    return this.tools.call(name, body, caller);
+  }
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { ToolRegistry } from './tool-registry.js';
+import { ToolsController } from './tools.controller.js';
+import { ToolsService } from './tools.service.js';
+
+@Module({
+  imports: [DiscoveryModule],
+  controllers: [ToolsController],
+  providers: [ToolRegistry, ToolsService],
+  exports: [ToolRegistry, ToolsService],
+})
+export class ToolsModule {}

@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import { allows, SELF } from '../common/permissions.js';
+import type { Principal } from '../common/principal.js';
+import { validateInput } from '../common/validation/validate-input.js';
+import type { ToolAnnotations } from '../common/management-tool.js';
+import type { JsonSchema } from '../common/schema-of.js';
+import { ToolRegistry } from './tool-registry.js';
+
+/** A management tool as its callers see it. */
+export interface ToolListing {
+  name: string;
+  description: string;
+  input_schema: JsonSchema;
+  output_schema: JsonSchema;
+  annotations: ToolAnnotations;
+}
+
+/** Calls management tools: known → permitted → valid → handled. Every face of the registry goes through here. */
+@Injectable()
+export class ToolsService {
+  constructor(private readonly registry: ToolRegistry) {}
+
+  /** The tools that this caller may call. */
+  listFor(caller: Principal): ToolListing[] {
+    return this.registry
+      .all()
+      .filter(({ definition }) => allows(caller.permissions, SELF, definition.name))
+      .map(({ definition, inputSchema, outputSchema }) => ({
+        name: definition.name,
+        description: definition.description,
+        input_schema: inputSchema,
+        output_schema: outputSchema,
+        annotations: definition.annotations,
+      }));
+  }
+
+  /**
+   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, or what the tool throws
+   */
+  async call(name: string, body: unknown, caller: Principal): Promise<unknown> {
+    const tool = this.registry.find(name);
+    if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool of this name.');
+    if (!allows(caller.permissions, SELF, name)) {
+      throw new DomainError('permission_denied', `The credential does not hold the permission self:${name}.`);
+    }
+    return tool.handle(validateInput(tool.definition.input, body ?? {}), caller);
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * The time of one call: ends when its deadline passes or its caller gives up, whichever is first. The reason that its
+ * signal carries is fixed, because the SDK sends it to the upstream.
+ */
+export class CallScope {
+  private readonly controller = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private readonly giveUp = (): void => this.stop('cancelled');
+  private why: 'timeout' | 'cancelled' | undefined;
+
+  constructor(
+    private readonly caller: AbortSignal | undefined,
+    timeoutMs: number,
+  ) {
+    this.timer = setTimeout(() => this.stop('timeout'), timeoutMs);
+    if (caller?.aborted === true) this.giveUp();
+    else caller?.addEventListener('abort', this.giveUp, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  /** Why the scope ended early; undefined while it has not. */
+  get stopped(): 'timeout' | 'cancelled' | undefined {
+    return this.why;
+  }
+
+  /** Waits for something that is shared with other calls: rejects when this scope ends, and lets the work go on. */
+  async wait<T>(start: () => Promise<T>): Promise<T> {
+    this.signal.throwIfAborted();
+    const stopped = Promise.withResolvers<never>();
+    const onAbort = (): void => stopped.reject(this.signal.reason);
+    this.signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([start(), stopped.promise]);
+    } finally {
+      this.signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** To be called when the call is over. */
+  end(): void {
+    clearTimeout(this.timer);
+    this.caller?.removeEventListener('abort', this.giveUp);
+  }
+
+  private stop(why: 'timeout' | 'cancelled'): void {
+    this.why = why;
+    this.end();
+    this.controller.abort(why);
+  }
+}

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import type { Connection } from '../connections/connection.js';
+import { ConnectionDirectory } from '../connections/connection-directory.service.js';
+import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
+import { HttpUpstream, type UpstreamTool } from './http-upstream.js';
+import { UpstreamError } from './upstream-error.js';
+import { UpstreamTargets } from './upstream-targets.js';
+
+/** How long connecting and listing the tools may take together, in milliseconds. */
+const TEST_TIMEOUT_MS = 15_000;
+
+/** What a test of a connection found. */
+export interface ConnectionCheck {
+  /** Milliseconds until it was known. */
+  readonly latencyMs: number;
+  /** How many tools were listed. */
+  readonly tools: number;
+  /** The negotiated MCP revision; null when it did not come to that. */
+  readonly protocolVersion: string | null;
+  /** Why the connection does not work, in a sentence; absent when it does. */
+  readonly fault?: string;
+}
+
+/** Tests connections with a session of their own, so that an old one that still works hides nothing. */
+@Injectable()
+export class ConnectionTester {
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly targets: UpstreamTargets,
+    private readonly dispatcher: GuardedDispatcher,
+  ) {}
+
+  /** Connects, lists the tools, and records what was found. */
+  async test(connection: Connection): Promise<ConnectionCheck> {
+    const start = performance.now();
+    const { tools, protocolVersion, fault } = await this.probe(connection);
+    const latencyMs = Math.round(performance.now() - start);
+    if (tools !== undefined) await this.directory.rememberTools(connection, tools);
+    await this.directory.recordHealth(connection, fault);
+    return { latencyMs, tools: tools?.length ?? 0, protocolVersion: protocolVersion ?? null, fault };
+  }
+
+  private async probe(
+    connection: Connection,
+  ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string }> {
+    let upstream: HttpUpstream | undefined;
+    try {
+      const target = this.targets.of(connection);
+      const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS);
+      upstream = new HttpUpstream({ ...target, timeoutMs }, this.dispatcher);
+      const tools = await upstream.listTools();
+      return { tools, protocolVersion: upstream.protocolVersion };
+    } catch (error) {
+      if (error instanceof UpstreamError || error instanceof DomainError) return { fault: error.message };
+      throw error;
+    } finally {
+      void upstream?.close();
+    }
+  }
+}

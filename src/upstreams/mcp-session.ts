@@ -1,0 +1,145 @@
+import {
+  Client,
+  ProtocolError,
+  SdkHttpError,
+  type CallToolResult,
+  type Implementation,
+  type Progress,
+  type Tool,
+} from '@modelcontextprotocol/client';
+import type { Dispatcher } from 'undici';
+import { CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
+import { collectTools } from './tool-listing.js';
+import { UpstreamTransport } from './upstream-transport.js';
+import type { UpstreamTarget } from './upstream-target.js';
+
+/** How a request is bounded and identified; times in milliseconds. */
+export interface RequestBounds {
+  signal: AbortSignal;
+  timeoutMs: number;
+  /** Sent as `x-request-id`. */
+  requestId?: string;
+  onProgress?: (progress: Progress) => void;
+}
+
+const CLIENT_INFO: Implementation = { name: 'signalbox', version: '0.1.0' };
+/** For each step of connecting: the probe for the modern era, then `initialize`. */
+const CONNECT_STEP_TIMEOUT_MS = 30_000;
+const TERMINATE_TIMEOUT_MS = 2_000;
+/** MCP 2026-07-28: the `Mcp-*` headers do not match the body; the server has not run the request. */
+const HEADER_MISMATCH = -32020;
+
+/**
+ * One MCP session of either era: modern (2026-07-28) when the upstream answers `server/discover`, else legacy
+ * (`initialize`). It declares no client capability and compiles no schema of the upstream. Throws what the SDK throws.
+ */
+export class McpSession {
+  /** Tools whose arguments the modern era wants repeated in `Mcp-Param-*` headers, as last listed. */
+  private readonly mirrored = new Map<string, Tool>();
+
+  private constructor(
+    private readonly client: Client,
+    private readonly transport: UpstreamTransport,
+  ) {}
+
+  static async open(target: UpstreamTarget, dispatcher: Dispatcher, signal: AbortSignal): Promise<McpSession> {
+    signal.throwIfAborted();
+    const transport = new UpstreamTransport(target, dispatcher);
+    const client = new Client(CLIENT_INFO, {
+      versionNegotiation: { mode: 'auto' },
+      inputRequired: { autoFulfill: false },
+      jsonSchemaValidator: {
+        getValidator() {
+          throw new Error('Schemas of an upstream are not compiled here');
+        },
+      },
+    });
+    const abandon = (): void => void transport.close();
+    signal.addEventListener('abort', abandon, { once: true });
+    try {
+      await client.connect(transport, { timeout: CONNECT_STEP_TIMEOUT_MS });
+    } finally {
+      signal.removeEventListener('abort', abandon);
+    }
+    return new McpSession(client, transport);
+  }
+
+  get protocolVersion(): string | undefined {
+    return this.client.getNegotiatedProtocolVersion();
+  }
+
+  get serverInfo(): Implementation | undefined {
+    return this.client.getServerVersion();
+  }
+
+  get instructions(): string | undefined {
+    return this.client.getInstructions();
+  }
+
+  async listTools(bounds: RequestBounds): Promise<Tool[]> {
+    if (this.client.getServerCapabilities()?.tools === undefined) return [];
+    const tools = await collectTools((cursor) =>
+      this.client.request(
+        { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) },
+        TOOL_PAGE,
+        toOptions(bounds),
+      ),
+    );
+    this.rememberMirrored(tools);
+    return tools;
+  }
+
+  async callTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
+    try {
+      return await this.requestTool(name, args, bounds);
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.code !== HEADER_MISMATCH) throw error;
+      await this.listTools(bounds);
+      return this.requestTool(name, args, bounds);
+    }
+  }
+
+  /**
+   * Does this error say that the upstream has forgotten the session, so that it has not taken the request? The
+   * specification wants 404; 400 with a word on the session is what servers built after the SDK's old examples answer.
+   */
+  wasForgotten(error: unknown): boolean {
+    if (this.transport.sessionId === undefined || !(error instanceof SdkHttpError)) return false;
+    if (error.status === 404) return true;
+    const body = error.data['text'];
+    return error.status === 400 && typeof body === 'string' && /\bsession\b/i.test(body);
+  }
+
+  /** Ends the session on both sides; what is under way fails. Never rejects. */
+  async close(): Promise<void> {
+    const timeout = new Promise<void>((resolve) => setTimeout(resolve, TERMINATE_TIMEOUT_MS).unref());
+    await Promise.race([this.transport.terminateSession().catch(() => undefined), timeout]);
+    await this.client.close().catch(() => undefined);
+  }
+
+  private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
+    const params = { name, arguments: args };
+    const toolDefinition = this.mirrored.get(name);
+    return toolDefinition === undefined
+      ? this.client.request({ method: 'tools/call', params }, CALL_TOOL_RESULT, toOptions(bounds))
+      : this.client.callTool(params, { ...toOptions(bounds), toolDefinition });
+  }
+
+  private rememberMirrored(tools: readonly Tool[]): void {
+    this.mirrored.clear();
+    if (this.client.getProtocolEra() !== 'modern') return;
+    for (const { name, inputSchema } of tools) {
+      // Without its output schema, the SDK has nothing to compile.
+      if (JSON.stringify(inputSchema).includes('"x-mcp-header"')) this.mirrored.set(name, { name, inputSchema });
+    }
+  }
+}
+
+function toOptions({ signal, timeoutMs, requestId, onProgress }: RequestBounds) {
+  return {
+    signal,
+    timeout: timeoutMs,
+    ...(requestId !== undefined && { headers: { 'x-request-id': requestId } }),
+    ...(onProgress !== undefined && { onprogress: onProgress }),
+  };
+}

@@ -1,0 +1,95 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { EncryptionKey } from '../config/encryption-keys.js';
+
+const VERSION = 'v1';
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** `v1.<key id>.<iv>.<ciphertext>.<tag>`; the last three in base64url without padding. */
+const ENVELOPE = /^v1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]*)\.([A-Za-z0-9_-]{22})$/;
+
+interface Envelope {
+  readonly keyId: string;
+  readonly iv: Buffer;
+  readonly ciphertext: Buffer;
+  readonly tag: Buffer;
+}
+
+/** The envelope was sealed under a key that the ring does not hold (any more). */
+export class UnknownKeyError extends Error {
+  override readonly name = 'UnknownKeyError';
+
+  constructor(readonly keyId: string) {
+    super(`No key with the id ${keyId} is configured.`);
+  }
+}
+
+/** The envelope was changed, belongs to another context, or is none. Which of these is not told apart. */
+export class TamperedEnvelopeError extends Error {
+  override readonly name = 'TamperedEnvelopeError';
+
+  constructor() {
+    super('The sealed value is not authentic in this context.');
+  }
+}
+
+/**
+ * Encrypts with AES-256-GCM (NIST SP 800-38D): a random 96-bit IV, a 128-bit tag. With random IVs a key is good for 2^32
+ * envelopes (§8.3).
+ * @param context what the value belongs to, such as `connection:<id>:headers`; it opens only there
+ */
+export function seal(key: EncryptionKey, plaintext: string, context: string): string {
+  if (!plaintext.isWellFormed()) throw new RangeError('Text with unpaired surrogates cannot be sealed.');
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(CIPHER, key.key, iv, { authTagLength: TAG_BYTES });
+  cipher.setAAD(additionalData(key.id, context));
+  const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
+  return [VERSION, key.id, ...[iv, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join(
+    '.',
+  );
+}
+
+/**
+ * Decrypts with the key of the ring that the envelope names.
+ * @throws UnknownKeyError, TamperedEnvelopeError
+ */
+export function open(keys: readonly EncryptionKey[], envelope: string, context: string): string {
+  const { keyId, iv, ciphertext, tag } = parse(envelope);
+  const key = keys.find(({ id }) => id === keyId);
+  if (key === undefined) throw new UnknownKeyError(keyId);
+  const decipher = createDecipheriv(CIPHER, key.key, iv, { authTagLength: TAG_BYTES });
+  decipher.setAAD(additionalData(keyId, context)).setAuthTag(tag);
+  const start = decipher.update(ciphertext);
+  try {
+    return Buffer.concat([start, decipher.final()]).toString('utf8');
+  } catch {
+    throw new TamperedEnvelopeError();
+  }
+}
+
+/** The id of the key that the envelope was sealed under, or undefined if it is no envelope. */
+export function keyIdOf(envelope: string): string | undefined {
+  return ENVELOPE.exec(envelope)?.[1];
+}
+
+/** Version and key id hold no dot, so the two first dots end them and all that follows is the context: no two inputs meet. */
+function additionalData(keyId: string, context: string): Buffer {
+  if (!context.isWellFormed()) throw new RangeError('A context must not hold unpaired surrogates.');
+  return Buffer.from(`${VERSION}.${keyId}.${context}`, 'utf8');
+}
+
+function parse(envelope: string): Envelope {
+  const [, keyId, iv, ciphertext, tag] = ENVELOPE.exec(envelope) ?? [];
+  if (keyId === undefined || iv === undefined || ciphertext === undefined || tag === undefined) {
+    throw new TamperedEnvelopeError();
+  }
+  return { keyId, iv: decode(iv), ciphertext: decode(ciphertext), tag: decode(tag) };
+}
+
+/** Refuses the spellings that a lenient decoder would read as the same bytes. */
+function decode(base64url: string): Buffer {
+  const bytes = Buffer.from(base64url, 'base64url');
+  if (bytes.toString('base64url') !== base64url) throw new TamperedEnvelopeError();
+  return bytes;
+}

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { StaleWriterError, StreamExpiredError } from '../src/events/run-event-errors.js';
+import { RunEventPublisher } from '../src/events/run-event-publisher.js';
+import type { RunEventStore } from '../src/events/run-event-store.js';
+import type { EventStoreBackend } from './support/event-store-fixtures.js';
+import { batch, chunk, collect, eventually, listen, newRun, page } from './support/run-event-probes.js';
+
+/** What every adapter of `RunEventStore` promises on its own. */
+export function runEventStoreContract(name: string, start: () => Promise<EventStoreBackend>): void {
+  describe(`run event store on ${name}`, () => {
+    let backend: EventStoreBackend;
+    let writer: RunEventStore;
+    let other: RunEventStore;
+
+    beforeAll(async () => {
+      backend = await start();
+      writer = backend.store();
+      other = backend.store();
+    });
+
+    afterAll(() => backend.close());
+
+    describe('writing', () => {
+      it('numbers a new stream from 1 and reads back what was written, page by page', async () => {
+        const { topic, runId } = newRun();
+        expect(await writer.open(runId, 1)).toBe(1);
+        await writer.append(topic, batch(runId, 1, 3), 1);
+        await writer.append(topic, batch(runId, 4, 2), 1);
+
+        expect(await other.read(runId, 0, 100)).toEqual(page(1, 5, { more: false, ended: false }));
+        expect(await other.read(runId, 1, 3)).toEqual(page(2, 3, { more: true, ended: false }));
+        expect(await other.read(runId, 5, 3)).toEqual(page(6, 0, { more: false, ended: false }));
+
+        await writer.append(topic, batch(runId, 6, 0, true), 1);
+        expect(await other.read(runId, 3, 100)).toEqual(page(4, 2, { more: false, ended: true }));
+        expect(await other.read(runId, 3, 1)).toEqual(page(4, 1, { more: true, ended: false }));
+        expect(await other.read(runId, 7_000_000_000, 1)).toMatchObject({ known: true, ended: true, frames: [] });
+      });
+
+      it('knows nothing of a run that was not opened', async () => {
+        expect(await other.read(randomUUID(), 0, 10)).toMatchObject({ known: false, frames: [] });
+      });
+
+      it('refuses a batch that leaves a gap, repeats numbers or belongs to no stream', async () => {
+        const { topic, runId } = newRun();
+        await expect(writer.append(topic, batch(runId, 1, 1), 1)).rejects.toThrow(StaleWriterError);
+        await writer.open(runId, 1);
+        await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
+        await writer.append(topic, batch(runId, 1, 2), 1);
+        await expect(writer.append(topic, batch(runId, 2, 2), 1)).rejects.toThrow(StaleWriterError);
+        await expect(writer.append(topic, { ...batch(runId, 1, 2), frames: ['"a"', '"b"'] }, 1)).rejects.toThrow(
+          StaleWriterError,
+        );
+        expect(await other.read(runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: false }));
+      });
+
+      it('takes the repetition of a stored batch as success and stores it once', async () => {
+        const { topic, runId } = newRun();
+        await writer.open(runId, 1);
+        await Promise.all([
+          writer.append(topic, batch(runId, 1, 2), 1),
+          other.append(topic, batch(runId, 1, 2), 1),
+          writer.append(topic, batch(runId, 1, 2), 1),
+        ]);
+        await writer.append(topic, batch(runId, 3, 1, true), 1);
+        await writer.append(topic, batch(runId, 3, 1, true), 1);
+        await writer.append(topic, batch(runId, 1, 2), 1);
+        expect(await other.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+      });
+
+      it('fences off an earlier attempt and lets the later one go on with the next number', async () => {
+        const { topic, runId } = newRun();
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 2), 1);
+        expect(await other.open(runId, 2)).toBe(3);
+        await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
+        await expect(writer.append(topic, batch(runId, 1, 2), 1)).rejects.toThrow(StaleWriterError);
+        await expect(writer.open(runId, 1)).rejects.toThrow(StaleWriterError);
+        expect(await other.open(runId, 2)).toBe(3);
+        await other.append(topic, batch(runId, 3, 1, true), 2);
+        expect(await writer.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+      });
+
+      it('opens an ended stream again for a later attempt', async () => {
+        const { topic, runId } = newRun();
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 1, true), 1);
+        await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
+        expect(await writer.open(runId, 2)).toBe(2);
+        expect(await writer.read(runId, 0, 10)).toMatchObject({ known: true, ended: false });
+      });
+    });
+
+    describe('signals', () => {
+      it('carry small batches to every subscriber of the topic, and to nobody else', async () => {
+        const { topic, runId } = newRun();
+        const heard = [await listen(writer, topic), await listen(other, topic), await listen(other, topic)];
+        const elsewhere = await listen(other, { ...topic, threadId: 'another' });
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 2), 1);
+        await writer.append(topic, batch(runId, 3, 1, true), 1);
+        for (const { signals } of heard) {
+          await eventually(() =>
+            expect(signals).toEqual([
+              { type: 'batch', ...batch(runId, 1, 2) },
+              { type: 'batch', ...batch(runId, 3, 1, true) },
+            ]),
+          );
+        }
+        expect(elsewhere.signals).toEqual([]);
+      });
+
+      it('shrink to a hint when the payload is large', async () => {
+        const { topic, runId } = newRun();
+        const { signals } = await listen(other, topic);
+        await writer.open(runId, 1);
+        const large = JSON.stringify('é'.repeat(100_000));
+        await writer.append(topic, { runId, first: 1, frames: [large, '"x"'], end: false }, 1);
+        await eventually(() => expect(signals).toEqual([{ type: 'hint', runId }]));
+        expect((await other.read(runId, 0, 10)).frames).toEqual([large, '"x"']);
+      });
+
+      it('bound the bytes of a page', async () => {
+        const { topic, runId } = newRun();
+        await writer.open(runId, 1);
+        const large = JSON.stringify('x'.repeat(200_000));
+        for (let n = 1; n <= 4; n++) {
+          await writer.append(topic, { runId, first: n, frames: [large], end: n === 4 }, 1);
+        }
+        expect(await other.read(runId, 0, 100)).toMatchObject({ frames: [large, large], more: true, ended: false });
+        expect(await other.read(runId, 2, 100)).toMatchObject({ frames: [large, large], more: false, ended: true });
+      });
+
+      it('survive subscribing and unsubscribing at the same time', async () => {
+        const { topic, runId } = newRun();
+        const kept = listen(other, topic);
+        for (let i = 0; i < 40; i++) {
+          const [first, second] = await Promise.all([listen(other, topic), listen(other, topic)]);
+          first.stop();
+          const third = listen(other, topic);
+          second.stop();
+          (await third).stop();
+        }
+        const { signals, stop } = await kept;
+        stop();
+        const again = await listen(other, topic);
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 1), 1);
+        await eventually(() => expect(again.signals).toHaveLength(1));
+        expect(signals).toEqual([]);
+      });
+
+      it('reach a thousand topics of one process', async () => {
+        const runs = Array.from({ length: 1000 }, newRun);
+        const heard = await Promise.all(runs.map(({ topic }) => listen(other, topic)));
+        const picked = [0, 499, 999];
+        for (const index of picked) {
+          const { topic, runId } = runs[index]!;
+          await writer.open(runId, 1);
+          await writer.append(topic, batch(runId, 1, 1), 1);
+          await eventually(() => expect(heard[index]!.signals).toHaveLength(1));
+        }
+        heard.forEach(({ stop }) => stop());
+      });
+
+      it('say resync after the connection was lost, and flow again', async () => {
+        const { topic, runId } = newRun();
+        const { signals } = await listen(other, topic);
+        await backend.cutSignals();
+        await eventually(() => expect(signals).toEqual([{ type: 'resync' }]));
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 1), 1);
+        await eventually(() => expect(signals.at(-1)).toEqual({ type: 'batch', ...batch(runId, 1, 1) }));
+      });
+
+      it('broadcast cancellations to all processes', async () => {
+        const { topic, runId } = newRun();
+        const heard: string[] = [];
+        const stops = [writer, other].map((store) => store.onCancel((cancelled) => heard.push(cancelled)));
+        await Promise.all([listen(writer, topic), listen(other, topic)]);
+        await other.announceCancel(runId);
+        await eventually(() => expect(heard).toEqual([runId, runId]));
+        stops.forEach((stop) => stop());
+      });
+    });
+
+    describe('expiry', () => {
+      it('makes an ended run unreadable and clears it away', async () => {
+        const brief = backend.store({ retentionMs: 1_000 });
+        const { topic, runId } = newRun();
+        const publisher = await RunEventPublisher.open(brief, topic, runId, 1);
+        await publisher.push(chunk(1));
+        await publisher.end();
+        expect(await collect(other, topic, runId)).toEqual([1]);
+        // No other store clears away within the test's time: what becomes unreadable now is judged by its time alone.
+        await brief.close();
+        await eventually(async () => expect((await other.read(runId, 0, 10)).known).toBe(false));
+        await expect(collect(other, topic, runId)).rejects.toThrow(StreamExpiredError);
+        backend.store({ retentionMs: 500 });
+        await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
+      });
+
+      it('drops a run that was never ended', async () => {
+        const brief = backend.store({ retentionMs: 1_000, abandonedMs: 1_000 });
+        const { topic, runId } = newRun();
+        await brief.open(runId, 1);
+        await brief.append(topic, batch(runId, 1, 1), 1);
+        expect(await other.read(runId, 0, 10)).toMatchObject({ known: true });
+        await eventually(async () => expect((await other.read(runId, 0, 10)).known).toBe(false));
+        await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
+      });
+    });
+  });
+}

@@ -1,0 +1,63 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+
+export interface EverythingServer {
+  /** The MCP endpoint. */
+  url: string;
+  /** Kills the process and waits until it is gone. */
+  close(): Promise<void>;
+}
+
+const ENTRY = fileURLToPath(
+  new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
+);
+const START_TIMEOUT_MS = 20_000;
+
+/** Starts the reference server `@modelcontextprotocol/server-everything` on a free port, and waits until it listens. */
+export async function startEverything(): Promise<EverythingServer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [ENTRY, 'streamableHttp'], {
+    env: { PATH: process.env['PATH'], PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  try {
+    await listening(child);
+  } catch (error) {
+    await kill(child);
+    throw error;
+  }
+  return { url: `http://127.0.0.1:${port}/mcp`, close: () => kill(child) };
+}
+
+async function listening(child: ChildProcess): Promise<void> {
+  const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+  let output = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.includes('listening on port')) resolve();
+    });
+    child.once('exit', (code) => reject(new Error(`server-everything ended with ${code}: ${output}`)));
+    child.once('error', reject);
+    signal.addEventListener('abort', () => reject(new Error(`server-everything did not start: ${output}`)));
+  });
+  await ready;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

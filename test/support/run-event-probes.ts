@@ -1,0 +1,74 @@
+import { expect } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { UIMessageChunk } from 'ai';
+import type { FrameBatch, RunEventStore, RunSignal, RunTopic } from '../../src/events/run-event-store.js';
+import { type FollowOptions, TopicReader } from '../../src/events/topic-reader.js';
+
+export function newRun(): { topic: RunTopic; runId: string } {
+  return { topic: { organizationId: randomUUID(), threadId: `thread_${randomUUID()}` }, runId: randomUUID() };
+}
+
+export function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}
+
+/** A chunk that knows its number, about `size` characters long. */
+export function chunk(n: number, size = 10): UIMessageChunk {
+  return { type: 'text-delta', id: String(n), delta: 'ü'.repeat(size) };
+}
+
+export function batch(runId: string, first: number, count: number, end = false): FrameBatch {
+  return { runId, first, frames: numbers(first, first + count - 1).map((n) => JSON.stringify(chunk(n))), end };
+}
+
+export function page(first: number, count: number, state: { more: boolean; ended: boolean }) {
+  return { known: true, first, frames: batch('', first, count).frames, ...state };
+}
+
+export async function listen(store: RunEventStore, topic: RunTopic) {
+  const signals: RunSignal[] = [];
+  const stop = await store.subscribe(topic, (signal) => signals.push(signal));
+  return { signals, stop };
+}
+
+/** Follows a run to its end and returns the numbers that its chunks carry; checks that frame n carries chunk n. */
+export async function collect(
+  store: RunEventStore,
+  topic: RunTopic,
+  runId: string,
+  after = 0,
+  options: FollowOptions = {},
+): Promise<number[]> {
+  const reader = await TopicReader.open(store, topic);
+  try {
+    return await drain(reader.follow(runId, after, options));
+  } finally {
+    reader.close();
+  }
+}
+
+export async function drain(batches: AsyncGenerator<FrameBatch>): Promise<number[]> {
+  const seen: number[] = [];
+  for await (const { first, frames } of batches) {
+    const carried = frames.map((frame) => Number((JSON.parse(frame) as { id: string }).id));
+    expect(carried).toEqual(numbers(first, first + frames.length - 1));
+    seen.push(...carried);
+  }
+  return seen;
+}
+
+/** Repeats a check until it passes; fails with its last error when time is up. */
+export async function eventually(check: () => void | Promise<void>, withinMs = 5_000): Promise<void> {
+  for (const deadline = performance.now() + withinMs; ;) {
+    try {
+      await check();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) {
+        throw error;
+      }
+    }
+    await sleep(5);
+  }
+}

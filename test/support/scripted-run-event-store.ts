@@ -1,0 +1,82 @@
+import { StaleWriterError } from '../../src/events/run-event-errors.js';
+import {
+  type FrameBatch,
+  type FramePage,
+  RunEventStore,
+  type RunSignal,
+  type RunSignalListener,
+  type RunTopic,
+  type Unsubscribe,
+} from '../../src/events/run-event-store.js';
+
+/** A store of one run in memory whose delays, failures and signals the test decides. */
+export class ScriptedRunEventStore extends RunEventStore {
+  readonly appended: FrameBatch[] = [];
+  reads = 0;
+  /** Thrown by the next calls of `append` and `read`, one each. */
+  readonly failures: Error[] = [];
+  /** Calls of `append` and `read` wait for it. */
+  gate: Promise<void> = Promise.resolve();
+  fence = 0;
+  known = true;
+  private readonly listeners = new Set<RunSignalListener>();
+
+  async open(runId: string, fence: number): Promise<number> {
+    if (fence < this.fence) {
+      throw new StaleWriterError(runId);
+    }
+    this.fence = fence;
+    return this.frames.length + 1;
+  }
+
+  async append(_topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    await this.pass();
+    if (fence !== this.fence || batch.first !== this.frames.length + 1) {
+      throw new StaleWriterError(batch.runId);
+    }
+    this.appended.push(batch);
+  }
+
+  async read(_runId: string, after: number, maxFrames: number): Promise<FramePage> {
+    this.reads++;
+    await this.pass();
+    const frames = this.frames.slice(after, after + maxFrames);
+    const more = after + frames.length < this.frames.length;
+    const ended = !more && this.appended.at(-1)?.end === true;
+    return { known: this.known, ended, more, first: after + 1, frames };
+  }
+
+  async subscribe(_topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Sends a signal to the subscribers; storing what it stands for is the test's business. */
+  signal(signal: RunSignal): void {
+    this.listeners.forEach((listener) => listener(signal));
+  }
+
+  get subscribers(): number {
+    return this.listeners.size;
+  }
+
+  async announceCancel(): Promise<void> {}
+
+  onCancel(): Unsubscribe {
+    return () => undefined;
+  }
+
+  async close(): Promise<void> {}
+
+  private get frames(): string[] {
+    return this.appended.flatMap(({ frames }) => frames);
+  }
+
+  private async pass(): Promise<void> {
+    await this.gate;
+    const failure = this.failures.shift();
+    if (failure) {
+      throw failure;
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { INestApplication } from '@nestjs/common';
+import supertest from 'supertest';
+import { ApiKeyService } from '../../src/api-keys/api-key.service.js';
+import { generateApiKey } from '../../src/api-keys/api-key-value.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+
+/** Makes another organization with a key that may do everything there, and returns how its tools are called. */
+export async function startSecondOrganization(app: INestApplication, url: string, slug: string) {
+  const { id, ownerId } = await app.get(OrganizationsService, { strict: false }).ensure(slug);
+  const key = generateApiKey();
+  const permissions = { self: ['*'], '*': ['*'] };
+  await app
+    .get(ApiKeyService, { strict: false })
+    .ensure(key, { organizationId: id, userId: ownerId, name: slug, permissions });
+  return {
+    id,
+    tool: (name: string, body: object) =>
+      supertest(url).post(`/api/${slug}/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
+  };
+}
