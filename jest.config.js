@@ -1,6 +1,8 @@
 const swc = [
   '@swc/jest',
   {
+    // .swcrc is the build's: it leaves the specs out.
+    swcrc: false,
     jsc: {
       target: 'es2024',
       parser: { syntax: 'typescript', decorators: true, dynamicImport: true },

@@ -1,7 +1,7 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { requestIdFrom } from './common/ids.js';
-import { ProblemDetailsFilter } from './common/problem-details.filter.js';
+import type { AppConfig } from './config/app-config.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from './http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from './http/request-log.js';
 import { serveOpenApi } from './openapi/serve-openapi.js';
@@ -13,7 +13,8 @@ const MAX_PARAM_LENGTH = 256;
 export function createAdapter(): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
-    genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) => requestIdFrom(request.headers[REQUEST_ID_HEADER]),
+    genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
+      requestIdFrom(request.headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     forceCloseConnections: true,
@@ -22,11 +23,9 @@ export function createAdapter(): FastifyAdapter {
 }
 
 /** What every instance of the application has, in production and under test. */
-export async function configureApp(app: NestFastifyApplication, logger: Logger): Promise<void> {
+export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
   const fastify = app.getHttpAdapter().getInstance();
   registerJsonBody(fastify);
   registerRequestLog(fastify, logger);
-  const filter = app.get(ProblemDetailsFilter);
-  fastify.setErrorHandler((error, request, reply) => filter.answer(error, request, reply));
-  await serveOpenApi(app);
+  if (config.servesApi) serveOpenApi(app);
 }

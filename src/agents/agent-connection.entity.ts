@@ -3,10 +3,10 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 /** A connection's place in an agent. The connection may be an agent itself. */
 @Entity('agent_connections')
 export class AgentConnectionEntity {
-  @PrimaryColumn('uuid', { name: 'agent_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'agent_id' })
   agentId: string;
 
-  @PrimaryColumn('uuid', { name: 'connection_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'connection_id' })
   @Index('agent_connections_connection_idx')
   connectionId: string;
 
@@ -14,9 +14,9 @@ export class AgentConnectionEntity {
   position: number;
 
   /** Null selects all tools of the connection. */
-  @Column('jsonb', { name: 'selected_tools', nullable: true })
+  @Column({ type: 'jsonb', name: 'selected_tools', nullable: true })
   selectedTools: string[] | null;
 
-  @Column('varchar', { length: 32, nullable: true })
+  @Column({ type: 'varchar', length: 32, nullable: true })
   prefix: string | null;
 }

@@ -10,10 +10,10 @@ export class AgentEntity {
   @Column({ type: 'uuid', name: 'organization_id', update: false })
   organizationId: string;
 
-  @Column('text', { nullable: true })
+  @Column({ type: 'text', nullable: true })
   instructions: string | null;
 
-  @Column('varchar', { length: 16, nullable: true })
+  @Column({ type: 'varchar', length: 16, nullable: true })
   tier: AgentTier | null;
 
   @Column('integer', { name: 'max_steps', default: DEFAULT_MAX_STEPS })

@@ -1,7 +1,8 @@
 import { Type } from 'class-transformer';
-import { Equals, IsArray, IsInt, IsISO8601, IsOptional, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import { Equals, IsArray, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
+import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 
 /** A hundred years: longer lifetimes are a mistake, and dates end somewhere. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
@@ -16,7 +17,7 @@ export class ApiKeyCreateInput {
   permissions: PermissionMap;
 
   /** Lifetime in seconds; omitted means no expiry. */
-  @IsOptional()
+  @MayBeAbsent()
   @IsInt()
   @Min(1)
   @Max(MAX_LIFETIME_SECONDS)
@@ -27,12 +28,12 @@ export class ApiKeyUpdateInput {
   @IsUUID()
   id: string;
 
-  @IsOptional()
+  @MayBeAbsent()
   @IsString()
   @Length(1, 64)
   name?: string;
 
-  @IsOptional()
+  @MayBeAbsent()
   @IsPermissionMap()
   permissions?: PermissionMap;
 }
@@ -59,11 +60,11 @@ export class ApiKeyItem {
   @IsPermissionMap()
   permissions: PermissionMap;
 
-  @IsOptional()
+  @MayBeNull()
   @IsISO8601()
   expires_at: string | null;
 
-  @IsOptional()
+  @MayBeNull()
   @IsISO8601()
   last_used_at: string | null;
 
@@ -88,7 +89,7 @@ export class ApiKeyCreated {
   @IsPermissionMap()
   permissions: PermissionMap;
 
-  @IsOptional()
+  @MayBeNull()
   @IsISO8601()
   expires_at: string | null;
 

@@ -6,29 +6,29 @@ export class ApiKeyEntity {
   @PrimaryColumn('uuid')
   id: string;
 
-  @Column('uuid', { name: 'organization_id', update: false })
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
   organizationId: string;
 
   /** The member on whose behalf the key acts. */
-  @Column('uuid', { name: 'user_id', update: false })
+  @Column({ type: 'uuid', name: 'user_id', update: false })
   userId: string;
 
-  @Column('varchar', { length: 64 })
+  @Column({ type: 'varchar', length: 64 })
   name: string;
 
-  @Column('char', { name: 'key_prefix', length: 12, update: false })
+  @Column({ type: 'char', name: 'key_prefix', length: 12, update: false })
   keyPrefix: string;
 
-  @Column('char', { name: 'key_hash', length: 64, unique: true, update: false })
+  @Column({ type: 'char', name: 'key_hash', length: 64, unique: true, update: false })
   keyHash: string;
 
   @Column('jsonb')
   permissions: PermissionMap;
 
-  @Column('timestamptz', { name: 'expires_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt: Date | null;
 
-  @Column('timestamptz', { name: 'last_used_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', name: 'last_used_at', precision: 3, nullable: true })
   lastUsedAt: Date | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

@@ -51,6 +51,10 @@ export class ApiKeyRepository {
     return this.keys.find({ where: { organizationId }, order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
+  existsAny(organizationId: string): Promise<boolean> {
+    return this.keys.existsBy({ organizationId });
+  }
+
   findOfOrganization(organizationId: string, id: string): Promise<ApiKeyEntity | null> {
     return this.keys.findOneBy({ organizationId, id });
   }

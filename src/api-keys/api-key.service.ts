@@ -6,7 +6,7 @@ import type { Principal } from '../common/principal.js';
 import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyUpdateInput } from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeyRepository } from './api-key.repository.js';
-import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from './api-key-value.js';
+import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../common/api-key-value.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
 
 /** Life of API keys: each belongs to one organization, its value is shown once, and only its hash is kept. */
@@ -55,6 +55,10 @@ export class ApiKeyService {
     const key = await this.repository.findOfOrganization(caller.organization.id, id);
     if (key === null || !(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownKey();
     this.verifier.forget(key.keyHash);
+  }
+
+  existsAny(organizationId: string): Promise<boolean> {
+    return this.repository.existsAny(organizationId);
   }
 
   /** Stores a key whose value is already known (the bootstrap key). True if it was not there before. */

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
-import { hashApiKey, isWellFormedApiKey } from './api-key-value.js';
+import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 
 /** A deletion in another process must be seen within a second, so a key is believed for a little less. */
 const BELIEVED_MS = 900;

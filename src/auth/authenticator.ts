@@ -17,7 +17,9 @@ export class Authenticator {
    */
   async authenticate(header: string | undefined): Promise<Principal> {
     if (header === undefined) {
-      throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.', [], { headers: CHALLENGE });
+      throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.', [], {
+        headers: CHALLENGE,
+      });
     }
     try {
       const token = bearerToken(header);

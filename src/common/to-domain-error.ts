@@ -3,7 +3,15 @@ import { DomainError } from './domain-error.js';
 
 /** PostgreSQL error classes that mean the server is away or going away (Appendix A of its manual). */
 const STORAGE_AWAY_CLASSES = ['08', '57', '53'];
-const NETWORK_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
 const CLIENT_SENTENCES = [
   'Connection terminated',
   'timeout exceeded when trying to connect',
@@ -42,7 +50,9 @@ export function toDomainError(error: unknown): DomainError {
 function fromHttpException(error: HttpException): DomainError {
   const status = error.getStatus();
   if (status === 404) return new DomainError('unknown_route');
+  if (status === 405) return new DomainError('method_not_allowed');
   if (status === 413) return new DomainError('body_too_large');
+  if (status === 415) return new DomainError('unsupported_media_type');
   if (status < 500) return new DomainError('invalid_request');
   return new DomainError('internal', undefined, [], { cause: error });
 }

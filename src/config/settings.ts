@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 
@@ -50,6 +51,12 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   if (!SLUG.test(bootstrapOrg)) {
     throw new ConfigError('BOOTSTRAP_ORG must be a slug: 1 to 63 of a-z, 0-9 and inner hyphens.');
   }
+  const bootstrapApiKey = read.text('BOOTSTRAP_API_KEY');
+  if (bootstrapApiKey !== undefined && !(isWellFormedApiKey(bootstrapApiKey) && isStrongApiKey(bootstrapApiKey))) {
+    throw new ConfigError(
+      'BOOTSTRAP_API_KEY must be a generated key: `sbx_`, 43 random characters and their checksum.',
+    );
+  }
   return {
     role: read.oneOf('ROLE', ['all', 'api', 'worker'], 'all'),
     host: read.text('HOST') ?? '127.0.0.1',
@@ -61,7 +68,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     encryptionKeys: keys === undefined ? undefined : parseEncryptionKeys(keys),
     bootstrapOrg,
-    bootstrapApiKey: read.text('BOOTSTRAP_API_KEY'),
+    bootstrapApiKey,
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     runConcurrency: read.integer('RUN_CONCURRENCY', 1, 1000, 50),
     runLockMs: read.integer('RUN_LOCK_MS', 1000, 600_000, 30_000),

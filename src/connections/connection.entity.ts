@@ -12,44 +12,44 @@ export class ConnectionEntity {
   @Column({ type: 'varchar', name: 'connection_type', length: 16, update: false })
   connectionType: ConnectionType;
 
-  @Column('varchar', { length: 128 })
+  @Column({ type: 'varchar', length: 128 })
   title: string;
 
-  @Column('varchar', { length: 2000, nullable: true })
+  @Column({ type: 'varchar', length: 2000, nullable: true })
   description: string | null;
 
-  @Column('varchar', { name: 'connection_url', length: 2048, nullable: true })
+  @Column({ type: 'varchar', name: 'connection_url', length: 2048, nullable: true })
   connectionUrl: string | null;
 
   /** Sealed by the vault. */
-  @Column('text', { name: 'connection_token', nullable: true })
+  @Column({ type: 'text', name: 'connection_token', nullable: true })
   connectionToken: string | null;
 
   /** One vault envelope around the JSON object of all headers. */
-  @Column('text', { name: 'connection_headers', nullable: true })
+  @Column({ type: 'text', name: 'connection_headers', nullable: true })
   connectionHeaders: string | null;
 
   /** The names in the clear, so that a read needs no decryption. */
-  @Column('jsonb', { name: 'connection_header_names', default: [] })
+  @Column({ type: 'jsonb', name: 'connection_header_names', default: [] })
   connectionHeaderNames: string[];
 
   @Column('integer', { default: DEFAULT_TIMEOUT_MS })
   timeout: number;
 
-  @Column('varchar', { length: 16, default: 'active' })
+  @Column({ type: 'varchar', length: 16, default: 'active' })
   status: ConnectionStatus;
 
-  @Column('varchar', { name: 'status_reason', length: 1000, nullable: true })
+  @Column({ type: 'varchar', name: 'status_reason', length: 1000, nullable: true })
   statusReason: string | null;
 
-  @Column('varchar', { name: 'public_tools', length: 16, default: 'honor' })
+  @Column({ type: 'varchar', name: 'public_tools', length: 16, default: 'honor' })
   publicTools: PublicToolsRule;
 
   /**
    * The tools as the upstream last listed them. Large, so it is read only by the queries that need it. `json` keeps the
    * text as it came: `jsonb` refuses escapes that an upstream may well send (NUL, lone surrogates).
    */
-  @Column('json', { nullable: true, select: false })
+  @Column({ type: 'json', nullable: true, select: false })
   tools: { name: string }[] | null;
 
   @Column({ type: 'timestamptz', name: 'tools_refreshed_at', precision: 3, nullable: true })

@@ -1,8 +1,8 @@
-import type { PostgresConnectionOptions } from 'typeorm/driver/postgres/PostgresConnectionOptions.js';
+import type { DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from './migrations.js';
 
 /** How TypeORM reaches the database; shared by the application and the CLI (`ormconfig.ts`). The schema changes by migrations only. */
-export function dataSourceOptions(url: string): PostgresConnectionOptions {
+export function dataSourceOptions(url: string): Extract<DataSourceOptions, { type: 'postgres' }> {
   return {
     type: 'postgres',
     url,

@@ -3,6 +3,8 @@ import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.
 import { type CancelListener, RunEventStore, type RunTopic, type Unsubscribe } from './run-event-store.js';
 import { TopicReader } from './topic-reader.js';
 
+const PAGE_FRAMES = 1024;
+
 /** The run event bus as the rest of the service sees it: workers publish, streams read, and both hear of cancellations. */
 @Injectable()
 export class RunEvents implements OnApplicationShutdown {
@@ -23,6 +25,16 @@ export class RunEvents implements OnApplicationShutdown {
    */
   openPublisher(topic: RunTopic, runId: string, fence: number, options?: PublisherOptions): Promise<RunEventPublisher> {
     return RunEventPublisher.open(this.store, topic, runId, fence, options);
+  }
+
+  /** Every frame that is stored of a run, oldest first; none if the run is unknown or has expired. */
+  async readFrames(runId: string): Promise<string[]> {
+    const frames: string[] = [];
+    for (;;) {
+      const page = await this.store.read(runId, frames.length, PAGE_FRAMES);
+      frames.push(...page.frames);
+      if (!page.more) return frames;
+    }
   }
 
   /** Tells every process that a run is to stop. Best effort: the database is the truth. */

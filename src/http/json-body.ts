@@ -19,7 +19,8 @@ export function registerJsonBody(fastify: FastifyInstance): void {
 }
 
 function parse(text: string): unknown {
-  if (depthOf(text) > MAX_DEPTH) throw new DomainError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  if (depthOf(text) > MAX_DEPTH)
+    throw new DomainError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
   try {
     return secureJsonParse.parse(text, undefined, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {

@@ -1,12 +1,15 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
+/** Nest tells of every module and route it sets up; that is for whoever debugs the start. */
+const START_UP_CONTEXTS = new Set<unknown>(['InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestFactory', 'NestApplication']);
+
 /** Nest's logger interface on pino. A call is `(message, …, context)`; an object as message becomes fields of the line. */
 export class NestLogger implements LoggerService {
   constructor(private readonly pino: Logger) {}
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write('info', message, rest);
+    this.write(START_UP_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {
@@ -27,7 +30,10 @@ export class NestLogger implements LoggerService {
 
   private write(level: 'info' | 'error' | 'warn' | 'debug' | 'trace', message: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
-    const text = rest.slice(0, -1).filter((part) => typeof part === 'string' && part !== '').join(' ');
+    const text = rest
+      .slice(0, -1)
+      .filter((part) => typeof part === 'string' && part !== '')
+      .join(' ');
     if (typeof message === 'object' && message !== null) {
       const fields = message instanceof Error ? { err: message } : message;
       this.pino[level]({ context, ...fields }, text);

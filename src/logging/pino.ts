@@ -1,7 +1,17 @@
 import { type Logger, pino } from 'pino';
 
 /** Names under which a secret could be logged by mistake; the values are replaced wherever the log is written. */
-const REDACTED = ['authorization', 'api_key', 'apiKey', 'key', 'token', 'connection_token', 'password', 'secret', 'cookie'];
+const REDACTED = [
+  'authorization',
+  'api_key',
+  'apiKey',
+  'key',
+  'token',
+  'connection_token',
+  'password',
+  'secret',
+  'cookie',
+];
 
 /** The process's structured log: JSON lines on standard output, RFC 3339 times. */
 export function createLogger(level: string): Logger {

@@ -10,18 +10,18 @@ export class AiProviderEntity {
   @Column({ type: 'uuid', name: 'organization_id', update: false })
   organizationId: string;
 
-  @Column('varchar', { length: 128 })
+  @Column({ type: 'varchar', length: 128 })
   title: string;
 
-  @Column('varchar', { length: 32 })
+  @Column({ type: 'varchar', length: 32 })
   kind: ProviderKind;
 
   /** Canonical and without a trailing slash; null means the kind's own address. */
-  @Column('varchar', { name: 'base_url', length: 2048, nullable: true })
+  @Column({ type: 'varchar', name: 'base_url', length: 2048, nullable: true })
   baseUrl: string | null;
 
   /** Sealed by the vault; never the key itself. */
-  @Column('text', { name: 'api_key', nullable: true })
+  @Column({ type: 'text', name: 'api_key', nullable: true })
   apiKey: string | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

@@ -4,16 +4,16 @@ import type { Tier } from './tier.js';
 /** Which model serves a tier of an organization. No row: the tier is not set. */
 @Entity('model_tiers')
 export class ModelTierEntity {
-  @PrimaryColumn('uuid', { name: 'organization_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  @PrimaryColumn('varchar', { length: 16 })
+  @PrimaryColumn({ type: 'varchar', length: 16 })
   tier: Tier;
 
-  @Column('uuid', { name: 'provider_id' })
+  @Column({ type: 'uuid', name: 'provider_id' })
   providerId: string;
 
   /** The model's name as the provider knows it. */
-  @Column('varchar', { length: 256 })
+  @Column({ type: 'varchar', length: 256 })
   model: string;
 }

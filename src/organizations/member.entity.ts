@@ -3,13 +3,13 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 /** A user's place in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
 export class MemberEntity {
-  @PrimaryColumn('uuid', { name: 'organization_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  @PrimaryColumn('uuid', { name: 'user_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'user_id' })
   userId: string;
 
-  @Column('varchar', { length: 64 })
+  @Column({ type: 'varchar', length: 64 })
   role: string;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

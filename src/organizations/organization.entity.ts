@@ -7,14 +7,14 @@ export class OrganizationEntity {
   id: string;
 
   /** Immutable for the lifetime of the organization: it is part of every path. */
-  @Column('varchar', { length: 63, unique: true, update: false })
+  @Column({ type: 'varchar', length: 63, unique: true, update: false })
   slug: string;
 
-  @Column('varchar', { length: 128 })
+  @Column({ type: 'varchar', length: 128 })
   name: string;
 
   /** What every member holds at least. */
-  @Column('jsonb', { name: 'member_permissions', default: {} })
+  @Column({ type: 'jsonb', name: 'member_permissions', default: {} })
   memberPermissions: PermissionMap;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

@@ -8,10 +8,10 @@ export class RoleEntity {
   @PrimaryColumn('uuid')
   id: string;
 
-  @Column('uuid', { name: 'organization_id' })
+  @Column({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  @Column('varchar', { length: 64 })
+  @Column({ type: 'varchar', length: 64 })
   name: string;
 
   @Column('jsonb')

@@ -5,7 +5,7 @@ export class UserEntity {
   @PrimaryColumn('uuid')
   id: string;
 
-  @Column('varchar', { length: 128 })
+  @Column({ type: 'varchar', length: 128 })
   name: string;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

@@ -23,18 +23,34 @@ export class QueueFactory implements OnApplicationShutdown {
       (connection) =>
         new Queue<T>(name, { connection, prefix: REDIS_PREFIX, defaultJobOptions: FINISHED_JOBS_ARE_REMOVED }),
       (connection) =>
-        new Queue(name, { connection, defaultJobOptions: FINISHED_JOBS_ARE_REMOVED }, createPostgresBackend) as unknown as Queue<T>,
+        new Queue(
+          name,
+          { connection, defaultJobOptions: FINISHED_JOBS_ARE_REMOVED },
+          createPostgresBackend,
+        ) as unknown as Queue<T>,
     );
+    queue.on('error', this.complain);
     return this.keep(queue);
   }
 
   /** A consumer; it starts when `run()` is called. */
-  worker<T>(name: string, process: Processor<T, void>, options: Omit<WorkerOptions, 'connection' | 'prefix'>): Worker<T, void> {
+  worker<T>(
+    name: string,
+    process: Processor<T, void>,
+    options: Omit<WorkerOptions, 'connection' | 'prefix'>,
+  ): Worker<T, void> {
     const worker = this.open<Worker<T, void>>(
-      (connection) => new Worker<T, void>(name, process, { ...options, autorun: false, connection, prefix: REDIS_PREFIX }),
       (connection) =>
-        new Worker(name, process, { ...options, autorun: false, connection }, createPostgresBackend) as unknown as Worker<T, void>,
+        new Worker<T, void>(name, process, { ...options, autorun: false, connection, prefix: REDIS_PREFIX }),
+      (connection) =>
+        new Worker(
+          name,
+          process,
+          { ...options, autorun: false, connection },
+          createPostgresBackend,
+        ) as unknown as Worker<T, void>,
     );
+    worker.on('error', this.complain);
     return this.keep(worker);
   }
 
@@ -62,11 +78,14 @@ export class QueueFactory implements OnApplicationShutdown {
     return onPostgres(pool);
   }
 
-  private keep<Q extends Queue | Worker>(queue: Q): Q {
-    queue.on('error', (error: Error) => this.logger.warn(`Queue: ${error.message}`));
+  private keep<Q extends { close(): Promise<void> }>(queue: Q): Q {
     this.closers.push(() => queue.close());
     return queue;
   }
+
+  private complain = (error: Error): void => {
+    this.logger.warn(`The queue reports: ${error.message}`);
+  };
 }
 
 const FINISHED_JOBS_ARE_REMOVED = { removeOnComplete: true, removeOnFail: true };

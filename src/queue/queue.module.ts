@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { QueueFactory } from './queue.factory.js';
+import { QueueProbe } from './queue-probe.service.js';
 
-@Module({ providers: [QueueFactory], exports: [QueueFactory] })
+@Module({ providers: [QueueFactory, QueueProbe], exports: [QueueFactory, QueueProbe] })
 export class QueueModule {}

@@ -11,31 +11,31 @@ export const ANSWER_ORDINAL = 2_147_483_647;
 @Entity('messages')
 @Index('messages_thread_idx', ['organizationId', 'threadId', 'runPosition', 'ordinal'])
 export class MessageEntity {
-  @PrimaryColumn('uuid', { name: 'organization_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  @PrimaryColumn('varchar', { name: 'thread_id', length: 128, collation: 'C' })
+  @PrimaryColumn({ type: 'varchar', name: 'thread_id', length: 128, collation: 'C' })
   threadId: string;
 
-  @PrimaryColumn('varchar', { length: 128, collation: 'C' })
+  @PrimaryColumn({ type: 'varchar', length: 128, collation: 'C' })
   id: string;
 
-  @Column('uuid', { name: 'run_id' })
+  @Column({ type: 'uuid', name: 'run_id' })
   runId: string;
 
-  @Column('bigint', { name: 'run_position', transformer: BIGINT_AS_NUMBER })
+  @Column({ type: 'bigint', name: 'run_position', transformer: BIGINT_AS_NUMBER })
   runPosition: number;
 
-  @Column('int', { name: 'ordinal' })
+  @Column({ type: 'int', name: 'ordinal' })
   ordinal: number;
 
-  @Column('varchar', { length: 16 })
+  @Column({ type: 'varchar', length: 16 })
   role: MessageRole;
 
-  @Column('jsonb')
+  @Column('json')
   parts: UIMessage['parts'];
 
-  @Column('jsonb', { default: {} })
+  @Column({ type: 'json', default: {} })
   metadata: Record<string, unknown>;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

@@ -36,7 +36,7 @@ export class RunExecutionService {
           WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING *
        ), answer AS (
          INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
-         SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::jsonb, $7::jsonb FROM fenced
+         SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
          ON CONFLICT (organization_id, thread_id, id)
            DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
        )

@@ -44,7 +44,8 @@ async function lockThread(manager: EntityManager, request: NewRun): Promise<void
     [request.organizationId, request.threadId],
   );
   const thread = rows[0];
-  if (thread === undefined) throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
+  if (thread === undefined)
+    throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
   if (thread.agentId !== request.agentId) {
     throw new DomainError('agent_mismatch', 'agent.id must be the agent that the thread was created for.', [
       { path: 'agent.id', code: 'agent_mismatch', message: 'This is not the agent of the thread.' },
@@ -114,8 +115,8 @@ async function insertMessages(
   try {
     await manager.query(
       `INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
-       SELECT $1, $2, item->>'id', $3, $4, ordinal, item->>'role', item->'parts', jsonb_build_object('taskId', $3::text)
-         FROM jsonb_array_elements($5::jsonb) WITH ORDINALITY AS list (item, ordinal)`,
+       SELECT $1::uuid, $2, item->>'id', $3::uuid, $4::bigint, ordinal, item->>'role', item->'parts', json_build_object('taskId', $3::uuid)
+         FROM json_array_elements($5::json) WITH ORDINALITY AS list (item, ordinal)`,
       [request.organizationId, request.threadId, run.id, run.position, JSON.stringify(rows)],
     );
   } catch (error) {

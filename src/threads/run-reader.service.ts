@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, MoreThan, Repository } from 'typeorm';
+import { In, Repository } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -47,6 +47,23 @@ export class RunReaderService {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
+  /** @throws DomainError `run_not_found` unless the run is on this thread */
+  async getOnThread(organizationId: string, threadId: string, id: string): Promise<RunEntity> {
+    const run = await this.find(organizationId, id);
+    if (run === null || run.threadId !== threadId) {
+      throw new DomainError('run_not_found', 'There is no run with this taskId on the thread.');
+    }
+    return run;
+  }
+
+  /** The runs of a thread that are not finished, in their order. */
+  findOpen(organizationId: string, threadId: string): Promise<RunEntity[]> {
+    return this.runs.find({
+      where: { organizationId, threadId, status: In(['queued', 'running']) },
+      order: { position: 'ASC' },
+    });
+  }
+
   /** The run that a stream on this thread should carry: the one that runs, or the first that waits. */
   findCurrent(organizationId: string, threadId: string): Promise<RunEntity | null> {
     return this.runs.findOne({
@@ -56,12 +73,14 @@ export class RunReaderService {
   }
 
   /** The run that was posted to the thread next after this one, whatever its status. */
-  findAfter(run: Pick<RunEntity, 'organizationId' | 'threadId' | 'position'>): Promise<RunEntity | null> {
-    const { organizationId, threadId, position } = run;
-    return this.runs.findOne({
-      where: { organizationId, threadId, position: MoreThan(position) },
-      order: { position: 'ASC' },
-    });
+  findAfter(thread: { organizationId: string; threadId: string }, runId: string): Promise<RunEntity | null> {
+    return this.runs
+      .createQueryBuilder('run')
+      .where('run.organizationId = :organizationId AND run.threadId = :threadId', thread)
+      .andWhere('run.position > (SELECT carried.position FROM runs carried WHERE carried.id = :runId)', { runId })
+      .orderBy('run.position', 'ASC')
+      .limit(1)
+      .getOne();
   }
 }
 

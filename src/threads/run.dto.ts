@@ -1,5 +1,16 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsOptional, IsString, IsUUID, ValidateNested } from 'class-validator';
+import {
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsNumber,
+  IsString,
+  IsUUID,
+  ValidateNested,
+} from 'class-validator';
+import { MayBeNull } from '../common/validation/presence.js';
 import { RUN_STATUSES, type RunStatus } from './run.entity.js';
 
 export class RunGetInput {
@@ -43,11 +54,11 @@ export class RunItem {
   @IsString()
   tier: string;
 
-  @IsOptional()
+  @MayBeNull()
   @IsNumber()
   temperature: number | null;
 
-  @IsOptional()
+  @MayBeNull()
   @IsString()
   model: string | null;
 
@@ -55,17 +66,17 @@ export class RunItem {
   @IsString()
   message_id: string;
 
-  @IsOptional()
+  @MayBeNull()
   @ValidateNested()
   @Type(() => RunErrorItem)
   error: RunErrorItem | null;
 
-  @IsOptional()
+  @MayBeNull()
   @ValidateNested()
   @Type(() => RunUsageItem)
   usage: RunUsageItem | null;
 
-  @IsOptional()
+  @MayBeNull()
   @IsString()
   finish_reason: string | null;
 
@@ -79,11 +90,11 @@ export class RunItem {
   @IsString()
   request_id: string;
 
-  @IsOptional()
+  @MayBeNull()
   @IsISO8601()
   started_at: string | null;
 
-  @IsOptional()
+  @MayBeNull()
   @IsISO8601()
   finished_at: string | null;
 
@@ -112,7 +123,7 @@ export class RunPage {
   @IsBoolean()
   hasMore: boolean;
 
-  @IsOptional()
+  @MayBeNull()
   @IsString()
   nextCursor: string | null;
 }

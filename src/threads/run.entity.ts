@@ -25,13 +25,14 @@ export class RunEntity {
   @PrimaryColumn('uuid')
   id: string;
 
-  @Column('uuid', { name: 'organization_id', update: false })
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
   organizationId: string;
 
-  @Column('varchar', { name: 'thread_id', length: 128, collation: 'C', update: false })
+  @Column({ type: 'varchar', name: 'thread_id', length: 128, collation: 'C', update: false })
   threadId: string;
 
-  @Column('bigint', {
+  @Column({
+    type: 'bigint',
     generated: 'identity',
     generatedIdentity: 'ALWAYS',
     insert: false,
@@ -40,68 +41,68 @@ export class RunEntity {
   })
   position: number;
 
-  @Column('uuid', { name: 'agent_id', update: false })
+  @Column({ type: 'uuid', name: 'agent_id', update: false })
   agentId: string;
 
-  @Column('uuid', { name: 'user_id', update: false })
+  @Column({ type: 'uuid', name: 'user_id', update: false })
   userId: string;
 
-  @Column('uuid', { name: 'api_key_id', nullable: true, update: false })
+  @Column({ type: 'uuid', name: 'api_key_id', nullable: true, update: false })
   apiKeyId: string | null;
 
   /** The request that started the run; it travels to the upstreams. */
-  @Column('varchar', { name: 'request_id', length: 128, update: false })
+  @Column({ type: 'varchar', name: 'request_id', length: 128, update: false })
   requestId: string;
 
-  @Column('varchar', { length: 16 })
+  @Column({ type: 'varchar', length: 16 })
   status: RunStatus;
 
-  @Column('varchar', { length: 16, update: false })
+  @Column({ type: 'varchar', length: 16, update: false })
   tier: string;
 
-  @Column('double precision', { nullable: true, update: false })
+  @Column({ type: 'double precision', nullable: true, update: false })
   temperature: number | null;
 
   /** The id of the answer's message. */
-  @Column('varchar', { name: 'message_id', length: 128, update: false })
+  @Column({ type: 'varchar', name: 'message_id', length: 128, update: false })
   messageId: string;
 
-  @Column('int', { default: 0 })
+  @Column({ type: 'int', default: 0 })
   attempt: number;
 
   /** How many steps are stored. */
-  @Column('int', { default: 0 })
+  @Column({ type: 'int', default: 0 })
   step: number;
 
-  @Column('varchar', { length: 256, nullable: true })
+  @Column({ type: 'varchar', length: 300, nullable: true })
   model: string | null;
 
-  @Column('jsonb', { nullable: true })
+  @Column({ type: 'jsonb', nullable: true })
   usage: RunUsage | null;
 
-  @Column('jsonb', { nullable: true })
+  @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;
 
-  @Column('varchar', { name: 'finish_reason', length: 32, nullable: true })
+  @Column({ type: 'varchar', name: 'finish_reason', length: 32, nullable: true })
   finishReason: string | null;
 
-  @Column('timestamptz', { name: 'cancel_requested_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', name: 'cancel_requested_at', precision: 3, nullable: true })
   cancelRequestedAt: Date | null;
 
   /** When the worker that runs it was last known to live. */
-  @Column('timestamptz', { name: 'heartbeat_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3, default: () => 'now()' })
   heartbeatAt: Date;
 
-  @Column('varchar', { name: 'idempotency_key', length: 255, nullable: true })
+  @Column({ type: 'varchar', name: 'idempotency_key', length: 255, nullable: true })
   idempotencyKey: string | null;
 
-  @Column('char', { name: 'idempotency_hash', length: 64, nullable: true })
+  @Column({ type: 'char', name: 'idempotency_hash', length: 64, nullable: true })
   idempotencyHash: string | null;
 
-  @Column('timestamptz', { name: 'started_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', name: 'started_at', precision: 3, nullable: true })
   startedAt: Date | null;
 
-  @Column('timestamptz', { name: 'finished_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', name: 'finished_at', precision: 3, nullable: true })
   finishedAt: Date | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

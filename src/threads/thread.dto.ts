@@ -17,6 +17,7 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MAX_LIMIT } from '../common/paging/list-input.js';
+import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 
 const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -' };
@@ -31,7 +32,7 @@ export class ThreadCreateData {
   virtual_mcp_id: string;
 
   /** Your own id for the thread; sent again, it answers the thread that exists. */
-  @IsOptional()
+  @MayBeAbsent()
   @Matches(CALLER_ID, THREAD_ID_RULE)
   id?: string;
 }
@@ -44,7 +45,7 @@ export class ThreadCreateInput {
 }
 
 export class ThreadUpdateData {
-  @IsOptional()
+  @MayBeAbsent()
   @IsString()
   @Length(1, 256)
   title?: string;
@@ -106,7 +107,7 @@ export class ThreadPage {
   @IsBoolean()
   hasMore: boolean;
 
-  @IsOptional()
+  @MayBeNull()
   @IsString()
   nextCursor: string | null;
 }
@@ -131,7 +132,7 @@ export class ThreadMessagesInput {
   @Max(2_147_483_647)
   offset?: number | null;
 
-  @IsOptional()
+  @MayBeAbsent()
   @IsIn(['asc', 'desc'])
   order?: 'asc' | 'desc';
 }
@@ -174,7 +175,7 @@ export class MessagePage {
   @IsBoolean()
   hasMore: boolean;
 
-  @IsOptional()
+  @MayBeNull()
   @IsString()
   nextCursor: string | null;
 }

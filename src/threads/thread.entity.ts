@@ -6,24 +6,24 @@ export type ThreadStatus = (typeof THREAD_STATUSES)[number];
 @Entity('threads')
 @Index('threads_created_idx', ['organizationId', 'createdAt'])
 export class ThreadEntity {
-  @PrimaryColumn('uuid', { name: 'organization_id' })
+  @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
   /** Unique within its organization, because callers may choose it. */
-  @PrimaryColumn('varchar', { length: 128, collation: 'C' })
+  @PrimaryColumn({ type: 'varchar', length: 128, collation: 'C' })
   id: string;
 
-  @Column('varchar', { length: 256 })
+  @Column({ type: 'varchar', length: 256 })
   title: string;
 
   /** The agent that the thread belongs to. */
-  @Column('uuid', { name: 'virtual_mcp_id', update: false })
+  @Column({ type: 'uuid', name: 'virtual_mcp_id', update: false })
   virtualMcpId: string;
 
-  @Column('varchar', { length: 16 })
+  @Column({ type: 'varchar', length: 16 })
   status: ThreadStatus;
 
-  @Column('uuid', { name: 'created_by', update: false })
+  @Column({ type: 'uuid', name: 'created_by', update: false })
   createdBy: string;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

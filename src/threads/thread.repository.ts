@@ -24,7 +24,9 @@ export class ThreadRepository {
   }
 
   queryOfOrganization(organizationId: string): SelectQueryBuilder<ThreadEntity> {
-    return this.threads.createQueryBuilder('thread').where('thread.organizationId = :organizationId', { organizationId });
+    return this.threads
+      .createQueryBuilder('thread')
+      .where('thread.organizationId = :organizationId', { organizationId });
   }
 
   async rename(organizationId: string, id: string, title: string): Promise<void> {

@@ -82,7 +82,8 @@ export class ThreadService {
   /** @throws DomainError `thread_not_found` */
   async find(organizationId: string, id: string): Promise<ThreadEntity> {
     const thread = await this.repository.find(organizationId, id);
-    if (thread === null) throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
+    if (thread === null)
+      throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
     return thread;
   }
 }

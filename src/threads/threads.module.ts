@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
 import { MessageEntity } from './message.entity.js';
 import { RunEntity } from './run.entity.js';
+import { RunCancellingService } from './run-cancelling.service.js';
 import { RunExecutionService } from './run-execution.service.js';
 import { RunPostingService } from './run-posting.service.js';
 import { RunReaderService } from './run-reader.service.js';
@@ -24,8 +25,16 @@ import { TranscriptService } from './transcript.service.js';
     RunPostingService,
     RunExecutionService,
     RunReaderService,
+    RunCancellingService,
     RunTools,
   ],
-  exports: [ThreadService, TranscriptService, RunPostingService, RunExecutionService, RunReaderService],
+  exports: [
+    ThreadService,
+    TranscriptService,
+    RunPostingService,
+    RunExecutionService,
+    RunReaderService,
+    RunCancellingService,
+  ],
 })
 export class ThreadsModule {}

@@ -32,6 +32,12 @@ export class TranscriptService {
     return { ...page, items: page.items.map(toItem) };
   }
 
+  /** The stored parts of a run's answer; none if nothing is stored yet. */
+  async findAnswer({ organizationId, threadId, messageId }: RunEntity): Promise<UIMessage['parts']> {
+    const message = await this.messages.findOneBy({ organizationId, threadId, id: messageId });
+    return message?.parts ?? [];
+  }
+
   /** The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included. */
   async readHistory(run: RunEntity): Promise<TranscriptMessage[]> {
     const { organizationId, threadId, position } = run;
@@ -40,9 +46,7 @@ export class TranscriptService {
       order: { runPosition: 'DESC', ordinal: 'DESC' },
       take: MAX_HISTORY_MESSAGES,
     });
-    return rows
-      .toReversed()
-      .map(({ id, role, parts, metadata, runId }) => ({ id, role, parts, metadata, runId }));
+    return rows.toReversed().map(({ id, role, parts, metadata, runId }) => ({ id, role, parts, metadata, runId }));
   }
 }
 

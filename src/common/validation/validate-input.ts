@@ -22,8 +22,13 @@ export function inspectInput<T extends object>(type: InputClass<T>, body: unknow
     const fault = { path: '', code: 'is_object', message: 'The body must be a JSON object.' };
     return { value: new type(), faults: [fault] };
   }
+  const nul = pathOfNul(body, '');
+  if (nul !== undefined) {
+    const fault = { path: nul, code: 'nul_character', message: 'Text must not hold the NUL character.' };
+    return { value: new type(), faults: [fault] };
+  }
   const value = plainToInstance(type, body, { enableImplicitConversion: false });
-  const errors = validateSync(value, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true });
+  const errors = validateSync(value, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false });
   return { value, faults: errors.flatMap((error) => flatten(error, '')) };
 }
 
@@ -43,6 +48,18 @@ function flatten(error: ValidationError, parent: string): FieldError[] {
     message: rule === 'whitelistValidation' ? 'This property is not accepted.' : sentence(message),
   }));
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
+}
+
+/** Where the body holds U+0000, which PostgreSQL cannot store. The depth of bodies is bounded where they are parsed. */
+function pathOfNul(value: unknown, path: string): string | undefined {
+  if (typeof value === 'string') return value.includes('\u0000') ? path : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (name.includes('\u0000')) return path;
+    const found = pathOfNul(member, joinPath(path, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function joinPath(parent: string, property: string): string {

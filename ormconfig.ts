@@ -1,0 +1,8 @@
+/**
+ * The data source of the TypeORM command line (`npm run migration:generate`, `npm run migration:run`). Node runs this file
+ * as it is; the entities need decorators, so they come from the build.
+ */
+const build = new URL('./dist/database/cli-data-source.js', import.meta.url).href;
+const { openCliDataSource } = (await import(build)) as typeof import('./src/database/cli-data-source.js');
+
+export default await openCliDataSource();

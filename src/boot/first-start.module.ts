@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { ApiKeysModule } from '../api-keys/api-keys.module.js';
+import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { FirstStartService } from './first-start.service.js';
+
+@Module({ imports: [OrganizationsModule, ApiKeysModule], providers: [FirstStartService], exports: [FirstStartService] })
+export class FirstStartModule {}

@@ -1,0 +1,46 @@
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AppModule } from '../app.module.js';
+import { readSettings } from '../config/settings.js';
+import { configureApp, createAdapter } from '../configure-app.js';
+import { NestLogger } from '../logging/nest-logger.js';
+import { createLogger } from '../logging/pino.js';
+import { announcement } from './announcement.js';
+import { FirstStartService } from './first-start.service.js';
+import { openStorage } from './storage.js';
+
+/** A service that listens. */
+export interface RunningService {
+  url: string;
+  /** Lets running work end, closes every connection, and then stops the embedded database. */
+  stop(): Promise<void>;
+}
+
+/** Starts everything that the environment asks for, in order: settings, storage, application, listener. */
+export async function startService(env: NodeJS.ProcessEnv): Promise<RunningService> {
+  const settings = readSettings(env);
+  const logger = createLogger(settings.logLevel);
+  const { config, stop: stopStorage } = await openStorage(settings, (line) => logger.info(line));
+  try {
+    const app = await NestFactory.create<NestFastifyApplication>(AppModule.forRoot(config), createAdapter(), {
+      logger: new NestLogger(logger),
+      bodyParser: false,
+      abortOnError: false,
+    });
+    configureApp(app, config, logger);
+    const newKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+    await app.listen(settings.port, settings.host);
+    config.listeningAt(await app.getUrl());
+    if (config.servesApi) process.stdout.write(announcement(config.baseUrl, settings.bootstrapOrg, newKey));
+    return {
+      url: config.baseUrl,
+      stop: async () => {
+        await app.close();
+        await stopStorage();
+      },
+    };
+  } catch (error) {
+    await stopStorage();
+    throw error;
+  }
+}

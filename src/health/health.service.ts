@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { QueueProbe } from '../queue/queue-probe.service.js';
+
+const PROBE_TIMEOUT_MS = 2000;
+
+export type CheckResult = 'ok' | 'unavailable';
+
+/** What readiness is made of. */
+export interface Readiness {
+  status: CheckResult;
+  checks: Record<string, CheckResult>;
+}
+
+@Injectable()
+export class HealthService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly queue: QueueProbe,
+  ) {}
+
+  /** Asks everything that requests depend on, all at once, for two seconds at most. */
+  async readiness(): Promise<Readiness> {
+    const [database, queue] = await Promise.all([
+      answers(this.dataSource.query('SELECT 1')),
+      answers(this.queue.ping()),
+    ]);
+    const checks = { database, queue, ...(this.queue.usesRedis ? { redis: queue } : {}) };
+    const status = Object.values(checks).every((check) => check === 'ok') ? 'ok' : 'unavailable';
+    return { status, checks };
+  }
+}
+
+async function answers(probe: Promise<unknown>): Promise<CheckResult> {
+  const { promise: late, resolve } = Promise.withResolvers<CheckResult>();
+  const timer = setTimeout(() => resolve('unavailable'), PROBE_TIMEOUT_MS);
+  const result = probe.then(
+    (): CheckResult => 'ok',
+    (): CheckResult => 'unavailable',
+  );
+  try {
+    return await Promise.race([result, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,80 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { ERROR_CODES } from '../common/error-codes.js';
+import { type RegisteredTool, ToolRegistry } from '../tools/tool-registry.js';
+
+type ResponseObject = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>[string];
+type PathItem = OpenAPIObject['paths'][string];
+
+const PROBLEM = { $ref: '#/components/responses/Problem' };
+
+/** The OpenAPI document: the controllers' routes as Nest knows them, and one path for each management tool. */
+export function createOpenApiDocument(app: INestApplication, version: string): OpenAPIObject {
+  const base = new DocumentBuilder()
+    .setTitle('Signalbox')
+    .setDescription('Drive AI agents over plain HTTP, and stand between every MCP client and every MCP server.')
+    .setVersion(version)
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key (`sbx_…`).' })
+    .addSecurityRequirements('bearer')
+    .build();
+  const document = SwaggerModule.createDocument(app, base);
+  const registry = app.get(ToolRegistry, { strict: false });
+  const toolPaths = registry.all().map((tool) => [`/api/{org}/tools/${tool.definition.name}`, toolPath(tool)] as const);
+  return {
+    ...document,
+    paths: { ...Object.fromEntries(toolPaths), ...document.paths },
+    components: { ...document.components, responses: { Problem: problemResponse() } },
+  };
+}
+
+function toolPath({ definition, inputSchema, outputSchema }: RegisteredTool): PathItem {
+  return {
+    post: {
+      operationId: definition.name,
+      summary: definition.description,
+      tags: [tagOf(definition.name)],
+      parameters: [
+        { name: 'org', in: 'path', required: true, schema: { type: 'string' }, description: 'Organization slug' },
+      ],
+      requestBody: { required: true, content: { 'application/json': { schema: inputSchema } } },
+      responses: {
+        '200': { description: 'The tool’s output', content: { 'application/json': { schema: outputSchema } } },
+        default: PROBLEM,
+      },
+    },
+  };
+}
+
+/** `COLLECTION_THREADS_GET` → `threads`, `API_KEY_LIST` → `api key`. */
+function tagOf(name: string): string {
+  return name
+    .replace(/^COLLECTION_/, '')
+    .replace(/_(?:CREATE|LIST|GET|UPDATE|DELETE|TEST|SET|CANCEL)$/, '')
+    .replaceAll('_', ' ')
+    .toLowerCase();
+}
+
+function problemResponse(): ResponseObject {
+  const text = { type: 'string' };
+  const fault = { type: 'object', properties: { path: text, code: text, message: text } };
+  return {
+    description: 'An RFC 9457 problem document',
+    content: {
+      'application/problem+json': {
+        schema: {
+          type: 'object',
+          required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+          properties: {
+            type: text,
+            title: text,
+            status: { type: 'integer' },
+            detail: text,
+            code: { type: 'string', enum: Object.keys(ERROR_CODES) },
+            request_id: text,
+            errors: { type: 'array', items: fault },
+          },
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import { AgentToolset } from '../agents/agent-toolset.service.js';
+import type { RunnableAgent } from '../agents/agent.js';
+import { AgentsService } from '../agents/agents.service.js';
+import { DomainError } from '../common/domain-error.js';
+import type { RunEntity } from '../threads/run.entity.js';
+import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
+import type { AgentLoopInput } from './agent-loop.js';
+
+/** Gathers what an agent works with: its instructions, its tools, and the conversation. */
+@Injectable()
+export class AgentSessionService {
+  constructor(
+    private readonly agents: AgentsService,
+    private readonly toolset: AgentToolset,
+    private readonly transcript: TranscriptService,
+  ) {}
+
+  /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
+  async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model'>> {
+    const { organizationId, agentId } = run;
+    const [agent, messages] = await Promise.all([
+      this.agents.findForRun(organizationId, agentId),
+      this.transcript.readHistory(run),
+    ]);
+    if (agent === undefined)
+      throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
+    const caller = {
+      userId: run.userId,
+      runId: run.id,
+      requestId: run.requestId,
+      ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
+    };
+    const { tools, unavailable } = await this.toolset.open(organizationId, agent, { caller, signal });
+    return {
+      instructions: instructionsOf(
+        agent,
+        systemMessagesOf(run, messages),
+        unavailable.map(({ title }) => title),
+      ),
+      history: messages.filter(({ id }) => id !== run.messageId),
+      tools,
+      temperature: run.temperature,
+      maxSteps: agent.maxSteps,
+    };
+  }
+}
+
+/** The agent's instructions, then the system messages of this request, then what the model should know is missing. */
+function instructionsOf(agent: RunnableAgent, system: readonly string[], unavailable: readonly string[]): string {
+  const missing = `The tools of these connections are not available right now: ${unavailable.join(', ')}.`;
+  return [agent.instructions ?? '', ...system, unavailable.length === 0 ? '' : missing]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function systemMessagesOf(run: RunEntity, messages: readonly TranscriptMessage[]): string[] {
+  return messages
+    .filter(({ role, runId }) => role === 'system' && runId === run.id)
+    .map(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n'));
+}

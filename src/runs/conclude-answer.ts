@@ -1,0 +1,36 @@
+import type { FinishReason } from 'ai';
+import type { RunOutcome } from '../threads/run-attempt.js';
+import type { RunAnswer } from './run-answer.js';
+
+/** How an answer ends, and the run with it. */
+export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: FinishReason | null };
+
+/**
+ * Streams the last chunks of an answer and stores it: `finish`, `error` or `abort` by the run's outcome. The stream stays
+ * open until the run's record is written, so that `[DONE]` means that it can be read.
+ */
+export async function concludeAnswer(answer: RunAnswer, { status, error, finishReason }: Conclusion): Promise<void> {
+  const facts = { model: answer.model, usage: answer.totalUsage };
+  if (status === 'completed') {
+    const reason = finishReason ?? 'other';
+    await answer.push({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
+  } else {
+    await closeOpenParts(answer, status);
+    if (status === 'cancelled') {
+      await answer.push({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
+      await answer.push({ type: 'abort', reason: 'cancelled' });
+    } else {
+      await answer.push({ type: 'message-metadata', messageMetadata: { ...facts, finishReason: 'error' } });
+      await answer.push({ type: 'error', errorText: error?.message ?? 'The run failed.' });
+    }
+  }
+  await answer.save();
+}
+
+/** Tool calls that will never have an outcome say so, or the message would wait for them for ever. */
+async function closeOpenParts(answer: RunAnswer, status: 'failed' | 'cancelled'): Promise<void> {
+  for (const { toolCallId } of answer.pendingToolCalls()) {
+    const errorText = `The run was ${status} before the tool's outcome was known.`;
+    await answer.push({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
+  }
+}

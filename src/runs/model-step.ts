@@ -1,0 +1,101 @@
+import {
+  convertToModelMessages,
+  dynamicTool,
+  type FinishReason,
+  isStepCount,
+  jsonSchema,
+  type JSONSchema7,
+  type LanguageModel,
+  type LanguageModelUsage,
+  type ModelMessage,
+  streamText,
+  type ToolSet,
+  toUIMessageChunk,
+  type UIMessage,
+} from 'ai';
+import type { AgentTool } from '../agents/agent-toolset.service.js';
+import type { RunAnswer } from './run-answer.js';
+import { toModelOutput } from './tool-output.js';
+
+const TOOL_CHUNK_ERROR = 'The model called a tool in a way that cannot be used.';
+
+/** The provider's stream ended in the middle of the answer without an error. */
+export class AnswerInterruptedError extends Error {
+  override readonly name = 'AnswerInterruptedError';
+}
+
+/** What one call of the model is made with. */
+export interface ModelStepInput {
+  model: LanguageModel;
+  instructions: string;
+  history: readonly UIMessage[];
+  tools: ReadonlyMap<string, AgentTool>;
+  temperature: number | null;
+  signal: AbortSignal;
+}
+
+/** How the call ended. */
+export interface ModelStepResult {
+  finishReason: FinishReason;
+  usage: LanguageModelUsage | undefined;
+}
+
+/**
+ * One call of the model. Its text, reasoning and tool calls go into the answer; tools are not executed here, so that they
+ * can be stored before.
+ * @throws what the provider failed with; the parts that arrived stay in the answer
+ */
+export async function streamModelStep(input: ModelStepInput, answer: RunAnswer): Promise<ModelStepResult> {
+  const tools = toToolSet(input.tools);
+  const result = streamText({
+    model: input.model,
+    ...(input.instructions === '' ? {} : { instructions: input.instructions }),
+    messages: await toModelMessages(input.history, answer, tools),
+    tools,
+    ...(input.temperature === null ? {} : { temperature: input.temperature }),
+    abortSignal: input.signal,
+    stopWhen: isStepCount(1),
+    // Errors arrive as parts of the stream; the default would print them, with what the provider said.
+    onError: () => undefined,
+  });
+  let outcome: ModelStepResult | undefined;
+  for await (const part of result.stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type === 'abort') break;
+    if (part.type === 'finish-step') outcome = { finishReason: part.finishReason, usage: part.usage };
+    const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
+    const chunk = skipped
+      ? undefined
+      : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => TOOL_CHUNK_ERROR });
+    if (chunk !== undefined) await answer.push(chunk);
+  }
+  input.signal.throwIfAborted();
+  if (outcome === undefined || outcome.finishReason === 'interrupted') {
+    throw new AnswerInterruptedError();
+  }
+  return outcome;
+}
+
+function toToolSet(tools: ReadonlyMap<string, AgentTool>): ToolSet {
+  return Object.fromEntries(
+    [...tools.values()].map((tool) => [
+      tool.name,
+      dynamicTool({
+        description: tool.description ?? '',
+        inputSchema: jsonSchema(tool.inputSchema as JSONSchema7),
+        toModelOutput: ({ output }) => toModelOutput(output),
+        execute: undefined as never,
+      }),
+    ]),
+  );
+}
+
+/** The conversation and the answer so far. Calls that never got an outcome are left out: models refuse them. */
+function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
+  const parts = answer.parts();
+  const conversation = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
+  return convertToModelMessages(
+    conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),
+    { tools, ignoreIncompleteToolCalls: true },
+  );
+}

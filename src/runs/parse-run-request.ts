@@ -1,0 +1,41 @@
+import { DomainError, type FieldError } from '../common/domain-error.js';
+import type { ErrorCode } from '../common/error-codes.js';
+import { inspectInput, summarize } from '../common/validation/validate-input.js';
+import { RunRequest } from './run-request.dto.js';
+
+/** Faults that have a code of their own, by where they are. The first rule that fits names the fault. */
+const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
+  [({ path }) => path === 'thread_id', 'thread_id_in_body'],
+  [({ code }) => code === 'unknown_property', 'unknown_property'],
+  [({ path }) => /^messages\[\d+\]\.role$/.test(path), 'role_not_allowed'],
+  [({ path }) => /^messages\[\d+\]\.parts\[\d+\]\.type$/.test(path), 'part_type_not_supported'],
+  [({ path }) => path === 'tier', 'unknown_tier'],
+  [({ path }) => path === 'temperature', 'temperature_out_of_range'],
+];
+
+/**
+ * Checks the body of a run request strictly.
+ * @throws DomainError with the code of the first fault, and every fault with its path
+ */
+export function parseRunRequest(body: unknown): RunRequest {
+  const { value, faults } = inspectInput(RunRequest, body);
+  const all = faults.length > 0 ? faults.map(withCode) : countUserMessages(value);
+  const first = all[0];
+  if (first === undefined) return value;
+  throw new DomainError(first.code, summarize(all), all);
+}
+
+interface CodedFault extends FieldError {
+  code: ErrorCode;
+}
+
+function withCode(fault: FieldError): CodedFault {
+  return { ...fault, code: CODES.find(([fits]) => fits(fault))?.[1] ?? 'invalid_request' };
+}
+
+function countUserMessages(request: RunRequest): CodedFault[] {
+  const count = request.messages.filter(({ role }) => role === 'user').length;
+  if (count === 1) return [];
+  const message = `Exactly one message must have the role user; there are ${count}.`;
+  return [{ path: 'messages', code: 'user_message_count', message }];
+}

@@ -1,0 +1,99 @@
+import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
+import type { RunEventPublisher } from '../events/run-event-publisher.js';
+import type { RunUsage, RunEntity } from '../threads/run.entity.js';
+import type { RunExecutionService } from '../threads/run-execution.service.js';
+import type { MessageFolder } from './message-folder.js';
+import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
+
+/** How often an answer in progress is stored between its steps, so that the transcript shows its parts so far. */
+const SAVE_EVERY_MS = 1000;
+
+/**
+ * The answer of one attempt while it grows. Every chunk goes to the live stream and into the message; what is stored is
+ * always a part of what was streamed before, so that a later attempt can go on from either.
+ */
+export class RunAnswer {
+  private savedAt = Date.now();
+  private saving: Promise<unknown> = Promise.resolve();
+  private cancelRequested = false;
+  /** The steps whose model call is finished. */
+  private steps: number;
+  private usage: RunUsage;
+
+  constructor(
+    private readonly run: RunEntity,
+    private readonly folder: MessageFolder,
+    private readonly publisher: RunEventPublisher,
+    private readonly execution: RunExecutionService,
+    readonly model: string,
+  ) {
+    this.steps = run.step;
+    this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+  }
+
+  get finishedSteps(): number {
+    return this.steps;
+  }
+
+  /** True when an earlier attempt has started a step that is to be made again: its `start-step` was streamed. */
+  get hasOpenStep(): boolean {
+    return stepCount(this.folder.parts()) > this.steps;
+  }
+
+  get totalUsage(): RunUsage {
+    return this.usage;
+  }
+
+  get stopWasRequested(): boolean {
+    return this.cancelRequested;
+  }
+
+  parts(): UIMessage['parts'] {
+    return this.folder.parts();
+  }
+
+  pendingToolCalls(): PendingToolCall[] {
+    return pendingToolCalls(this.folder.parts());
+  }
+
+  async push(chunk: UIMessageChunk): Promise<void> {
+    this.folder.apply(chunk);
+    await this.publisher.push(chunk);
+    if (Date.now() - this.savedAt >= SAVE_EVERY_MS) await this.save();
+  }
+
+  /** Counts a finished model call. */
+  countStep(usage: LanguageModelUsage | undefined): void {
+    const input = usage?.inputTokens ?? 0;
+    const output = usage?.outputTokens ?? 0;
+    this.steps += 1;
+    this.usage = {
+      inputTokens: this.usage.inputTokens + input,
+      outputTokens: this.usage.outputTokens + output,
+      totalTokens: this.usage.totalTokens + (usage?.totalTokens ?? input + output),
+    };
+  }
+
+  /** Stores the answer as far as it has been streamed. Calls queue up. @throws StaleAttemptError, StaleWriterError */
+  save(): Promise<void> {
+    const save = this.saving.then(() => this.saveNow());
+    this.saving = save.catch(() => undefined);
+    return save;
+  }
+
+  /** Ends the live stream. */
+  end(): Promise<void> {
+    return this.publisher.end();
+  }
+
+  private async saveNow(): Promise<void> {
+    this.savedAt = Date.now();
+    const parts = this.folder.parts();
+    const metadata = this.folder.metadata ?? {};
+    const { steps: step, usage } = this;
+    await this.publisher.flush();
+    const claim = { runId: this.run.id, attempt: this.run.attempt };
+    const saved = await this.execution.saveAnswer(claim, this.model, { parts, metadata, step, usage });
+    this.cancelRequested ||= saved.cancelRequested;
+  }
+}

@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { Principal } from '../common/principal.js';
+import { validateInput } from '../common/validation/validate-input.js';
+import { RunEvents } from '../events/run-events.js';
+import type { RunItem } from '../threads/run.dto.js';
+import type { RunEntity } from '../threads/run.entity.js';
+import { RunCancellingService } from '../threads/run-cancelling.service.js';
+import { RunReaderService } from '../threads/run-reader.service.js';
+import { ThreadService } from '../threads/thread.service.js';
+import { RunCancelRequest } from './run-cancel-request.dto.js';
+import { RunQueue } from './run-queue.js';
+
+/** Cancels runs: a waiting one at once, a running one by telling its worker, whichever process that is. */
+@Injectable()
+export class RunCancellationService {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly runs: RunReaderService,
+    private readonly cancelling: RunCancellingService,
+    private readonly events: RunEvents,
+    private readonly queue: RunQueue,
+  ) {}
+
+  /** @throws DomainError `thread_not_found`, `run_not_found` */
+  async cancelOnThread(threadId: string, body: unknown, caller: Principal): Promise<{ taskIds: string[] }> {
+    const { taskId } = validateInput(RunCancelRequest, body ?? {});
+    const organizationId = caller.organization.id;
+    await this.threads.find(organizationId, threadId);
+    const open = await this.runs.findOpen(organizationId, threadId);
+    const chosen = taskId === undefined ? open : open.filter(({ id }) => id === taskId);
+    if (taskId !== undefined && chosen.length === 0) await this.runs.getOnThread(organizationId, threadId, taskId);
+    // Those that wait go first, so that none of them starts when the running one ends.
+    for (const run of chosen.toReversed()) await this.cancel(run);
+    return { taskIds: chosen.map(({ id }) => id) };
+  }
+
+  /** Cancels one run; a run that is finished stays as it is. @throws DomainError `run_not_found` */
+  async cancelRun(id: string, caller: Principal): Promise<RunItem> {
+    const run = await this.runs.find(caller.organization.id, id);
+    if (run !== null) await this.cancel(run);
+    return this.runs.get(caller.organization.id, id);
+  }
+
+  private async cancel(run: RunEntity): Promise<void> {
+    const cancelled = await this.cancelling.cancelQueued(run.id);
+    if (cancelled === undefined) {
+      if (await this.cancelling.requestStop(run.id)) await this.events.announceCancel(run.id);
+      return;
+    }
+    await this.endStream(cancelled.run);
+    if (cancelled.next !== undefined) await this.queue.ask(cancelled.next);
+  }
+
+  /** A run that never started still ends its stream, for whoever waits for it. */
+  private async endStream(run: RunEntity): Promise<void> {
+    const publisher = await this.events.openPublisher(run, run.id, run.attempt);
+    await publisher.push({
+      type: 'start',
+      messageId: run.messageId,
+      messageMetadata: { taskId: run.id, aborted: true },
+    });
+    await publisher.push({ type: 'abort', reason: 'cancelled' });
+    await publisher.end();
+  }
+}

@@ -1,0 +1,38 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { QueueFactory } from '../queue/queue.factory.js';
+import type { RunClaim } from '../threads/run-attempt.js';
+
+export const RUN_QUEUE = 'runs';
+
+/** A job asks for one attempt at one run. The run's row says everything else. */
+export type RunJob = RunClaim;
+
+const PATIENCE_MS = 1000;
+
+/** Asks the workers for attempts at runs. */
+@Injectable()
+export class RunQueue {
+  private readonly logger = new Logger(RunQueue.name);
+  private readonly queue: Queue<RunJob>;
+
+  constructor(queues: QueueFactory) {
+    this.queue = queues.queue<RunJob>(RUN_QUEUE);
+  }
+
+  /**
+   * Enqueues an attempt; the same attempt twice is one job. A queue that does not answer is not waited for: the run is
+   * stored, and the sweeper asks again.
+   */
+  async ask({ runId, attempt }: RunClaim): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, PATIENCE_MS);
+    const added = this.queue.add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` }).then(
+      () => undefined,
+      (error: Error) =>
+        this.logger.warn({ run_id: runId, err: error }, 'A run could not be enqueued; it will be asked for again'),
+    );
+    await Promise.race([added, late]);
+    clearTimeout(timer);
+  }
+}

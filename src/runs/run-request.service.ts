@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { AgentsService } from '../agents/agents.service.js';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import type { Principal } from '../common/principal.js';
+import { DEFAULT_TIER } from '../models/tier.js';
+import { RunPostingService } from '../threads/run-posting.service.js';
+import { ThreadService } from '../threads/thread.service.js';
+import { parseRunRequest } from './parse-run-request.js';
+import { RunQueue } from './run-queue.js';
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** Takes a run request: checks it, stores it, and asks for its execution. */
+@Injectable()
+export class RunRequestService {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly agents: AgentsService,
+    private readonly posting: RunPostingService,
+    private readonly queue: RunQueue,
+  ) {}
+
+  /** @throws DomainError for whatever is wrong with the request; nothing is stored then */
+  async post(threadId: string, body: unknown, call: RunRequestCall): Promise<{ taskId: string }> {
+    const request = parseRunRequest(body);
+    const idempotency = idempotencyOf(call.idempotencyKey, request);
+    const organizationId = call.caller.organization.id;
+    await this.threads.find(organizationId, threadId);
+    const agent = await this.agents.findForRun(organizationId, request.agent.id);
+    if (agent === undefined) throw unknownAgent();
+    if (agent.status === 'inactive') throw new DomainError('connection_unavailable', 'The agent is inactive.');
+    const posted = await this.posting.post({
+      organizationId,
+      threadId,
+      agentId: agent.id,
+      userId: call.caller.userId,
+      apiKeyId: call.caller.apiKeyId,
+      requestId: call.requestId,
+      tier: request.tier ?? agent.tier ?? DEFAULT_TIER,
+      temperature: request.temperature ?? null,
+      messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
+      idempotency,
+    });
+    if (posted.isHead) await this.queue.ask({ runId: posted.runId, attempt: 1 });
+    return { taskId: posted.runId };
+  }
+}
+
+/** What comes with a run request beside its body. */
+export interface RunRequestCall {
+  caller: Principal;
+  requestId: string;
+  idempotencyKey: string | undefined;
+}
+
+function idempotencyOf(key: string | undefined, request: object): { key: string; hash: string } | undefined {
+  if (key === undefined) return undefined;
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    throw new DomainError('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters.', [
+      { path: 'Idempotency-Key', code: 'matches', message: 'Must be 1 to 255 printable ASCII characters.' },
+    ]);
+  }
+  return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+}
+
+function unknownAgent(): DomainError {
+  return new DomainError('agent_not_found', 'There is no agent with this id in the organization.', [
+    { path: 'agent.id', code: 'agent_not_found', message: 'This agent does not exist.' },
+  ]);
+}

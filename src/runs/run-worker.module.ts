@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { EventsModule } from '../events/events.module.js';
+import { ModelsModule } from '../models/models.module.js';
+import { QueueModule } from '../queue/queue.module.js';
+import { ThreadsModule } from '../threads/threads.module.js';
+import { AgentSessionService } from './agent-session.service.js';
+import { RunAnswerFactory } from './run-answer.factory.js';
+import { RunExecutorService } from './run-executor.service.js';
+import { RunProcessor } from './run.processor.js';
+import { RunQueueModule } from './run-queue.module.js';
+import { RunSupervisor } from './run-supervisor.js';
+import { RunSweeper } from './run-sweeper.js';
+
+/** The worker's side of runs: executing them. */
+@Module({
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, QueueModule, RunQueueModule],
+  providers: [RunProcessor, RunExecutorService, RunAnswerFactory, AgentSessionService, RunSupervisor, RunSweeper],
+})
+export class RunWorkerModule {}

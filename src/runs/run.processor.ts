@@ -1,0 +1,51 @@
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Worker } from 'bullmq';
+import { AppConfig } from '../config/app-config.js';
+import { QueueFactory } from '../queue/queue.factory.js';
+import { RunExecutionService } from '../threads/run-execution.service.js';
+import { RUN_QUEUE, type RunJob, RunQueue } from './run-queue.js';
+import { RunExecutorService } from './run-executor.service.js';
+import { RunSupervisor } from './run-supervisor.js';
+
+/** How long a shutdown waits for runs to end by themselves before it hands them over. */
+const SHUTDOWN_GRACE_MS = 8000;
+/** Lost workers are found by their heartbeat in the runs' rows; BullMQ need never give up on a job by itself. */
+const MAX_STALLED_COUNT = 1000;
+
+/** The Bull processor of runs: claims, lets execute, and asks for what comes next. */
+@Injectable()
+export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(RunProcessor.name);
+  private worker: Worker<RunJob, void> | undefined;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly queues: QueueFactory,
+    private readonly execution: RunExecutionService,
+    private readonly executor: RunExecutorService,
+    private readonly supervisor: RunSupervisor,
+    private readonly queue: RunQueue,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const { runConcurrency: concurrency } = this.config.settings;
+    this.worker = this.queues.worker<RunJob>(RUN_QUEUE, (job) => this.process(job.data), {
+      concurrency,
+      maxStalledCount: MAX_STALLED_COUNT,
+    });
+    this.worker.run().catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
+    await this.worker?.close();
+    clearTimeout(timer);
+  }
+
+  private async process(job: RunJob): Promise<void> {
+    const run = await this.execution.claim(job);
+    if (run === undefined) return;
+    const next = await this.executor.execute(run);
+    if (next !== undefined) await this.queue.ask(next);
+  }
+}

@@ -1,0 +1,53 @@
+import { Body, Controller, Headers, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { ApiBody, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { Access } from '../common/access.js';
+import { Caller } from '../common/caller.js';
+import type { Principal } from '../common/principal.js';
+import { schemaOf } from '../common/schema-of.js';
+import { RunCancellationService } from './run-cancellation.service.js';
+import { RunCancelRequest } from './run-cancel-request.dto.js';
+import { RunRequest } from './run-request.dto.js';
+import { RunRequestService } from './run-request.service.js';
+
+/** Any valid credential of the organization may run its agents: no further grant is needed. */
+@ApiTags('agent runs')
+@Controller('api/:org/agent-runtime/threads/:threadId')
+@Access('organization')
+export class RunsController {
+  constructor(
+    private readonly requests: RunRequestService,
+    private readonly cancellation: RunCancellationService,
+  ) {}
+
+  @Post('messages')
+  @HttpCode(202)
+  @ApiOperation({ summary: 'Posts a message and enqueues a run; the answer comes on the stream.' })
+  @ApiBody({ schema: schemaOf(RunRequest) })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description: 'Repeats with this key run nothing again (24 h).',
+  })
+  post(
+    @Param('threadId') threadId: string,
+    @Body() body: unknown,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Req() request: FastifyRequest,
+    @Caller() caller: Principal,
+  ): Promise<{ taskId: string }> {
+    return this.requests.post(threadId, body, { caller, requestId: request.id, idempotencyKey });
+  }
+
+  @Post('cancel')
+  @HttpCode(202)
+  @ApiOperation({ summary: 'Cancels a run, or everything that runs and waits on the thread.' })
+  @ApiBody({ schema: schemaOf(RunCancelRequest), required: false })
+  cancel(
+    @Param('threadId') threadId: string,
+    @Body() body: unknown,
+    @Caller() caller: Principal,
+  ): Promise<{ taskIds: string[] }> {
+    return this.cancellation.cancelOnThread(threadId, body, caller);
+  }
+}

@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { EventsModule } from '../events/events.module.js';
+
+import { ThreadsModule } from '../threads/threads.module.js';
+import { RunCancellationService } from './run-cancellation.service.js';
+import { RunCancelTools } from './run-cancel.tools.js';
+import { RunQueueModule } from './run-queue.module.js';
+import { RunRequestService } from './run-request.service.js';
+import { RunsController } from './runs.controller.js';
+
+/** The caller's side of runs: posting and cancelling them. */
+@Module({
+  imports: [ThreadsModule, AgentsModule, EventsModule, RunQueueModule],
+  controllers: [RunsController],
+  providers: [RunRequestService, RunCancellationService, RunCancelTools],
+})
+export class RunsModule {}

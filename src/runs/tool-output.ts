@@ -1,0 +1,37 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { ToolResultPart } from 'ai';
+
+/** A larger result would hold up the stream, the transcript and the model. */
+const MAX_OUTPUT_BYTES = 1_048_576;
+const MAX_ERROR_LENGTH = 10_000;
+
+/** What became of a tool call, as the stream and the transcript tell it. */
+export type ToolOutcome = { output: unknown } | { errorText: string };
+
+/** The outcome that an MCP result stands for: a tool that failed says so in its text. */
+export function toOutcome(result: CallToolResult): ToolOutcome {
+  if (result.isError === true) {
+    const text = textOf(result).slice(0, MAX_ERROR_LENGTH);
+    return { errorText: text === '' ? 'The tool failed without saying why.' : text };
+  }
+  if (Buffer.byteLength(JSON.stringify(result)) > MAX_OUTPUT_BYTES) {
+    return { errorText: `The tool's result is larger than ${MAX_OUTPUT_BYTES} bytes.` };
+  }
+  return { output: result };
+}
+
+/** What the model reads of a stored output: the text where there is nothing else, else the whole result as JSON. */
+export function toModelOutput(output: unknown): ToolResultPart['output'] {
+  if (isToolResult(output) && output.content.every(({ type }) => type === 'text')) {
+    return { type: 'text', value: textOf(output) };
+  }
+  return { type: 'json', value: JSON.parse(JSON.stringify(output ?? null)) };
+}
+
+function isToolResult(output: unknown): output is CallToolResult {
+  return typeof output === 'object' && output !== null && 'content' in output && Array.isArray(output.content);
+}
+
+function textOf(result: CallToolResult): string {
+  return (result.content ?? []).flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}

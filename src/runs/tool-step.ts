@@ -1,0 +1,71 @@
+import type { UIMessageChunk } from 'ai';
+import type { AgentTool } from '../agents/agent-toolset.service.js';
+import { DomainError } from '../common/domain-error.js';
+import { UpstreamError } from '../upstreams/upstream-error.js';
+import type { PendingToolCall } from './pending-tool-calls.js';
+import type { RunAnswer } from './run-answer.js';
+import { toOutcome, type ToolOutcome } from './tool-output.js';
+
+const UNKNOWN_OUTCOME =
+  'The worker was lost while this call was under way, and its outcome is unknown. It was not repeated, because the tool is not declared read-only or idempotent.';
+
+/**
+ * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed and stored as it arrives.
+ * @param resumed the calls were stored by an attempt that was lost: only harmless ones are made again
+ */
+export async function executeToolCalls(
+  answer: RunAnswer,
+  tools: ReadonlyMap<string, AgentTool>,
+  resumed: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const calls = answer.pendingToolCalls();
+  // All of them settle before anything else is streamed, also when one of them fails.
+  const settled = await Promise.allSettled(
+    calls.map(async (call) => {
+      const outcome = await execute(call, tools.get(call.toolName), resumed, signal);
+      await answer.push(toChunk(call, outcome));
+      await answer.save();
+    }),
+  );
+  signal.throwIfAborted();
+  for (const result of settled) if (result.status === 'rejected') throw result.reason;
+}
+
+async function execute(
+  call: PendingToolCall,
+  tool: AgentTool | undefined,
+  resumed: boolean,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
+  if (resumed && !isRepeatable(tool)) return { errorText: UNKNOWN_OUTCOME };
+  if (!isArguments(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
+  try {
+    return toOutcome(await tool.call(call.input, signal));
+  } catch (error) {
+    // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
+    signal.throwIfAborted();
+    return { errorText: sentenceOf(error) };
+  }
+}
+
+function isRepeatable({ annotations }: AgentTool): boolean {
+  return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
+}
+
+function isArguments(input: unknown): input is Record<string, unknown> {
+  return typeof input === 'object' && input !== null && !Array.isArray(input);
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof UpstreamError && error.rpc !== undefined) return `${error.message} ${error.rpc.message}`;
+  if (error instanceof UpstreamError || error instanceof DomainError) return error.message;
+  return 'The tool could not be called because of an unexpected error.';
+}
+
+function toChunk({ toolCallId }: PendingToolCall, outcome: ToolOutcome): UIMessageChunk {
+  return 'output' in outcome
+    ? { type: 'tool-output-available', toolCallId, output: outcome.output, dynamic: true }
+    : { type: 'tool-output-error', toolCallId, errorText: outcome.errorText, dynamic: true };
+}

@@ -1,0 +1,16 @@
+import { Injectable } from '@nestjs/common';
+import { RunReaderService } from '../threads/run-reader.service.js';
+
+/** A worker ends the stream right after the run; this long after it, nothing more will come. */
+const GRACE_MS = 10_000;
+
+/** Recognizes the rare stream that will never end by itself: its worker died between the run's end and the stream's. */
+@Injectable()
+export class LostStreamService {
+  constructor(private readonly runs: RunReaderService) {}
+
+  async isLost(organizationId: string, runId: string): Promise<boolean> {
+    const run = await this.runs.find(organizationId, runId);
+    return run === null || (run.finishedAt !== null && Date.now() - run.finishedAt.getTime() > GRACE_MS);
+  }
+}

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+
+/** How long a reader may take nothing before it is disconnected; it can continue from its last id. */
+const SLOW_READER_MS = 30_000;
+
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-vercel-ai-ui-message-stream': 'v1',
+  'x-accel-buffering': 'no',
+};
+
+/** A Server-Sent Events response (WHATWG HTML §9.2) that waits for its reader and gives up on one that takes nothing. */
+export class SseResponse {
+  private constructor(private readonly raw: ServerResponse) {}
+
+  /** Sends the headers at once; from then on the response is this object's. */
+  static open(reply: FastifyReply): SseResponse {
+    reply.hijack();
+    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
+    reply.raw.flushHeaders();
+    return new SseResponse(reply.raw);
+  }
+
+  /** @throws when the reader is gone, or too slow */
+  async write(text: string): Promise<void> {
+    if (this.raw.destroyed) throw new ReaderGoneError();
+    if (this.raw.write(text)) return;
+    try {
+      await once(this.raw, 'drain', { signal: AbortSignal.timeout(SLOW_READER_MS) });
+    } catch {
+      this.raw.destroy();
+      throw new ReaderGoneError();
+    }
+  }
+
+  /** A comment that keeps proxies from closing an idle connection; skipped while the reader has not taken the last write. */
+  keepAlive(): void {
+    if (!this.raw.destroyed && !this.raw.writableNeedDrain) this.raw.write(': keep-alive\n\n');
+  }
+
+  end(): void {
+    this.raw.end();
+  }
+}
+
+export class ReaderGoneError extends Error {
+  override readonly name = 'ReaderGoneError';
+}

@@ -1,0 +1,56 @@
+import { DomainError } from '../common/domain-error.js';
+import { isUuid } from '../common/ids.js';
+
+/** Where in which run a stream begins, and whether it goes on to later runs. */
+export interface StreamQuery {
+  /** The run to carry; undefined means the current or the next one. */
+  taskId: string | undefined;
+  /** The number of the last frame that the reader has; 0 for none. */
+  after: number;
+  /** Stay open across runs. */
+  follow: boolean;
+  /** Answer 204 instead of waiting when nothing runs or waits. */
+  idle204: boolean;
+}
+
+/** The raw query parameters of the stream endpoint; a parameter that is repeated comes as an array. */
+export type RawStreamQuery = Readonly<Partial<Record<'taskId' | 'follow' | 'idle', unknown>>>;
+
+/** @throws DomainError `invalid_stream_position` or `invalid_request` */
+export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | undefined): StreamQuery {
+  const { taskId, follow, idle } = query;
+  if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformed('taskId');
+  if (follow !== undefined && follow !== 'true' && follow !== 'false') throw badFlag('follow', 'true or false');
+  if (idle !== undefined && idle !== '204') throw badFlag('idle', '204');
+  const position = lastEventId === undefined || lastEventId === '' ? undefined : parsePosition(lastEventId);
+  if (position !== undefined && taskId !== undefined && position.taskId !== taskId.toLowerCase()) {
+    throw malformed('Last-Event-ID');
+  }
+  return {
+    taskId: position?.taskId ?? taskId?.toLowerCase(),
+    after: position?.after ?? 0,
+    follow: follow === 'true',
+    idle204: idle === '204',
+  };
+}
+
+/** The `id:` of a frame: `<taskId>:<n>`. */
+export function frameId(taskId: string, n: number): string {
+  return `${taskId}:${n}`;
+}
+
+function parsePosition(text: string): { taskId: string; after: number } {
+  const [, taskId = '', n = ''] = /^([^:]+):(\d{1,9})$/.exec(text) ?? [];
+  if (!isUuid(taskId)) throw malformed('Last-Event-ID');
+  return { taskId: taskId.toLowerCase(), after: Number(n) };
+}
+
+function malformed(path: string): DomainError {
+  const message = `${path} must be ${path === 'taskId' ? 'the taskId of a run' : 'the id of a frame of this stream'}.`;
+  return new DomainError('invalid_stream_position', message, [{ path, code: 'invalid_stream_position', message }]);
+}
+
+function badFlag(path: string, values: string): DomainError {
+  const message = `${path} must be ${values}.`;
+  return new DomainError('invalid_request', message, [{ path, code: 'is_in', message }]);
+}

@@ -1,0 +1,50 @@
+import { Controller, Get, Headers, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiProduces, ApiQuery, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Access } from '../common/access.js';
+import { Caller } from '../common/caller.js';
+import type { Principal } from '../common/principal.js';
+import { RunStreamService } from './run-stream.service.js';
+import { StreamResponder } from './stream-responder.service.js';
+import { parseStreamQuery, type RawStreamQuery } from './stream-query.js';
+
+/** Any valid credential of the organization may read its streams. */
+@ApiTags('agent runs')
+@Controller('api/:org/agent-runtime/threads/:threadId/stream')
+@Access('organization')
+export class StreamController {
+  constructor(
+    private readonly streams: RunStreamService,
+    private readonly responder: StreamResponder,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Streams the answer as Server-Sent Events of AI SDK UI-message chunks.' })
+  @ApiProduces('text/event-stream')
+  @ApiQuery({
+    name: 'taskId',
+    required: false,
+    description: 'Carry this run, whether waiting, running or just finished.',
+  })
+  @ApiQuery({ name: 'follow', required: false, enum: ['true', 'false'], description: 'Stay open across runs.' })
+  @ApiQuery({
+    name: 'idle',
+    required: false,
+    enum: ['204'],
+    description: 'Answer 204 at once if nothing runs or waits.',
+  })
+  @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'Continue exactly after this frame.' })
+  async stream(
+    @Param('threadId') threadId: string,
+    @Query() rawQuery: RawStreamQuery,
+    @Headers('last-event-id') lastEventId: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Caller() caller: Principal,
+  ): Promise<void> {
+    const query = parseStreamQuery(rawQuery, lastEventId);
+    const stream = await this.streams.open({ organizationId: caller.organization.id, threadId }, query);
+    if (stream === undefined) reply.status(204).send();
+    else await this.responder.respond(stream, { caller, request, reply });
+  }
+}

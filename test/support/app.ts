@@ -1,0 +1,69 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import supertest from 'supertest';
+import { AppModule } from '../../src/app.module.js';
+import { FirstStartService } from '../../src/boot/first-start.service.js';
+import { AppConfig } from '../../src/config/app-config.js';
+import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
+import { readSettings } from '../../src/config/settings.js';
+import { configureApp, createAdapter } from '../../src/configure-app.js';
+import { NestLogger } from '../../src/logging/nest-logger.js';
+import { createLogger } from '../../src/logging/pino.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+
+/** The application as a client sees it: listening on a port of its own, with a database of its own. */
+export interface TestApp {
+  app: NestFastifyApplication;
+  config: AppConfig;
+  url: string;
+  apiKey: string;
+  org: 'default';
+  /** Calls a management tool. */
+  tool(name: string, body?: object, key?: string): supertest.Test;
+  close(): Promise<void>;
+}
+
+/** What a spec may set: environment variables, and the database of another application to share it. */
+export interface TestAppOptions {
+  env?: Record<string, string>;
+  database?: TestDatabase;
+}
+
+const TEST_ENVIRONMENT = {
+  LOG_LEVEL: 'silent',
+  PORT: '0',
+  UPSTREAM_ALLOW_PRIVATE: 'true',
+  ENCRYPTION_KEYS: generateEncryptionKey('test'),
+};
+
+/** Starts the real application: real PostgreSQL, real queue, real HTTP. */
+export async function startTestApp({ env = {}, database }: TestAppOptions = {}): Promise<TestApp> {
+  const ownDatabase = database ?? (await createTestDatabase());
+  const settings = readSettings({ ...TEST_ENVIRONMENT, ...env, DATABASE_URL: ownDatabase.url });
+  const encryptionKeys = settings.encryptionKeys ?? parseEncryptionKeys(TEST_ENVIRONMENT.ENCRYPTION_KEYS);
+  const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
+  const logger = createLogger(settings.logLevel);
+  const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config)] }).compile();
+  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(), {
+    logger: new NestLogger(logger),
+    bodyParser: false,
+  });
+  configureApp(app, config, logger);
+  const apiKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  config.listeningAt(url);
+  return {
+    app,
+    config,
+    url,
+    apiKey: apiKey ?? '',
+    org: 'default',
+    tool: (name, body = {}, key = apiKey ?? '') =>
+      supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
+    close: async () => {
+      await app.close();
+      if (database === undefined) await ownDatabase.drop();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import 'reflect-metadata';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { migrate } from '../../src/database/migrate.js';
+import { migrateQueue } from '../../src/queue/migrate-queue.js';
+import { TEMPLATE_DATABASE } from './database.js';
+
+/** One embedded PostgreSQL for all specs, with a migrated template database; and the decision about Redis. */
+export default async function globalSetup(): Promise<void> {
+  requireRedisInCi();
+  const postgres = await startEmbeddedPostgres({ dataDir: await mkdtemp(join('/tmp', 'signalbox-test-')) });
+  const template = new URL(postgres.url);
+  template.pathname = TEMPLATE_DATABASE;
+  const client = new pg.Client({ connectionString: postgres.url });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
+  await client.end();
+  await migrate(template.href);
+  await migrateQueue(template.href);
+  process.env['TEST_DATABASE_URL'] = postgres.url;
+  (globalThis as { stopTestPostgres?: () => Promise<void> }).stopTestPostgres = () => postgres.stop();
+}
+
+/** Without Redis its suites are left out with a warning; in CI that would be a gap, so it is an error. */
+function requireRedisInCi(): void {
+  const onPath = ['redis-server', 'valkey-server'].some((name) => spawnSync(name, ['--version']).status === 0);
+  if (onPath || process.env['REDIS_URL'] !== undefined) return;
+  const message = 'There is no redis-server or valkey-server on the PATH and no REDIS_URL.';
+  if (process.env['CI'] !== undefined) throw new Error(`${message} In CI the Redis suites must run.`);
+  process.stderr.write(`${message} The Redis suites are left out.\n`);
+}
