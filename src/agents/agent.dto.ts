@@ -3,7 +3,6 @@ import {
   ArrayMaxSize,
   ArrayUnique,
   IsArray,
-  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -24,6 +23,7 @@ import {
 import { IsText, IsTitle } from '../connections/field-rules.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { AGENT_TIERS, type AgentTier, MAX_CONNECTIONS, MAX_MAX_STEPS } from './agent.js';
+import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
 const MAX_INSTRUCTIONS_LENGTH = 100_000;
@@ -178,28 +178,9 @@ export class AgentItem {
   updated_at: string;
 }
 
-export class AgentAnswer {
-  @ValidateNested()
-  @Type(() => AgentItem)
-  item: AgentItem;
-}
+export class AgentAnswer extends ItemOf(AgentItem) {}
 
-export class AgentPage {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AgentItem)
-  items: AgentItem[];
-
-  @IsInt()
-  totalCount: number;
-
-  @IsBoolean()
-  hasMore: boolean;
-
-  @MayBeNull()
-  @IsString()
-  nextCursor: string | null;
-}
+export class AgentPage extends PageOf(AgentItem) {}
 
 /** UUIDs are equal whatever the case of their letters. What is no connection at all is refused elsewhere. */
 function connectionIdOf(member: unknown): unknown {

@@ -3,6 +3,7 @@ import { Equals, IsArray, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, 
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { ItemOf } from '../common/paging/page-of.js';
 
 /** A hundred years: longer lifetimes are a mistake, and dates end somewhere. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
@@ -104,11 +105,7 @@ export class ApiKeyList {
   items: ApiKeyItem[];
 }
 
-export class ApiKeyUpdated {
-  @ValidateNested()
-  @Type(() => ApiKeyItem)
-  item: ApiKeyItem;
-}
+export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {}
 
 export class ApiKeyDeleted {
   @Equals(true)

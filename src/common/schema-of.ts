@@ -1,5 +1,5 @@
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
-import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import { targetConstructorToSchema, validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import type { InputClass } from './validation/validate-input.js';
 
 /** A JSON Schema (2020-12 vocabulary). */
@@ -12,11 +12,11 @@ const REF_PREFIX = '#/definitions/';
  * because unknown properties are refused.
  */
 export function schemaOf(type: InputClass): JsonSchema {
-  const schemas = validationMetadatasToSchemas({
-    classTransformerMetadataStorage: defaultMetadataStorage,
-    refPointerPrefix: REF_PREFIX,
-  }) as Record<string, JsonSchema>;
-  return inline(schemas[type.name] ?? { type: 'object', properties: {} }, schemas);
+  const options = { classTransformerMetadataStorage: defaultMetadataStorage, refPointerPrefix: REF_PREFIX };
+  const schemas = validationMetadatasToSchemas(options) as Record<string, JsonSchema>;
+  const schema = targetConstructorToSchema(type, options) as JsonSchema;
+  // A class without a decorated property is an input without properties.
+  return inline({ type: 'object', properties: {}, ...schema }, schemas);
 }
 
 function inline(schema: JsonSchema, schemas: Readonly<Record<string, JsonSchema>>): JsonSchema {

@@ -1,7 +1,5 @@
 import { Type } from 'class-transformer';
 import {
-  IsArray,
-  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -27,6 +25,7 @@ import {
 } from './connection.js';
 import { IsBearerToken, IsHeaderMap, IsHttpUrl, IsText, IsTitle } from './field-rules.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 /** What a stored secret is shown as. Sent back in an update, it keeps what is stored. */
 export const MASK = '***';
@@ -175,28 +174,9 @@ export class ConnectionItem {
   updated_at: string;
 }
 
-export class ConnectionAnswer {
-  @ValidateNested()
-  @Type(() => ConnectionItem)
-  item: ConnectionItem;
-}
+export class ConnectionAnswer extends ItemOf(ConnectionItem) {}
 
-export class ConnectionPage {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ConnectionItem)
-  items: ConnectionItem[];
-
-  @IsInt()
-  totalCount: number;
-
-  @IsBoolean()
-  hasMore: boolean;
-
-  @MayBeNull()
-  @IsString()
-  nextCursor: string | null;
-}
+export class ConnectionPage extends PageOf(ConnectionItem) {}
 
 function whyNotCreatable({ value }: ValidationArguments): string {
   if (value === 'VIRTUAL') return 'VIRTUAL connections are agents; create one with COLLECTION_VIRTUAL_MCP_CREATE';

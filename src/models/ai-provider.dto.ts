@@ -17,6 +17,7 @@ import { MAX_BASE_URL_LENGTH } from './base-url.js';
 import { IsModelName } from './model-name.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { PROVIDER_KINDS, type ProviderKind } from './provider-kind.js';
+import { ItemOf } from '../common/paging/page-of.js';
 
 /** What a stored key is shown as. Sent back in an update, it keeps the key. */
 export const MASKED_KEY = '***';
@@ -130,11 +131,7 @@ export class AiProviderItem {
   updated_at: string;
 }
 
-export class AiProviderAnswer {
-  @ValidateNested()
-  @Type(() => AiProviderItem)
-  item: AiProviderItem;
-}
+export class AiProviderAnswer extends ItemOf(AiProviderItem) {}
 
 export class AiProviderList {
   @IsArray()

@@ -3,6 +3,7 @@ import { Type } from 'class-transformer';
 import { IsObject, IsUUID, ValidateNested } from 'class-validator';
 import { IsModelName } from './model-name.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { ItemOf } from '../common/paging/page-of.js';
 
 /** A model at a provider of the organization. */
 export class TierTarget {
@@ -50,11 +51,7 @@ export class ModelTiersItem {
   thinking: TierTarget | null;
 }
 
-export class ModelTiersAnswer {
-  @ValidateNested()
-  @Type(() => ModelTiersItem)
-  item: ModelTiersItem;
-}
+export class ModelTiersAnswer extends ItemOf(ModelTiersItem) {}
 
 function IsTargetOrNull(): PropertyDecorator {
   return applyDecorators(

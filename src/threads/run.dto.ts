@@ -1,17 +1,8 @@
 import { Type } from 'class-transformer';
-import {
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsISO8601,
-  IsNumber,
-  IsString,
-  IsUUID,
-  ValidateNested,
-} from 'class-validator';
+import { IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID, ValidateNested } from 'class-validator';
 import { MayBeNull } from '../common/validation/presence.js';
 import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 export class RunGetInput {
   @IsUUID()
@@ -105,25 +96,6 @@ export class RunItem {
   updated_at: string;
 }
 
-export class RunOutput {
-  @ValidateNested()
-  @Type(() => RunItem)
-  item: RunItem;
-}
+export class RunOutput extends ItemOf(RunItem) {}
 
-export class RunPage {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RunItem)
-  items: RunItem[];
-
-  @IsInt()
-  totalCount: number;
-
-  @IsBoolean()
-  hasMore: boolean;
-
-  @MayBeNull()
-  @IsString()
-  nextCursor: string | null;
-}
+export class RunPage extends PageOf(RunItem) {}

@@ -1,7 +1,6 @@
 import { Type } from 'class-transformer';
 import {
   IsArray,
-  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -17,8 +16,9 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MAX_LIMIT } from '../common/paging/list-input.js';
-import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { MayBeAbsent } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
+import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -' };
 
@@ -89,28 +89,9 @@ export class ThreadItem {
   updated_at: string;
 }
 
-export class ThreadOutput {
-  @ValidateNested()
-  @Type(() => ThreadItem)
-  item: ThreadItem;
-}
+export class ThreadOutput extends ItemOf(ThreadItem) {}
 
-export class ThreadPage {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ThreadItem)
-  items: ThreadItem[];
-
-  @IsInt()
-  totalCount: number;
-
-  @IsBoolean()
-  hasMore: boolean;
-
-  @MayBeNull()
-  @IsString()
-  nextCursor: string | null;
-}
+export class ThreadPage extends PageOf(ThreadItem) {}
 
 export class ThreadMessagesInput {
   @Matches(CALLER_ID, THREAD_ID_RULE)
@@ -163,19 +144,4 @@ export class MessageItem {
   updated_at: string;
 }
 
-export class MessagePage {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => MessageItem)
-  items: MessageItem[];
-
-  @IsInt()
-  totalCount: number;
-
-  @IsBoolean()
-  hasMore: boolean;
-
-  @MayBeNull()
-  @IsString()
-  nextCursor: string | null;
-}
+export class MessagePage extends PageOf(MessageItem) {}
