@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { errorName } from './error-name.js';
-import { backoffMs } from './retry.js';
+import { backoffMs } from '../common/backoff.js';
 import type { SignalHub, SignalLink } from './signal-hub.js';
 
 const HEARTBEAT_MS = 15_000;

@@ -4,7 +4,7 @@ import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES } from './redis-stream-scripts.js';
 import type { RedisScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
-import { backoffMs } from './retry.js';
+import { backoffMs } from '../common/backoff.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
   type CancelListener,

@@ -1,14 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../common/backoff.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
-
-const FIRST_DELAY_MS = 25;
-const LONGEST_DELAY_MS = 2_000;
-
-/** The pause before attempt `attempt` + 1 (from 1): doubling from 25 ms to 2 s, half of it random. */
-export function backoffMs(attempt: number): number {
-  const full = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-  return full / 2 + Math.random() * (full / 2);
-}
 
 export interface RetryOptions {
   /** Give up with the last error once this much time has passed; never unless told. */

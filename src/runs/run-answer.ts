@@ -1,4 +1,5 @@
 import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
+import { throughOutage } from '../common/through-outage.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import type { RunUsage, RunEntity } from '../threads/run.entity.js';
 import type { RunExecutionService } from '../threads/run-execution.service.js';
@@ -93,7 +94,8 @@ export class RunAnswer {
     const { steps: step, usage } = this;
     await this.publisher.flush();
     const claim = { runId: this.run.id, attempt: this.run.attempt };
-    const saved = await this.execution.saveAnswer(claim, this.model, { parts, metadata, step, usage });
+    const answer = { parts, metadata, step, usage };
+    const saved = await throughOutage(() => this.execution.saveAnswer(claim, this.model, answer));
     this.cancelRequested ||= saved.cancelRequested;
   }
 }

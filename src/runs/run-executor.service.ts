@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { RunEvents } from '../events/run-events.js';
@@ -66,7 +67,7 @@ export class RunExecutorService {
       return { runId, attempt: attempt + 1 };
     }
     await concludeAnswer(answer, conclusion);
-    const next = await this.execution.finish(control.claim, conclusion);
+    const next = await throughOutage(() => this.execution.finish(control.claim, conclusion));
     await answer.end();
     return next;
   }
@@ -76,7 +77,7 @@ export class RunExecutorService {
     run: RunEntity,
   ): Promise<{ model: Awaited<ReturnType<ModelsService['resolve']>>['model'] | Error; name: string }> {
     try {
-      return await this.models.resolve(run.organizationId, run.tier as Tier);
+      return await throughOutage(() => this.models.resolve(run.organizationId, run.tier as Tier));
     } catch (error) {
       return { model: error as Error, name: '' };
     }
@@ -93,11 +94,12 @@ export class RunExecutorService {
       if (run.attempt > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       control.signal.throwIfAborted();
-      const session = await this.sessions.open(run, control.signal);
+      const session = await throughOutage(() => this.sessions.open(run, control.signal));
       const finishReason = await runAgentLoop({ ...session, model }, answer, control);
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
-      if (isStale(error)) throw error;
+      // A storage that stays away is no fault of the run: another attempt goes on when it is back.
+      if (isStale(error) || error instanceof StorageLostError) throw error;
       if (control.stopped === 'handover') return 'handover';
       if (control.stopped === 'cancelled') return { status: 'cancelled', error: null, finishReason: null };
       const failure = control.stopped === 'timeout' ? RUN_TIMEOUT : describeRunFailure(error);

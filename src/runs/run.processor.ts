@@ -33,6 +33,9 @@ export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationSh
       concurrency,
       maxStalledCount: MAX_STALLED_COUNT,
     });
+    this.worker.on('failed', (job, error) =>
+      this.logger.error({ run_id: job?.data.runId, err: error }, 'An attempt broke off; the run is taken up again'),
+    );
     this.worker.run().catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
   }
 

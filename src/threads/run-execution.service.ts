@@ -91,17 +91,20 @@ export class RunExecutionService {
     );
   }
 
-  /** Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or their job was lost. */
-  async findDue(silentMs: number): Promise<(RunClaim & { status: RunStatus })[]> {
+  /**
+   * Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or they wait for longer than
+   * `waitingMs`, so that their job may have been lost.
+   */
+  async findDue(silentMs: number, waitingMs: number): Promise<(RunClaim & { status: RunStatus })[]> {
     return this.dataSource.query(
       `SELECT id AS "runId", attempt, status FROM runs
         WHERE status IN ('queued', 'running')
-          AND heartbeat_at < now() - make_interval(secs => $1::float8 / 1000)
+          AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
           AND NOT EXISTS (SELECT 1 FROM runs earlier
                            WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
                              AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))
         ORDER BY position LIMIT 500`,
-      [silentMs],
+      [silentMs, waitingMs],
     );
   }
 }

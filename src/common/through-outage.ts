@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from './backoff.js';
+import { toDomainError } from './to-domain-error.js';
+
+const GIVE_UP_AFTER_MS = 30_000;
+
+/** The storage was away for longer than anybody waits. The work can be taken up again when it is back. */
+export class StorageLostError extends Error {
+  override readonly name = 'StorageLostError';
+}
+
+/**
+ * Repeats a call on the storage while the storage is away, for 30 s at most. Any other error is passed on at once. The
+ * call may have taken effect though its answer was lost, so it must bear repeating.
+ * @throws StorageLostError
+ */
+export async function throughOutage<T>(call: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (toDomainError(error).code !== 'storage_unavailable') throw error;
+      if (performance.now() >= giveUpAt) throw new StorageLostError('The storage is away.', { cause: error });
+    }
+    await sleep(backoffMs(attempt));
+  }
+}
