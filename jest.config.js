@@ -1,3 +1,14 @@
+import { registerHooks } from 'node:module';
+
+// The global set-up runs in Jest's own process, where `moduleNameMapper` does not reach: there too, a relative import of
+// a TypeScript file names the `.js` that it compiles to.
+registerHooks({
+  resolve: (specifier, context, nextResolve) => {
+    const isOfSources = specifier.startsWith('.') && context.parentURL?.endsWith('.ts');
+    return nextResolve(isOfSources ? specifier.replace(/\.js$/, '.ts') : specifier, context);
+  },
+});
+
 const swc = [
   '@swc/jest',
   {
@@ -34,4 +45,5 @@ export default {
     },
   ],
   testTimeout: 30_000,
+  maxWorkers: 2,
 };

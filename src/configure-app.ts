@@ -2,6 +2,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { Logger } from 'pino';
 import { requestIdFrom } from './common/ids.js';
 import type { AppConfig } from './config/app-config.js';
+import { answerFrameworkErrors } from './http/framework-errors.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from './http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from './http/request-log.js';
 import { serveOpenApi } from './openapi/serve-openapi.js';
@@ -10,12 +11,13 @@ import { serveOpenApi } from './openapi/serve-openapi.js';
 const MAX_PARAM_LENGTH = 256;
 
 /** The HTTP server under Nest, shared by `main` and the tests. */
-export function createAdapter(): FastifyAdapter {
+export function createAdapter(logger: Logger): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
       requestIdFrom(request.headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
+    frameworkErrors: answerFrameworkErrors(logger),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     forceCloseConnections: true,
     exposeHeadRoutes: false,

@@ -242,12 +242,12 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
     [
       'a tool with NUL',
       { connections: [{ connection_id: id, selected_tools: ['\u0000'] }] },
-      'data.connections[0].selected_tools',
+      'data.connections[0].selected_tools[0]',
     ],
     [
       'half a character',
       { connections: [{ connection_id: id, selected_tools: ['\ud800'] }] },
-      'data.connections[0].selected_tools',
+      'data.connections[0].selected_tools[0]',
     ],
     ['a prefix in upper case', { connections: [{ connection_id: id, prefix: 'Up' }] }, 'data.connections[0].prefix'],
     ['an empty prefix', { connections: [{ connection_id: id, prefix: '' }] }, 'data.connections[0].prefix'],

@@ -71,10 +71,8 @@ describe('AI providers', () => {
     const refused = await tools.service.tool('AI_PROVIDER_UPDATE', { id: compatible.id, data: { base_url: null } });
     expect(refused.status).toBe(400);
     expect(refused.body).toMatchObject({ code: 'invalid_request', errors: [{ path: 'data.base_url' }] });
-    expect(await tools.updateProvider(compatible.id, { kind: 'openai', base_url: null })).toMatchObject({
-      kind: 'openai',
-      base_url: null,
-    });
+    const ownAddress = { kind: 'openai', base_url: null, api_key: null };
+    expect(await tools.updateProvider(compatible.id, ownAddress)).toMatchObject(ownAddress);
 
     const racing = await tools.createProvider({ kind: 'openai' });
     const answers = await Promise.all([
@@ -82,6 +80,40 @@ describe('AI providers', () => {
       tools.service.tool('AI_PROVIDER_UPDATE', { id: racing.id, data: { kind: 'openai-compatible' } }),
     ]);
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+  });
+
+  it.each([
+    [{ base_url: 'http://127.0.0.1:9/v1' }, 'data.base_url'],
+    [{ base_url: 'http://127.0.0.1:9/v1', api_key: '***' }, 'data.base_url'],
+    [{ kind: 'openai', base_url: null }, 'data.base_url'],
+  ])('never take a stored key to another server: %j', async (data, path) => {
+    const { id } = await tools.createProvider();
+    const before = await tools.listProviders();
+    const refused = await tools.service.tool('AI_PROVIDER_UPDATE', { id, data });
+    expect(refused.body).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ path }] });
+    expect(refused.body.detail).toContain('send api_key again, or null, in the same update');
+    expect(await tools.listProviders()).toEqual(before);
+  });
+
+  it('never take a stored key to another kind, whose own address is another server', async () => {
+    const { id } = await tools.createProvider({ kind: 'openai', base_url: null });
+    const refused = await tools.service.tool('AI_PROVIDER_UPDATE', { id, data: { kind: 'anthropic' } });
+    expect(refused.body).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ path: 'data.kind' }] });
+  });
+
+  it('move to another server with a new key or with none, and on the same server with the stored one', async () => {
+    const { id } = await tools.createProvider();
+    const elsewhere = 'http://127.0.0.1:9/v1';
+    expect(await tools.updateProvider(id, { base_url: `${tools.fake.baseUrl}/other` })).toMatchObject({
+      api_key: '***',
+    });
+    expect(await tools.updateProvider(id, { base_url: elsewhere, api_key: PROVIDER_KEY })).toMatchObject({
+      base_url: elsewhere,
+      api_key: '***',
+    });
+    const back = { base_url: tools.fake.baseUrl, api_key: null };
+    expect(await tools.updateProvider(id, back)).toMatchObject(back);
+    expect(await tools.updateProvider(id, { base_url: elsewhere })).toMatchObject({ base_url: elsewhere });
   });
 
   it.each<[string, object, string]>([

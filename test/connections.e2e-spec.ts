@@ -126,6 +126,18 @@ describe('COLLECTION_CONNECTIONS', () => {
     expect(await rowOf(id)).toMatchObject({ connection_token: null, connection_headers: null });
   });
 
+  it('takes stored credentials to another path, and to another server those that are sent again', async () => {
+    const headers = { 'X-Api-Key': HEADER };
+    const { id } = await create({ connection_token: TOKEN, connection_headers: { headers } });
+    const masked = { connection_token: '***', connection_headers: { headers: { 'X-Api-Key': '***' } } };
+    expect(await update(id, { connection_url: `${DEAD_URL}/v2` })).toMatchObject(masked);
+    const elsewhere = { connection_url: 'http://127.0.0.1:10/mcp' };
+    const again = { ...elsewhere, connection_token: TOKEN, connection_headers: { headers } };
+    expect(await update(id, again)).toMatchObject({ ...elsewhere, ...masked });
+    const none = { connection_url: DEAD_URL, connection_token: null, connection_headers: null };
+    expect(await update(id, none)).toMatchObject(none);
+  });
+
   it('loses nothing when several change one connection at once', async () => {
     const { id } = await create({ connection_headers: { headers: { 'X-Api-Key': HEADER } } });
     await Promise.all([
@@ -274,6 +286,27 @@ describe('what is refused', () => {
     const answer = await service.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data });
     expect(answer.body).toMatchObject({ status: 400, code: 'invalid_request' });
     expect(answer.body.errors.map((fault: { path: string }) => fault.path)).toContain(path);
+    expect(await rowOf(id)).toEqual(before);
+  });
+
+  it.each([
+    [{}],
+    [{ connection_token: '***', connection_headers: null }],
+    [{ connection_token: null }],
+    [{ connection_token: null, connection_headers: { headers: { 'X-New': '1', 'x-api-key': '***' } } }],
+  ])('another server with stored credentials, %j', async (credentials) => {
+    const { id } = await create({
+      connection_token: TOKEN,
+      connection_headers: { headers: { 'X-Api-Key': HEADER } },
+    });
+    const before = await rowOf(id);
+    const data = { connection_url: 'http://127.0.0.1:10/mcp', ...credentials };
+    const answer = await service.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data });
+    expect(answer.body).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      errors: [{ path: 'data.connection_url', message: expect.stringContaining('again, or null, in the same update') }],
+    });
     expect(await rowOf(id)).toEqual(before);
   });
 

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ModelsService } from '../src/models/models.service.js';
-import type { Tier } from '../src/models/tier.js';
+import type { Tier } from '../src/common/tier.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from './support/model-tools.js';
 
 let tools: ModelTools;

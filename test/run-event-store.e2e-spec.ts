@@ -1,6 +1,7 @@
 import { runEventDeliveryContract } from './run-event-delivery.contract.js';
 import { runEventStoreContract } from './run-event-store.contract.js';
-import { postgresBackend, redisBackend, redisServerCommand } from './support/event-store-fixtures.js';
+import { postgresBackend, redisBackend } from './support/event-store-fixtures.js';
+import { redisServerCommand } from './support/redis-server.js';
 
 runEventStoreContract('PostgreSQL', postgresBackend);
 runEventDeliveryContract('PostgreSQL', postgresBackend);

@@ -1,12 +1,14 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /** A connection's place in an agent. The connection may be an agent itself. */
 @Entity('agent_connections')
 export class AgentConnectionEntity {
   @PrimaryColumn({ type: 'uuid', name: 'agent_id' })
+  @ForeignKey('agents', { onDelete: 'CASCADE' })
   agentId: string;
 
   @PrimaryColumn({ type: 'uuid', name: 'connection_id' })
+  @ForeignKey('connections', { onDelete: 'CASCADE' })
   @Index('agent_connections_connection_idx')
   connectionId: string;
 

@@ -22,7 +22,8 @@ import {
 } from '../connections/connection.js';
 import { IsText, IsTitle } from '../connections/field-rules.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
-import { AGENT_TIERS, type AgentTier, MAX_CONNECTIONS, MAX_MAX_STEPS } from './agent.js';
+import { type Tier, TIERS } from '../common/tier.js';
+import { MAX_CONNECTIONS, MAX_MAX_STEPS } from './agent.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
@@ -69,8 +70,8 @@ class AgentOptions {
   /** The tier of runs that ask for none. */
   @MayBeAbsent()
   @MayBeNull()
-  @IsIn(AGENT_TIERS)
-  tier?: AgentTier | null;
+  @IsIn(TIERS)
+  tier?: Tier | null;
 
   /** Model calls per run at most. */
   @MayBeAbsent()
@@ -157,8 +158,8 @@ export class AgentItem {
   instructions: string | null;
 
   @MayBeNull()
-  @IsIn(AGENT_TIERS)
-  tier: AgentTier | null;
+  @IsIn(TIERS)
+  tier: Tier | null;
 
   @IsInt()
   max_steps: number;

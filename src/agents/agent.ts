@@ -1,8 +1,5 @@
+import type { Tier } from '../common/tier.js';
 import type { ConnectionStatus } from '../connections/connection.js';
-
-/** The tiers that an agent may prefer; which model serves one is the organization's setting. */
-export const AGENT_TIERS = ['fast', 'smart', 'thinking'] as const;
-export type AgentTier = (typeof AGENT_TIERS)[number];
 
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
@@ -22,7 +19,8 @@ export interface RunnableAgent {
   readonly id: string;
   readonly title: string;
   readonly instructions: string | null;
-  readonly tier: AgentTier | null;
+  /** Of runs that ask for none; null leaves it to the organization. */
+  readonly tier: Tier | null;
   /** Model calls per run at most. */
   readonly maxSteps: number;
   readonly status: ConnectionStatus;

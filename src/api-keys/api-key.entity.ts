@@ -1,16 +1,19 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { PermissionMap } from '../common/permissions.js';
 
 @Entity('api_keys')
+@Index('api_keys_organization_idx', ['organizationId', 'createdAt'])
 export class ApiKeyEntity {
   @PrimaryColumn('uuid')
   id: string;
 
   @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   /** The member on whose behalf the key acts. */
   @Column({ type: 'uuid', name: 'user_id', update: false })
+  @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string;
 
   @Column({ type: 'varchar', length: 64 })

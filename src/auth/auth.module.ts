@@ -1,11 +1,13 @@
 import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { Authenticator } from './authenticator.js';
 import { AuthGuard } from './auth.guard.js';
+import { RouteAccessTable } from './route-access-table.js';
 
 @Module({
-  imports: [ApiKeysModule],
-  providers: [Authenticator, AuthGuard],
-  exports: [Authenticator, AuthGuard],
+  imports: [ApiKeysModule, DiscoveryModule],
+  providers: [Authenticator, AuthGuard, RouteAccessTable],
+  exports: [Authenticator, AuthGuard, RouteAccessTable],
 })
 export class AuthModule {}

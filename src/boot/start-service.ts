@@ -22,7 +22,7 @@ export async function startService(env: NodeJS.ProcessEnv): Promise<RunningServi
   const logger = createLogger(settings.logLevel);
   const { config, stop: stopStorage } = await openStorage(settings, (line) => logger.info(line));
   try {
-    const app = await NestFactory.create<NestFastifyApplication>(AppModule.forRoot(config), createAdapter(), {
+    const app = await NestFactory.create<NestFastifyApplication>(AppModule.forRoot(config), createAdapter(logger), {
       logger: new NestLogger(logger),
       bodyParser: false,
       abortOnError: false,

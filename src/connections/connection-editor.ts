@@ -3,6 +3,7 @@ import { DomainError, type FieldError } from '../common/domain-error.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
+import { refuseCarriedCredentials } from './carried-credentials.js';
 import { DEFAULT_TIMEOUT_MS } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
@@ -41,6 +42,7 @@ export class ConnectionEditor {
    */
   changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData): ConnectionColumns {
     if (stored.connectionType === 'VIRTUAL') refuseTargetOfAgent(data);
+    refuseCarriedCredentials(stored, data);
     const target = this.targetColumns(stored, data);
     const isRetargeted = Object.values(target).some((value) => value !== undefined);
     const status = data.status ?? (isRetargeted && stored.status === 'error' ? 'active' : undefined);

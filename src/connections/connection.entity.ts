@@ -1,12 +1,28 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Index,
+  PrimaryColumn,
+  Unique,
+  UpdateDateColumn,
+} from 'typeorm';
 import { type ConnectionStatus, type ConnectionType, DEFAULT_TIMEOUT_MS, type PublicToolsRule } from './connection.js';
 
 @Entity('connections')
+@Unique(['organizationId', 'id'])
+@Index('connections_organization_idx', ['organizationId', 'createdAt'])
+@Check('connections_connection_type_check', "connection_type IN ('HTTP', 'STDIO', 'VIRTUAL')")
+@Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
+@Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
 export class ConnectionEntity {
   @PrimaryColumn('uuid')
   id: string;
 
   @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   @Column({ type: 'varchar', name: 'connection_type', length: 16, update: false })

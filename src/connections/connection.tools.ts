@@ -54,6 +54,7 @@ export class ConnectionTools {
     name: 'COLLECTION_CONNECTIONS_UPDATE',
     description:
       'Changes the given properties of a connection; null clears, "***" keeps a stored secret. ' +
+      'With another server in connection_url the stored secrets have to be sent again, or null. ' +
       'Of a VIRTUAL one title, description and status.',
     input: ConnectionUpdateInput,
     output: ConnectionAnswer,

@@ -1,5 +1,6 @@
 import type { DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from './migrations.js';
+import { PostgresNaming } from './postgres-naming.js';
 
 /** How TypeORM reaches the database; shared by the application and the CLI (`ormconfig.ts`). The schema changes by migrations only. */
 export function dataSourceOptions(url: string): Extract<DataSourceOptions, { type: 'postgres' }> {
@@ -10,6 +11,7 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
     migrationsRun: false,
     migrations: MIGRATIONS,
     migrationsTableName: 'migrations',
+    namingStrategy: new PostgresNaming(),
     poolSize: 20,
     connectTimeoutMS: 10_000,
     applicationName: 'signalbox',

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from './data-source-options.js';
 
@@ -10,7 +10,7 @@ const MIGRATION_LOCK = 0x53424f58;
  * migrates and the others wait for it.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
+  const client = new Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);

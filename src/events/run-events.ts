@@ -4,6 +4,8 @@ import { type CancelListener, RunEventStore, type RunTopic, type Unsubscribe } f
 import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;
+/** Above every frame number. */
+const BEYOND_THE_END = 2 ** 31 - 1;
 
 /** The run event bus as the rest of the service sees it: workers publish, streams read, and both hear of cancellations. */
 @Injectable()
@@ -35,6 +37,18 @@ export class RunEvents implements OnApplicationShutdown {
       frames.push(...page.frames);
       if (!page.more) return frames;
     }
+  }
+
+  /** Whether a run is in the buffer at all, and whether its frame `n` is; frame 0 stands for the beginning. */
+  async lookFor(runId: string, n: number): Promise<{ known: boolean; found: boolean }> {
+    const { known, frames } = await this.store.read(runId, Math.max(n - 1, 0), 1);
+    return { known, found: known && (n === 0 || frames.length > 0) };
+  }
+
+  /** Whether a run's stream is complete, so that whoever reads it will reach its end. */
+  async hasEnded(runId: string): Promise<boolean> {
+    const { ended } = await this.store.read(runId, BEYOND_THE_END, 1);
+    return ended;
   }
 
   /** Tells every process that a run is to stop. Best effort: the database is the truth. */

@@ -1,32 +1,36 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/**
- * One structured line per request, when its response has ended. Paths are logged without their query and headers and
- * bodies not at all: that is where secrets are.
- */
+/** Gives every response its request id and every request its line in the log, when its response has ended. */
 export function registerRequestLog(fastify: FastifyInstance, logger: Logger): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
     done();
   });
   fastify.addHook('onResponse', (request, reply, done) => {
-    logger.info(
-      {
-        request_id: request.id,
-        method: request.method,
-        path: request.url.split('?', 1)[0],
-        route: request.routeOptions.url,
-        status: reply.statusCode,
-        duration_ms: Math.round(reply.elapsedTime * 100) / 100,
-        organization: request.principal?.organization.slug,
-        principal_kind: request.principal?.kind ?? 'anonymous',
-        api_key_id: request.principal?.apiKeyId,
-      },
-      'request',
-    );
+    logRequest(logger, request, reply);
     done();
   });
+}
+
+/**
+ * One structured line. Paths are logged without their query and headers and bodies not at all: that is where secrets are.
+ */
+export function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  logger.info(
+    {
+      request_id: request.id,
+      method: request.method,
+      path: request.url.split('?', 1)[0],
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      duration_ms: Math.round(reply.elapsedTime * 100) / 100,
+      organization: request.principal?.organization.slug,
+      principal_kind: request.principal?.kind ?? 'anonymous',
+      api_key_id: request.principal?.apiKeyId,
+    },
+    'request',
+  );
 }

@@ -2,7 +2,13 @@ import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
 /** Nest tells of every module and route it sets up; that is for whoever debugs the start. */
-const START_UP_CONTEXTS = new Set<unknown>(['InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestFactory', 'NestApplication']);
+const START_UP_CONTEXTS = new Set<unknown>([
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestFactory',
+  'NestApplication',
+]);
 
 /** Nest's logger interface on pino. A call is `(message, …, context)`; an object as message becomes fields of the line. */
 export class NestLogger implements LoggerService {

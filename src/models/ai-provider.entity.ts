@@ -1,13 +1,15 @@
-import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { ProviderKind } from './provider-kind.js';
 
 @Entity('ai_providers')
 @Index('ai_providers_organization_idx', ['organizationId', 'createdAt'])
+@Check('ai_providers_kind_check', "kind IN ('openai-compatible', 'openai', 'anthropic')")
 export class AiProviderEntity {
   @PrimaryColumn('uuid')
   id: string;
 
   @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   @Column({ type: 'varchar', length: 128 })

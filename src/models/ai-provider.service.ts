@@ -9,6 +9,7 @@ import { type AiProviderChange, type AiProviderData, type AiProviderItem, MASKED
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
 import { canonicalBaseUrl } from './base-url.js';
+import { refuseCarriedKey } from './carried-key.js';
 import { apiKeyContext } from './provider-models.js';
 
 /** Life of AI providers: each belongs to one organization, and its key goes in but never comes out. */
@@ -52,7 +53,9 @@ export class AiProviderService {
           ? {}
           : { apiKey: this.sealed(data.api_key, stored.id) }),
       };
-      requireBaseUrl({ ...stored, ...columns });
+      const changed = { ...stored, ...columns };
+      requireBaseUrl(changed);
+      refuseCarriedKey(stored, changed, data);
       return columns;
     });
     if (updated === null) throw unknownProvider();

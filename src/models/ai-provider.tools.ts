@@ -47,7 +47,9 @@ export class AiProviderTools {
 
   @ManagementTool({
     name: 'AI_PROVIDER_UPDATE',
-    description: 'Changes an AI provider. What is absent stays as it is; null clears the key or the base URL.',
+    description:
+      'Changes an AI provider. What is absent stays as it is; null clears the key or the base URL. With another server ' +
+      'in base_url the stored key has to be sent again, or null.',
     input: AiProviderUpdateInput,
     output: AiProviderAnswer,
     annotations: UPDATES,

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../common/domain-error.js';
-import type { ProviderKind } from './provider-kind.js';
+import { OWN_BASE_URLS, type ProviderKind } from './provider-kind.js';
 
 /** What is needed to call one model of one provider. */
 export interface LanguageModelSettings {
@@ -33,8 +33,8 @@ export function createLanguageModel(settings: LanguageModelSettings): LanguageMo
         throw new DomainError('invalid_request', `A provider of kind ${kind} needs a base_url.`);
       return createOpenAICompatible({ name: kind, baseURL: baseUrl, apiKey, fetch, includeUsage: true })(model);
     case 'openai':
-      return createOpenAI({ baseURL: baseUrl ?? 'https://api.openai.com/v1', apiKey, fetch })(model);
+      return createOpenAI({ baseURL: baseUrl ?? OWN_BASE_URLS.openai, apiKey, fetch })(model);
     case 'anthropic':
-      return createAnthropic({ baseURL: baseUrl ?? 'https://api.anthropic.com/v1', apiKey, fetch })(model);
+      return createAnthropic({ baseURL: baseUrl ?? OWN_BASE_URLS.anthropic, apiKey, fetch })(model);
   }
 }

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
-import { DEFAULT_TIER, type Tier, TIERS } from './tier.js';
+import { DEFAULT_TIER, type Tier, TIERS } from '../common/tier.js';
 
 /** What becomes of each tier that is named: a model at a provider, or null for none. */
 export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model'> | null>>;

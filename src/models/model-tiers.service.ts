@@ -3,7 +3,7 @@ import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import type { ModelTiersChange, ModelTiersItem } from './model-tiers.dto.js';
 import { ModelTiersRepository, type TierChanges } from './model-tiers.repository.js';
-import { type Tier, TIERS } from './tier.js';
+import { type Tier, TIERS } from '../common/tier.js';
 
 /** Which model serves each tier of an organization. */
 @Injectable()

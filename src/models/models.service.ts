@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { createEchoModel } from './builtin/echo-model.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ProviderModels } from './provider-models.js';
-import type { Tier } from './tier.js';
+import type { Tier } from '../common/tier.js';
 
 /** A model that can be called, and its name for people: `<kind>/<model>`, or `builtin/echo`. */
 export interface ResolvedModel {

@@ -19,18 +19,8 @@ import {
 } from 'ai';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
+import type { ProviderFailureCode } from './provider-failure-codes.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
-
-export type ProviderFailureCode =
-  | 'provider_unauthorized'
-  | 'provider_rate_limited'
-  | 'provider_unavailable'
-  | 'provider_timeout'
-  | 'provider_bad_response'
-  | 'provider_not_found'
-  | 'provider_rejected'
-  | 'model_failed'
-  | 'internal';
 
 /** Why a model gave no answer, as a run, its stream and the transcript may tell it. */
 export interface ProviderFailure {

@@ -11,6 +11,8 @@ const PROBLEM = { $ref: '#/components/responses/Problem' };
 /** The OpenAPI document: the controllers' routes as Nest knows them, and one path for each management tool. */
 export function createOpenApiDocument(app: INestApplication, version: string): OpenAPIObject {
   const base = new DocumentBuilder()
+    // The schemas are JSON Schema 2020-12 (a property that may be null says so), which OpenAPI 3.0 cannot hold.
+    .setOpenAPIVersion('3.1.0')
     .setTitle('Signalbox')
     .setDescription('Drive AI agents over plain HTTP, and stand between every MCP client and every MCP server.')
     .setVersion(version)

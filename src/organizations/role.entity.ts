@@ -1,4 +1,4 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
 import type { PermissionMap } from '../common/permissions.js';
 
 /** A custom role: a permission map with a name. */
@@ -9,6 +9,7 @@ export class RoleEntity {
   id: string;
 
   @Column({ type: 'uuid', name: 'organization_id' })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   @Column({ type: 'varchar', length: 64 })

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Redis } from 'ioredis';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { AppConfig } from '../config/app-config.js';
 
 const REDIS_PREFIX = 'sbx-queue';
@@ -59,17 +59,18 @@ export class QueueFactory implements OnApplicationShutdown {
     this.closers.length = 0;
   }
 
-  private open<R>(onRedis: (connection: Redis) => R, onPostgres: (pool: pg.Pool) => R): R {
+  private open<R>(onRedis: (connection: Redis) => R, onPostgres: (pool: Pool) => R): R {
     if (this.config.redisUrl !== undefined) {
       const redis = new Redis(this.config.redisUrl, { maxRetriesPerRequest: null, lazyConnect: false });
       redis.on('error', (error) => this.logger.warn(`The queue lost its Redis connection: ${error.message}`));
       this.closers.push(async () => redis.disconnect());
       return onRedis(redis);
     }
-    const pool = new pg.Pool({
+    const pool = new Pool({
       connectionString: this.config.databaseUrl,
       application_name: 'signalbox-queue',
-      options: '-c search_path=bullmq',
+      // A job need not wait for the disk: one that is lost with the server is asked for again by the run's row.
+      options: '-c search_path=bullmq -c synchronous_commit=off',
       keepAlive: true,
       max: 6,
     });

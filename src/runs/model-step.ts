@@ -12,12 +12,14 @@ import {
   type ToolSet,
   toUIMessageChunk,
   type UIMessage,
+  type UIMessageChunk,
 } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
 import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
 
-const TOOL_CHUNK_ERROR = 'The model called a tool in a way that cannot be used.';
+/** What the model is told of a call that the SDK could not make sense of. */
+const UNUSABLE_CALL = 'The tool does not exist, or its arguments were not JSON.';
 
 /** The provider's stream ended in the middle of the answer without an error. */
 export class AnswerInterruptedError extends Error {
@@ -66,14 +68,19 @@ export async function streamModelStep(input: ModelStepInput, answer: RunAnswer):
     const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
     const chunk = skipped
       ? undefined
-      : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => TOOL_CHUNK_ERROR });
-    if (chunk !== undefined) await answer.push(chunk);
+      : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
+    if (chunk !== undefined) await answer.push(asDynamic(chunk));
   }
   input.signal.throwIfAborted();
   if (outcome === undefined || outcome.finishReason === 'interrupted') {
     throw new AnswerInterruptedError();
   }
   return outcome;
+}
+
+/** All tools of an agent are dynamic; the SDK takes a call of one that does not exist for a call of a static tool. */
+function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
+  return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
 }
 
 function toToolSet(tools: ReadonlyMap<string, AgentTool>): ToolSet {

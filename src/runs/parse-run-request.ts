@@ -3,23 +3,23 @@ import type { ErrorCode } from '../common/error-codes.js';
 import { inspectInput, summarize } from '../common/validation/validate-input.js';
 import { RunRequest } from './run-request.dto.js';
 
-/** Faults that have a code of their own, by where they are. The first rule that fits names the fault. */
+/** Faults that have a code of their own, the more telling before those that follow from them. The first rule that fits names the fault. */
 const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
   [({ path }) => path === 'thread_id', 'thread_id_in_body'],
-  [({ code }) => code === 'unknown_property', 'unknown_property'],
   [({ path }) => /^messages\[\d+\]\.role$/.test(path), 'role_not_allowed'],
   [({ path }) => /^messages\[\d+\]\.parts\[\d+\]\.type$/.test(path), 'part_type_not_supported'],
+  [({ code }) => code === 'unknown_property', 'unknown_property'],
   [({ path }) => path === 'tier', 'unknown_tier'],
   [({ path }) => path === 'temperature', 'temperature_out_of_range'],
 ];
 
 /**
  * Checks the body of a run request strictly.
- * @throws DomainError with the code of the first fault, and every fault with its path
+ * @throws DomainError with the code of the most telling fault, and every fault with its path
  */
 export function parseRunRequest(body: unknown): RunRequest {
   const { value, faults } = inspectInput(RunRequest, body);
-  const all = faults.length > 0 ? faults.map(withCode) : countUserMessages(value);
+  const all = faults.length > 0 ? faults.map(withCode).toSorted(byTelling) : countUserMessages(value);
   const first = all[0];
   if (first === undefined) return value;
   throw new DomainError(first.code, summarize(all), all);
@@ -31,6 +31,15 @@ interface CodedFault extends FieldError {
 
 function withCode(fault: FieldError): CodedFault {
   return { ...fault, code: CODES.find(([fits]) => fits(fault))?.[1] ?? 'invalid_request' };
+}
+
+function byTelling(a: CodedFault, b: CodedFault): number {
+  return rank(a) - rank(b);
+}
+
+function rank({ code }: CodedFault): number {
+  const index = CODES.findIndex(([, known]) => known === code);
+  return index === -1 ? CODES.length : index;
 }
 
 function countUserMessages(request: RunRequest): CodedFault[] {

@@ -14,7 +14,7 @@ const SAVE_EVERY_MS = 1000;
  * always a part of what was streamed before, so that a later attempt can go on from either.
  */
 export class RunAnswer {
-  private savedAt = Date.now();
+  private timer: NodeJS.Timeout | undefined;
   private saving: Promise<unknown> = Promise.resolve();
   private cancelRequested = false;
   /** The steps whose model call is finished. */
@@ -60,7 +60,8 @@ export class RunAnswer {
   async push(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
     await this.publisher.push(chunk);
-    if (Date.now() - this.savedAt >= SAVE_EVERY_MS) await this.save();
+    // Whether the model goes on or falls silent. An attempt that is stale hears it from the publisher or the heartbeat.
+    this.timer ??= setTimeout(() => void this.save().catch(() => undefined), SAVE_EVERY_MS);
   }
 
   /** Counts a finished model call. */
@@ -82,13 +83,19 @@ export class RunAnswer {
     return save;
   }
 
+  /** Stores nothing any more by itself. */
+  close(): void {
+    clearTimeout(this.timer);
+  }
+
   /** Ends the live stream. */
   end(): Promise<void> {
     return this.publisher.end();
   }
 
   private async saveNow(): Promise<void> {
-    this.savedAt = Date.now();
+    clearTimeout(this.timer);
+    this.timer = undefined;
     const parts = this.folder.parts();
     const metadata = this.folder.metadata ?? {};
     const { steps: step, usage } = this;

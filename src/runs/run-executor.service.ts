@@ -4,7 +4,7 @@ import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { RunEvents } from '../events/run-events.js';
 import { ModelsService } from '../models/models.service.js';
-import type { Tier } from '../models/tier.js';
+import type { Tier } from '../common/tier.js';
 import { StaleAttemptError } from '../threads/run-attempt.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
 import type { NextRun } from '../threads/run-finish.js';
@@ -56,20 +56,26 @@ export class RunExecutorService {
   private async attempt(run: RunEntity, control: RunAttemptControl): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
     const onStale = (): void => control.stop('stale');
-    const publisher = await this.events.openPublisher(run, runId, attempt, { onStale });
-    const { model, name } = await this.resolveModel(run);
+    const [publisher, { model, name }] = await Promise.all([
+      this.events.openPublisher(run, runId, attempt, { onStale }),
+      this.resolveModel(run),
+    ]);
     const answer = await this.answers.open(run, publisher, name);
-    const conclusion = await this.conclusionOf(run, answer, control, model);
-    if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
-    if (conclusion === 'handover') {
-      await publisher.flush();
-      await this.execution.release(control.claim);
-      return { runId, attempt: attempt + 1 };
+    try {
+      const conclusion = await this.conclusionOf(run, answer, control, model);
+      if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
+      if (conclusion === 'handover') {
+        await answer.save();
+        await this.execution.release(control.claim);
+        return { runId, attempt: attempt + 1 };
+      }
+      await concludeAnswer(answer, conclusion);
+      const next = await throughOutage(() => this.execution.finish(control.claim, conclusion));
+      await answer.end();
+      return next;
+    } finally {
+      answer.close();
     }
-    await concludeAnswer(answer, conclusion);
-    const next = await throughOutage(() => this.execution.finish(control.claim, conclusion));
-    await answer.end();
-    return next;
   }
 
   /** A provider whose key cannot be read fails the run, like a provider that refuses. */

@@ -2,6 +2,7 @@ import { DomainError } from '../common/domain-error.js';
 import { describeProviderFailure } from '../models/provider-failure.js';
 import type { RunError } from '../threads/run.entity.js';
 import { AnswerInterruptedError } from './model-step.js';
+import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
 
 /** Why a run failed, for its record, its stream and the transcript. Nothing that an upstream said is in it. */
 export function describeRunFailure(error: unknown): RunError {
@@ -13,8 +14,10 @@ export function describeRunFailure(error: unknown): RunError {
   return { code, message };
 }
 
-export const RUN_TIMEOUT: RunError = { code: 'run_timeout', message: 'The run took longer than it may.' };
-export const WORKER_LOST: RunError = {
-  code: 'worker_lost',
-  message: 'The workers that ran this were lost again and again; it is not tried any more.',
-};
+export const RUN_TIMEOUT = ourFailure('run_timeout');
+export const WORKER_LOST = ourFailure('worker_lost');
+
+/** A failure whose message is the meaning of its code. */
+function ourFailure(code: RunFailureCode): RunError {
+  return { code, message: RUN_FAILURE_CODES[code] };
+}

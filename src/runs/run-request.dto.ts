@@ -15,7 +15,7 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MayBeAbsent } from '../common/validation/presence.js';
-import { type Tier, TIERS } from '../models/tier.js';
+import { type Tier, TIERS } from '../common/tier.js';
 
 export class RunRequestPart {
   @IsIn(['text'])

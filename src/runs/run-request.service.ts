@@ -4,7 +4,7 @@ import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
-import { DEFAULT_TIER } from '../models/tier.js';
+import { DEFAULT_TIER } from '../common/tier.js';
 import { RunPostingService } from '../threads/run-posting.service.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { parseRunRequest } from './parse-run-request.js';
@@ -27,8 +27,10 @@ export class RunRequestService {
     const request = parseRunRequest(body);
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
-    await this.threads.find(organizationId, threadId);
-    const agent = await this.agents.findForRun(organizationId, request.agent.id);
+    const [, agent] = await Promise.all([
+      this.threads.find(organizationId, threadId),
+      this.agents.findForRun(organizationId, request.agent.id),
+    ]);
     if (agent === undefined) throw unknownAgent();
     if (agent.status === 'inactive') throw new DomainError('connection_unavailable', 'The agent is inactive.');
     const posted = await this.posting.post({

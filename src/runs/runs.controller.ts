@@ -1,5 +1,5 @@
 import { Body, Controller, Headers, HttpCode, Param, Post, Req } from '@nestjs/common';
-import { ApiBody, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
@@ -12,6 +12,7 @@ import { RunRequestService } from './run-request.service.js';
 
 /** Any valid credential of the organization may run its agents: no further grant is needed. */
 @ApiTags('agent runs')
+@ApiParam({ name: 'org', description: 'Organization slug' })
 @Controller('api/:org/agent-runtime/threads/:threadId')
 @Access('organization')
 export class RunsController {

@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { throughOutage } from '../common/through-outage.js';
+import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
+import type { RunEntity } from '../threads/run.entity.js';
 import { RunReaderService } from '../threads/run-reader.service.js';
 import { ThreadService } from '../threads/thread.service.js';
-import { type CarriedRun, isOpen, RunStream } from './run-stream.js';
-import type { StreamQuery } from './stream-query.js';
+import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
+import { malformedPosition, type StreamQuery } from './stream-query.js';
 
 /** Opens streams on threads. */
 @Injectable()
@@ -17,15 +20,18 @@ export class RunStreamService {
 
   /**
    * The stream that was asked for; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
-   * @throws DomainError `thread_not_found`, `run_not_found`
+   * @throws DomainError `thread_not_found`, `run_not_found`, `invalid_stream_position`, `stream_expired`
    */
   async open(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
     await this.threads.find(thread.organizationId, thread.threadId);
     // Subscribed before looking, so that a run that begins in between is heard.
     const reader = await this.events.openTopic(thread);
     try {
-      const first = await this.findFirst(thread, query);
-      if (first !== undefined || !query.idle204) return new RunStream(reader, this.runs, thread, query, first);
+      const start = await this.findStart(thread, query);
+      if (start.run !== undefined || !query.idle204) {
+        const findNext = (previousId: string | undefined) => throughOutage(() => this.findNext(thread, previousId));
+        return new RunStream(reader, query, start, findNext);
+      }
       reader.close();
       return undefined;
     } catch (error) {
@@ -34,11 +40,43 @@ export class RunStreamService {
     }
   }
 
-  private async findFirst({ organizationId, threadId }: RunTopic, query: StreamQuery): Promise<CarriedRun | undefined> {
-    const run =
-      query.taskId === undefined
-        ? await this.runs.findCurrent(organizationId, threadId)
-        : await this.runs.getOnThread(organizationId, threadId, query.taskId);
-    return run === null ? undefined : { id: run.id, mayBeUnstarted: isOpen(run) };
+  private async findStart({ organizationId, threadId }: RunTopic, query: StreamQuery): Promise<StreamStart> {
+    if (query.taskId !== undefined) {
+      const run = await this.runs.getOnThread(organizationId, threadId, query.taskId);
+      await this.checkPosition(run, query.after);
+      return { run: toCarried(run), previousId: undefined };
+    }
+    const current = await this.runs.findCurrent(organizationId, threadId);
+    if (current !== null) return { run: toCarried(current), previousId: undefined };
+    // What is over by now was answered to somebody else, even if its last frames are still to come.
+    const previous = await this.runs.findLastFinished(organizationId, threadId);
+    return { run: undefined, previousId: previous?.id };
   }
+
+  /** Can the stream go on exactly after the frame that the reader has? */
+  private async checkPosition(run: RunEntity, after: number): Promise<void> {
+    if (after === 0 && isOpen(run)) return;
+    const { known, found } = await this.events.lookFor(run.id, after);
+    if (!known && !isOpen(run)) throw new StreamExpiredError(run.id);
+    if (!found) throw malformedPosition('Last-Event-ID');
+  }
+
+  /** Runs that have come and left the live buffer meanwhile are passed over. */
+  private async findNext(thread: RunTopic, previousId: string | undefined): Promise<CarriedRun | undefined> {
+    for (let id = previousId; ;) {
+      const next = await this.runs.findAfter(thread, id);
+      if (next === null) return undefined;
+      if (isOpen(next) || (await this.events.lookFor(next.id, 0)).known) return toCarried(next);
+      id = next.id;
+    }
+  }
+}
+
+function toCarried(run: RunEntity): CarriedRun {
+  return { id: run.id, mayBeUnstarted: isOpen(run) };
+}
+
+/** Is the run still to be executed, or being executed? */
+function isOpen({ status }: RunEntity): boolean {
+  return status === 'queued' || status === 'running';
 }

@@ -1,8 +1,4 @@
-import { StreamExpiredError } from '../events/run-event-errors.js';
-import type { RunTopic } from '../events/run-event-store.js';
 import type { TopicReader } from '../events/topic-reader.js';
-import type { RunEntity } from '../threads/run.entity.js';
-import type { RunReaderService } from '../threads/run-reader.service.js';
 import { frameId, type StreamQuery } from './stream-query.js';
 
 export const DONE_FRAME = 'data: [DONE]\n\n';
@@ -14,28 +10,30 @@ export interface CarriedRun {
   mayBeUnstarted: boolean;
 }
 
+/** Where a stream begins: with a run, or, on an idle thread, after the last run that is over. */
+export interface StreamStart {
+  run: CarriedRun | undefined;
+  previousId: string | undefined;
+}
+
+/** Finds the run that was posted to the thread next after this one. */
+export type FindNextRun = (previousId: string | undefined) => Promise<CarriedRun | undefined>;
+
 /** What a reader of a thread gets: the frames of one run, or with `follow` of every run from there on. */
 export class RunStream {
-  private readonly seen = new Set<string>();
+  private readonly heard = new Set<string>();
   private carried: string | undefined;
-  private carrying = false;
 
   constructor(
     private readonly reader: TopicReader,
-    private readonly runs: RunReaderService,
-    private readonly thread: RunTopic,
     private readonly query: StreamQuery,
-    private readonly first: CarriedRun | undefined,
+    private readonly start: StreamStart,
+    private readonly findNext: FindNextRun,
   ) {}
 
   /** The id of the run that is being carried right now; undefined while waiting for one. */
   get current(): string | undefined {
-    return this.carrying ? this.carried : undefined;
-  }
-
-  /** The run that was asked for is over, so its frames may be gone. */
-  get mayHaveExpired(): boolean {
-    return this.first !== undefined && !this.first.mayBeUnstarted;
+    return this.carried;
   }
 
   close(): void {
@@ -44,18 +42,14 @@ export class RunStream {
 
   /**
    * The frames as they go over the wire, joined by batch, each run closed by `[DONE]`.
-   * @throws StreamExpiredError before the first frame, if the run that was asked for is no longer in the live buffer
+   * @throws StreamExpiredError if a run leaves the live buffer while it is carried
    */
   async *frames(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
-    yield* this.framesOf(this.first ?? (await this.waitForFirst(signal)), this.query.after, signal);
+    let run = this.start.run ?? (await this.waitForNext(this.start.previousId, signal));
+    yield* this.framesOf(run, this.query.after, signal);
     while (this.query.follow) {
-      const next = await this.waitForNext(signal);
-      try {
-        yield* this.framesOf(next, 0, signal);
-      } catch (error) {
-        // A later run that has expired meanwhile is passed over; the one that was asked for is an answer of its own.
-        if (!(error instanceof StreamExpiredError)) throw error;
-      }
+      run = await this.waitForNext(run.id, signal);
+      yield* this.framesOf(run, 0, signal);
     }
   }
 
@@ -65,38 +59,24 @@ export class RunStream {
     signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
     this.carried = run.id;
-    this.carrying = true;
-    this.seen.add(run.id);
     const options = { awaitStart: run.mayBeUnstarted, signal };
     for await (const { first, frames, end } of this.reader.follow(run.id, after, options)) {
       const text = frames.map((frame, i) => `id: ${frameId(run.id, first + i)}\ndata: ${frame}\n\n`).join('');
-      this.carrying = !end;
       yield end ? text + DONE_FRAME : text;
     }
+    this.carried = undefined;
   }
 
-  /** On an idle thread: the first run that is heard of. It is not looked up, because its first frame is here already. */
-  private async waitForFirst(signal: AbortSignal): Promise<CarriedRun> {
+  /**
+   * The run that was posted next, in the order of the thread. A signal only tells when to look: it may be the tail of
+   * the run before, or a later run that was cancelled while it waited.
+   */
+  private async waitForNext(previousId: string | undefined, signal: AbortSignal): Promise<CarriedRun> {
     for (;;) {
-      const heard = await this.reader.nextRun((runId) => this.seen.has(runId), signal);
-      if (heard !== 'resync') return { id: heard, mayBeUnstarted: true };
-      const current = await this.runs.findCurrent(this.thread.organizationId, this.thread.threadId);
-      if (current !== null) return { id: current.id, mayBeUnstarted: true };
+      const next = await this.findNext(previousId);
+      if (next !== undefined) return next;
+      const runId = await this.reader.nextRun((id) => this.heard.has(id), signal);
+      if (runId !== 'resync') this.heard.add(runId);
     }
   }
-
-  /** The run that was posted after the one that was carried last, in the order of the thread. */
-  private async waitForNext(signal: AbortSignal): Promise<CarriedRun> {
-    for (;;) {
-      const next = await this.runs.findAfter(this.thread, this.carried ?? '');
-      if (next !== null) return { id: next.id, mayBeUnstarted: isOpen(next) };
-      const heard = await this.reader.nextRun((runId) => this.seen.has(runId), signal);
-      this.seen.add(heard);
-    }
-  }
-}
-
-/** Is the run still to be executed, or being executed? */
-export function isOpen({ status }: RunEntity): boolean {
-  return status === 'queued' || status === 'running';
 }

@@ -25,16 +25,10 @@ export class SseResponse {
     return new SseResponse(reply.raw);
   }
 
-  /** @throws when the reader is gone, or too slow */
+  /** Resolves when there is room for more. @throws ReaderGoneError when the reader has left, or was too slow */
   async write(text: string): Promise<void> {
+    if (!this.raw.destroyed && !this.raw.write(text)) await this.drained();
     if (this.raw.destroyed) throw new ReaderGoneError();
-    if (this.raw.write(text)) return;
-    try {
-      await once(this.raw, 'drain', { signal: AbortSignal.timeout(SLOW_READER_MS) });
-    } catch {
-      this.raw.destroy();
-      throw new ReaderGoneError();
-    }
   }
 
   /** A comment that keeps proxies from closing an idle connection; skipped while the reader has not taken the last write. */
@@ -44,6 +38,19 @@ export class SseResponse {
 
   end(): void {
     this.raw.end();
+  }
+
+  /** Resolves when the reader has taken what was written, or is gone. */
+  private async drained(): Promise<void> {
+    const tooSlow = setTimeout(() => this.raw.destroy(), SLOW_READER_MS);
+    const settled = new AbortController();
+    const { signal } = settled;
+    try {
+      await Promise.race([once(this.raw, 'drain', { signal }), once(this.raw, 'close', { signal })]);
+    } finally {
+      clearTimeout(tooSlow);
+      settled.abort();
+    }
   }
 }
 

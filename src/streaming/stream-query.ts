@@ -19,12 +19,12 @@ export type RawStreamQuery = Readonly<Partial<Record<'taskId' | 'follow' | 'idle
 /** @throws DomainError `invalid_stream_position` or `invalid_request` */
 export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | undefined): StreamQuery {
   const { taskId, follow, idle } = query;
-  if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformed('taskId');
+  if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformedPosition('taskId');
   if (follow !== undefined && follow !== 'true' && follow !== 'false') throw badFlag('follow', 'true or false');
   if (idle !== undefined && idle !== '204') throw badFlag('idle', '204');
   const position = lastEventId === undefined || lastEventId === '' ? undefined : parsePosition(lastEventId);
   if (position !== undefined && taskId !== undefined && position.taskId !== taskId.toLowerCase()) {
-    throw malformed('Last-Event-ID');
+    throw malformedPosition('Last-Event-ID');
   }
   return {
     taskId: position?.taskId ?? taskId?.toLowerCase(),
@@ -41,11 +41,12 @@ export function frameId(taskId: string, n: number): string {
 
 function parsePosition(text: string): { taskId: string; after: number } {
   const [, taskId = '', n = ''] = /^([^:]+):(\d{1,9})$/.exec(text) ?? [];
-  if (!isUuid(taskId)) throw malformed('Last-Event-ID');
+  if (!isUuid(taskId)) throw malformedPosition('Last-Event-ID');
   return { taskId: taskId.toLowerCase(), after: Number(n) };
 }
 
-function malformed(path: string): DomainError {
+/** The answer to a position that no frame of the stream has. */
+export function malformedPosition(path: 'taskId' | 'Last-Event-ID'): DomainError {
   const message = `${path} must be ${path === 'taskId' ? 'the taskId of a run' : 'the id of a frame of this stream'}.`;
   return new DomainError('invalid_stream_position', message, [{ path, code: 'invalid_stream_position', message }]);
 }

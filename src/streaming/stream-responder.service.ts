@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../api-keys/open-credentials.js';
 import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
+import { StreamExpiredError } from '../events/run-event-errors.js';
 import { LostStreamService } from './lost-stream.service.js';
 import { DONE_FRAME, type RunStream } from './run-stream.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
@@ -27,37 +28,36 @@ export class StreamResponder {
     private readonly lost: LostStreamService,
   ) {}
 
-  /** @throws DomainError `stream_expired` before anything is written */
   async respond(stream: RunStream, { caller, request, reply }: StreamExchange): Promise<void> {
     const abort = new AbortController();
     const leave = (): void => abort.abort(new ReaderGoneError());
     reply.raw.once('close', leave);
-    const unwatch = this.credentials.watch(caller, leave);
+    // The reader may have left while the stream was being opened.
+    if (reply.raw.destroyed) leave();
+    const response = SseResponse.open(reply);
+    const unwatch = this.credentials.watch(caller, () => reply.raw.destroy());
+    const stopTicking = this.keepAlive(response, stream, caller, abort);
     try {
-      const frames = stream.frames(abort.signal);
-      const beginning = frames.next();
-      // A run that has expired is told by the status line; one that has not begun gets its headers at once.
-      if (stream.mayHaveExpired) await beginning;
-      const response = SseResponse.open(reply);
-      const stopTicking = this.keepAlive(response, stream, caller, abort);
-      try {
-        for (let next = await beginning; next.done !== true; next = await frames.next())
-          await response.write(next.value);
-      } catch (error) {
-        if (!(error instanceof StreamLostError)) throw error;
-        await response.write(LOST_FRAME + DONE_FRAME);
-      } finally {
-        stopTicking();
-      }
+      await this.carry(stream, response, abort.signal);
       response.end();
     } catch (error) {
-      if (!reply.raw.headersSent) throw error;
-      if (!(error instanceof ReaderGoneError))
+      if (!(error instanceof ReaderGoneError)) {
         this.logger.warn({ request_id: request.id, err: error }, 'A stream broke off');
+      }
       reply.raw.destroy();
     } finally {
+      stopTicking();
       unwatch();
       stream.close();
+    }
+  }
+
+  private async carry(stream: RunStream, response: SseResponse, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const frames of stream.frames(signal)) await response.write(frames);
+    } catch (error) {
+      if (!(error instanceof StreamLostError || error instanceof StreamExpiredError)) throw error;
+      await response.write(LOST_FRAME + DONE_FRAME);
     }
   }
 

@@ -1,5 +1,5 @@
 import { Controller, Get, Headers, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiHeader, ApiOperation, ApiProduces, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiHeader, ApiOperation, ApiParam, ApiProduces, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
@@ -10,6 +10,7 @@ import { parseStreamQuery, type RawStreamQuery } from './stream-query.js';
 
 /** Any valid credential of the organization may read its streams. */
 @ApiTags('agent runs')
+@ApiParam({ name: 'org', description: 'Organization slug' })
 @Controller('api/:org/agent-runtime/threads/:threadId/stream')
 @Access('organization')
 export class StreamController {

@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai';
-import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { BIGINT_AS_NUMBER } from '../database/bigint-as-number.js';
 
 export type MessageRole = 'system' | 'user' | 'assistant';
@@ -9,7 +9,9 @@ export const ANSWER_ORDINAL = 2_147_483_647;
 
 /** One message of the transcript. It belongs to the run that brought it or wrote it, which gives its place in the thread. */
 @Entity('messages')
+@ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('messages_thread_idx', ['organizationId', 'threadId', 'runPosition', 'ordinal'])
+@Check('messages_role_check', "role IN ('system', 'user', 'assistant')")
 export class MessageEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;

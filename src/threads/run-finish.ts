@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { RUN_COLUMNS, type RunRow } from './new-run.js';
 import type { RunOutcome } from './run-attempt.js';
+import type { RunStatus } from './run.entity.js';
 
 /** The run that may start, and the attempt that its job is for. */
 export interface NextRun {
@@ -49,17 +50,18 @@ export function finishRun(
     );
     const run = rows[0];
     if (run === undefined) return undefined;
-    const waiting: { id: string; attempt: number; status: string }[] = await manager.query(
-      `SELECT id, attempt, status FROM runs
-        WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running') ORDER BY position LIMIT 1`,
-      [run.organizationId, run.threadId],
+    const waiting: (NextRun & { status: RunStatus })[] = await manager.query(
+      `WITH next AS (
+         SELECT id, attempt, status FROM runs
+          WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running') ORDER BY position LIMIT 1
+       ), thread AS (
+         UPDATE threads SET status = CASE WHEN EXISTS (SELECT FROM next) THEN 'in_progress' ELSE $3 END, updated_at = now()
+          WHERE organization_id = $1 AND id = $2
+       )
+       SELECT id AS "runId", attempt + 1 AS attempt, status FROM next`,
+      [run.organizationId, run.threadId, THREAD_STATUS[outcome.status]],
     );
     const next = waiting[0];
-    await manager.query(`UPDATE threads SET status = $3, updated_at = now() WHERE organization_id = $1 AND id = $2`, [
-      run.organizationId,
-      run.threadId,
-      next === undefined ? THREAD_STATUS[outcome.status] : 'in_progress',
-    ]);
-    return { run, next: next?.status === 'queued' ? { runId: next.id, attempt: next.attempt + 1 } : undefined };
+    return { run, next: next?.status === 'queued' ? { runId: next.runId, attempt: next.attempt } : undefined };
   });
 }

@@ -22,17 +22,7 @@ export class RunPostingService {
       await lockThread(manager, request);
       const earlier = await findEarlier(manager, request);
       if (earlier !== undefined) return { runId: earlier, isHead: false, created: false };
-      const open = await countOpenRuns(manager, request);
-      if (open.waiting >= MAX_WAITING_RUNS) {
-        throw new DomainError('too_many_runs', `At most ${MAX_WAITING_RUNS} runs may wait on one thread.`);
-      }
-      const run = await insertRun(manager, request);
-      await insertMessages(manager, request, run);
-      await manager.query(
-        `UPDATE threads SET status = 'in_progress', updated_at = now() WHERE organization_id = $1 AND id = $2`,
-        [request.organizationId, request.threadId],
-      );
-      return { runId: run.id, isHead: open.total === 0, created: true };
+      return insertRun(manager, request);
     });
   }
 }
@@ -73,25 +63,36 @@ async function findEarlier(manager: EntityManager, request: NewRun): Promise<str
   return earlier?.id;
 }
 
-async function countOpenRuns(manager: EntityManager, request: NewRun): Promise<{ total: number; waiting: number }> {
-  const rows: { total: number; waiting: number }[] = await manager.query(
-    `SELECT count(*)::int AS total, (count(*) FILTER (WHERE status = 'queued'))::int AS waiting FROM runs
-      WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running')`,
-    [request.organizationId, request.threadId],
-  );
-  return rows[0] ?? { total: 0, waiting: 0 };
-}
+// One statement, because each costs a round trip while the thread is locked. It sees every run that was posted before: the lock
+// was taken by a statement of its own.
+const INSERT = `
+  WITH open AS (
+    SELECT count(*) AS total, count(*) FILTER (WHERE status = 'queued') AS waiting FROM runs
+     WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running')
+  ), run AS (
+    INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, request_id, status, tier, temperature,
+                      message_id, idempotency_key, idempotency_hash)
+    SELECT $3::uuid, $1::uuid, $2, $4::uuid, $5::uuid, $6::uuid, $7, 'queued', $8, $9::float8, $10, $11, $12
+      FROM open WHERE waiting < ${MAX_WAITING_RUNS}
+    RETURNING *
+  ), request_messages AS (
+    INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
+    SELECT run.organization_id, run.thread_id, item->>'id', run.id, run.position, ordinal, item->>'role', item->'parts',
+           json_build_object('taskId', run.id)
+      FROM run, json_array_elements($13::json) WITH ORDINALITY AS list (item, ordinal)
+  ), thread AS (
+    UPDATE threads SET status = 'in_progress', updated_at = now()
+      FROM run WHERE threads.organization_id = run.organization_id AND threads.id = run.thread_id
+  )
+  SELECT run.id AS "runId", open.total = 0 AS "isHead" FROM open, run`;
 
-async function insertRun(manager: EntityManager, request: NewRun): Promise<{ id: string; position: string }> {
-  const id = newId();
-  const rows: { position: string }[] = await manager.query(
-    `INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, request_id, status, tier, temperature,
-                       message_id, idempotency_key, idempotency_hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $9, $10, $11, $12) RETURNING position`,
-    [
-      id,
+async function insertRun(manager: EntityManager, request: NewRun): Promise<PostedRun> {
+  const messages = request.messages.map(({ id, role, parts }: NewMessage) => ({ id, role, parts }));
+  try {
+    const rows: Pick<PostedRun, 'runId' | 'isHead'>[] = await manager.query(INSERT, [
       request.organizationId,
       request.threadId,
+      newId(),
       request.agentId,
       request.userId,
       request.apiKeyId,
@@ -101,25 +102,15 @@ async function insertRun(manager: EntityManager, request: NewRun): Promise<{ id:
       newId(),
       request.idempotency?.key ?? null,
       request.idempotency?.hash ?? null,
-    ],
-  );
-  return { id, position: rows[0]?.position ?? '0' };
-}
-
-async function insertMessages(
-  manager: EntityManager,
-  request: NewRun,
-  run: { id: string; position: string },
-): Promise<void> {
-  const rows = request.messages.map(({ id, role, parts }: NewMessage) => ({ id, role, parts }));
-  try {
-    await manager.query(
-      `INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
-       SELECT $1::uuid, $2, item->>'id', $3::uuid, $4::bigint, ordinal, item->>'role', item->'parts', json_build_object('taskId', $3::uuid)
-         FROM json_array_elements($5::json) WITH ORDINALITY AS list (item, ordinal)`,
-      [request.organizationId, request.threadId, run.id, run.position, JSON.stringify(rows)],
-    );
+      JSON.stringify(messages),
+    ]);
+    const posted = rows[0];
+    if (posted === undefined) {
+      throw new DomainError('too_many_runs', `At most ${MAX_WAITING_RUNS} runs may wait on one thread.`);
+    }
+    return { ...posted, created: true };
   } catch (error) {
+    // The run's own ids are new and the thread is locked: only a message's id can be taken.
     if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
     throw new DomainError('conflict', 'The thread already holds a message with this id.', [
       { path: 'messages', code: 'message_exists', message: 'A message id can be used once in a thread.' },

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, Repository } from 'typeorm';
+import { In, Not, Repository } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -72,14 +72,27 @@ export class RunReaderService {
     });
   }
 
-  /** The run that was posted to the thread next after this one, whatever its status. */
-  findAfter(thread: { organizationId: string; threadId: string }, runId: string): Promise<RunEntity | null> {
-    return this.runs
+  /** The last run of a thread that is finished. */
+  findLastFinished(organizationId: string, threadId: string): Promise<RunEntity | null> {
+    return this.runs.findOne({
+      where: { organizationId, threadId, status: Not(In(['queued', 'running'])) },
+      order: { position: 'DESC' },
+    });
+  }
+
+  /** The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. */
+  findAfter(
+    thread: { organizationId: string; threadId: string },
+    runId: string | undefined,
+  ): Promise<RunEntity | null> {
+    const query = this.runs
       .createQueryBuilder('run')
       .where('run.organizationId = :organizationId AND run.threadId = :threadId', thread)
-      .andWhere('run.position > (SELECT carried.position FROM runs carried WHERE carried.id = :runId)', { runId })
       .orderBy('run.position', 'ASC')
-      .limit(1)
+      .limit(1);
+    if (runId === undefined) return query.getOne();
+    return query
+      .andWhere('run.position > (SELECT carried.position FROM runs carried WHERE carried.id = :runId)', { runId })
       .getOne();
   }
 }

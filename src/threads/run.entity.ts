@@ -1,4 +1,4 @@
-import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { BIGINT_AS_NUMBER } from '../database/bigint-as-number.js';
 
 export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
@@ -19,8 +19,15 @@ export interface RunUsage {
 
 /** The record of one run on a thread. Its `position` orders the runs of a thread; its `attempt` fences off lost workers. */
 @Entity('runs')
+@ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
 @Index('runs_created_idx', ['organizationId', 'createdAt'])
+@Index('runs_open_idx', ['organizationId', 'threadId', 'position'], { where: "status IN ('queued', 'running')" })
+@Index('runs_idempotency_idx', ['organizationId', 'threadId', 'idempotencyKey'], {
+  unique: true,
+  where: 'idempotency_key IS NOT NULL',
+})
+@Check('runs_status_check', "status IN ('queued', 'running', 'completed', 'failed', 'cancelled')")
 export class RunEntity {
   @PrimaryColumn('uuid')
   id: string;

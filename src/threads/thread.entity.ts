@@ -1,12 +1,14 @@
-import { Column, CreateDateColumn, Entity, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 export const THREAD_STATUSES = ['in_progress', 'completed', 'failed'] as const;
 export type ThreadStatus = (typeof THREAD_STATUSES)[number];
 
 @Entity('threads')
 @Index('threads_created_idx', ['organizationId', 'createdAt'])
+@Check('threads_status_check', "status IN ('in_progress', 'completed', 'failed')")
 export class ThreadEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   /** Unique within its organization, because callers may choose it. */

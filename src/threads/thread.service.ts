@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
-import { newId } from '../common/ids.js';
+import { CALLER_ID, newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
@@ -81,7 +81,7 @@ export class ThreadService {
 
   /** @throws DomainError `thread_not_found` */
   async find(organizationId: string, id: string): Promise<ThreadEntity> {
-    const thread = await this.repository.find(organizationId, id);
+    const thread = CALLER_ID.test(id) ? await this.repository.find(organizationId, id) : null;
     if (thread === null)
       throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
     return thread;

@@ -23,10 +23,16 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-/** What a spec may set: environment variables, and the database of another application to share it. */
+/** What a spec may set. */
 export interface TestAppOptions {
+  /** Environment variables. */
   env?: Record<string, string>;
+  /** The database of another application, to share it. */
   database?: TestDatabase;
+  /** Gets every line of the log; `LOG_LEVEL` decides which there are. */
+  onLogLine?: (line: string) => void;
+  /** Gets every route that the HTTP server registers. */
+  onRoute?: (route: { method: string | string[]; url: string }) => void;
 }
 
 const TEST_ENVIRONMENT = {
@@ -37,17 +43,18 @@ const TEST_ENVIRONMENT = {
 };
 
 /** Starts the real application: real PostgreSQL, real queue, real HTTP. */
-export async function startTestApp({ env = {}, database }: TestAppOptions = {}): Promise<TestApp> {
+export async function startTestApp({ env = {}, database, onLogLine, onRoute }: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());
   const settings = readSettings({ ...TEST_ENVIRONMENT, ...env, DATABASE_URL: ownDatabase.url });
   const encryptionKeys = settings.encryptionKeys ?? parseEncryptionKeys(TEST_ENVIRONMENT.ENCRYPTION_KEYS);
   const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
-  const logger = createLogger(settings.logLevel);
+  const logger = createLogger(settings.logLevel, onLogLine && { write: onLogLine });
   const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config)] }).compile();
-  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(), {
+  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(logger), {
     logger: new NestLogger(logger),
     bodyParser: false,
   });
+  if (onRoute !== undefined) app.getHttpAdapter().getInstance().addHook('onRoute', onRoute);
   configureApp(app, config, logger);
   const apiKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
   await app.listen(0, '127.0.0.1');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import { Client } from 'pg';
 
 /** A database of its own for one spec file. */
 export interface TestDatabase {
@@ -10,11 +10,14 @@ export interface TestDatabase {
 /** The template that the global set-up has migrated. */
 export const TEMPLATE_DATABASE = 'signalbox_template';
 
-/** A new database on the test server: a copy of the migrated template, made in a few milliseconds. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A new database on the test server: a copy of the migrated template, made in a few milliseconds. `template0` is
+ * PostgreSQL's own empty one.
+ */
+export async function createTestDatabase(template: string = TEMPLATE_DATABASE): Promise<TestDatabase> {
   const server = testServerUrl();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE}`);
+  await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(server);
   url.pathname = name;
   return { url: url.href, drop: () => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`) };
@@ -27,7 +30,7 @@ function testServerUrl(): string {
 }
 
 async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(statement);

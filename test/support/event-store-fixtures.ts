@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
@@ -10,6 +7,7 @@ import { LISTENER_APPLICATION_NAME } from '../../src/events/postgres-listener.js
 import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/events/postgres-run-event-store.js';
 import { RedisRunEventStore } from '../../src/events/redis-run-event-store.js';
 import type { RunEventExpiry, RunEventStore } from '../../src/events/run-event-store.js';
+import { startRedisServer } from './redis-server.js';
 
 /** One backend of the event bus, with stores on it as several processes would have them. */
 export interface EventStoreBackend {
@@ -76,16 +74,10 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
   };
 }
 
-/** Whether `redisBackend` can start a server: `redis-server` or `valkey-server` is on the PATH. */
-export function redisServerCommand(): string | undefined {
-  return ['redis-server', 'valkey-server'].find((command) => spawnSync(command, ['--version']).status === 0);
-}
-
 /** A server of its own on a free port, without persistence. */
 export async function redisBackend(command: string): Promise<EventStoreBackend> {
-  const port = await freePort();
-  const server = spawn(command, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']);
-  const redisUrl = `redis://127.0.0.1:${port}`;
+  const server = await startRedisServer(command);
+  const redisUrl = server.url;
   const admin = new Redis(redisUrl, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   admin.on('error', silent);
   await admin.ping();
@@ -108,24 +100,7 @@ export async function redisBackend(command: string): Promise<EventStoreBackend> 
     async close() {
       await Promise.all(stores.map((store) => store.close()));
       admin.disconnect();
-      await stop(server);
+      await server.stop();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') {
-    throw new Error('No free port');
-  }
-  return address.port;
-}
-
-async function stop(server: ChildProcess): Promise<void> {
-  const exited = once(server, 'exit');
-  server.kill('SIGTERM');
-  await exited;
 }

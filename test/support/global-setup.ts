@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import pg from 'pg';
+import { Client } from 'pg';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { migrate } from '../../src/database/migrate.js';
 import { migrateQueue } from '../../src/queue/migrate-queue.js';
@@ -14,7 +14,7 @@ export default async function globalSetup(): Promise<void> {
   const postgres = await startEmbeddedPostgres({ dataDir: await mkdtemp(join('/tmp', 'signalbox-test-')) });
   const template = new URL(postgres.url);
   template.pathname = TEMPLATE_DATABASE;
-  const client = new pg.Client({ connectionString: postgres.url });
+  const client = new Client({ connectionString: postgres.url });
   await client.connect();
   await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
   await client.end();

@@ -14,6 +14,7 @@ export async function startSecondOrganization(app: INestApplication, url: string
     .ensure(key, { organizationId: id, userId: ownerId, name: slug, permissions });
   return {
     id,
+    slug,
     tool: (name: string, body: object) =>
       supertest(url).post(`/api/${slug}/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
   };

@@ -5,6 +5,9 @@ import { DomainError, type FieldError } from '../domain-error.js';
 /** A class whose instances describe an input through class-validator decorators. */
 export type InputClass<T extends object = object> = new () => T;
 
+const UNKNOWN_PROPERTY = { code: 'unknown_property', message: 'This property is not accepted.' };
+const NESTED_LIST = { code: 'nested_list', message: 'A list must not stand directly in a list.' };
+
 /**
  * Turns a parsed JSON body into a checked instance of the input class. Types are never coerced and unknown properties are
  * refused at every level.
@@ -22,11 +25,8 @@ export function inspectInput<T extends object>(type: InputClass<T>, body: unknow
     const fault = { path: '', code: 'is_object', message: 'The body must be a JSON object.' };
     return { value: new type(), faults: [fault] };
   }
-  const nul = pathOfNul(body, '');
-  if (nul !== undefined) {
-    const fault = { path: nul, code: 'nul_character', message: 'Text must not hold the NUL character.' };
-    return { value: new type(), faults: [fault] };
-  }
+  const unusable = findUnusable(body, '');
+  if (unusable !== undefined) return { value: new type(), faults: [unusable] };
   const value = plainToInstance(type, body, { enableImplicitConversion: false });
   const errors = validateSync(value, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false });
   return { value, faults: errors.flatMap((error) => flatten(error, '')) };
@@ -44,21 +44,32 @@ function flatten(error: ValidationError, parent: string): FieldError[] {
   const path = joinPath(parent, error.property);
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) => ({
     path,
-    code: rule === 'whitelistValidation' ? 'unknown_property' : snakeCase(rule),
-    message: rule === 'whitelistValidation' ? 'This property is not accepted.' : sentence(message),
+    ...(rule === 'whitelistValidation' ? UNKNOWN_PROPERTY : { code: snakeCase(rule), message: sentence(message) }),
   }));
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
 }
 
-/** Where the body holds U+0000, which PostgreSQL cannot store. The depth of bodies is bounded where they are parsed. */
-function pathOfNul(value: unknown, path: string): string | undefined {
-  if (typeof value === 'string') return value.includes('\u0000') ? path : undefined;
+/**
+ * The first thing that no input may hold: U+0000 or half of a surrogate pair, which PostgreSQL cannot store; a property
+ * named like a member that every object inherits, which class-transformer would drop in silence; a list directly in a
+ * list, whose items class-validator would take for those of the outer one. Bodies are bounded in depth where they are parsed.
+ */
+function findUnusable(value: unknown, path: string): FieldError | undefined {
+  if (typeof value === 'string') return faultOfText(value, path);
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
-    if (name.includes('\u0000')) return path;
-    const found = pathOfNul(member, joinPath(path, name));
+    const memberPath = joinPath(path, name);
+    if (name in Object.prototype) return { path: memberPath, ...UNKNOWN_PROPERTY };
+    if (Array.isArray(value) && Array.isArray(member)) return { path: memberPath, ...NESTED_LIST };
+    const found = faultOfText(name, path) ?? findUnusable(member, memberPath);
     if (found !== undefined) return found;
   }
+  return undefined;
+}
+
+function faultOfText(text: string, path: string): FieldError | undefined {
+  if (text.includes('\u0000')) return { path, code: 'nul_character', message: 'Text must not hold the NUL character.' };
+  if (!text.isWellFormed()) return { path, code: 'unpaired_surrogate', message: 'Text must be well-formed Unicode.' };
   return undefined;
 }
 

@@ -1,0 +1,68 @@
+import { measureIdleStreams, measureLatency, measureThroughput } from './measure.mjs';
+import { startPeer } from './peer.mjs';
+import { startService } from './service.mjs';
+
+const WARM_UP_RUNS = 50;
+const LATENCY_ROUNDS = 4;
+const LATENCY_RUNS = 50;
+const THROUGHPUT_ROUNDS = 3;
+const CALLERS = 16;
+const RUNS_EACH = 15;
+const IDLE_STREAMS = 1000;
+
+/**
+ * Measures the service and the peer on one backend. They take turns round by round, so that what else the machine does
+ * hits both.
+ * @param {{ dataDir: string, apiKey: string, folder: string, redisUrl?: string, openPeerDatabase: () => Promise<string> }} backend
+ * @returns the same figures for `ours` and `peer`
+ */
+export async function compare({ dataDir, apiKey, folder, redisUrl, openPeerDatabase }) {
+  const ours = await startService({ dataDir, apiKey, redisUrl });
+  try {
+    // The embedded database belongs to the service and runs as long as it does.
+    const peer = await startPeer(redisUrl === undefined ? { databaseUrl: await openPeerDatabase() } : { redisUrl });
+    try {
+      return await takeTurns({ ours, peer }, folder);
+    } finally {
+      await peer.stop();
+    }
+  } finally {
+    await ours.stop();
+  }
+}
+
+async function takeTurns(targets, folder) {
+  const names = Object.keys(targets);
+  const figures = Object.fromEntries(
+    names.map((name) => [name, { firstChunk: [], firstWord: [], runsPerSecond: [], kilobytesPerStream: 0 }]),
+  );
+  for (const name of names) await measureLatency(targets[name], WARM_UP_RUNS);
+  for (let round = 0; round < LATENCY_ROUNDS; round++) {
+    for (const name of names) {
+      const { firstChunk, firstWord } = await measureLatency(targets[name], LATENCY_RUNS);
+      figures[name].firstChunk.push(...firstChunk);
+      figures[name].firstWord.push(...firstWord);
+    }
+  }
+  for (let round = 0; round < THROUGHPUT_ROUNDS; round++) {
+    for (const name of names) {
+      figures[name].runsPerSecond.push(await measureThroughput(targets[name], CALLERS, RUNS_EACH));
+    }
+  }
+  for (const name of names) {
+    figures[name].kilobytesPerStream = await measureIdleStreams(targets[name], IDLE_STREAMS, folder);
+  }
+  return figures;
+}
+
+/** How it was measured, for the report. */
+export const METHOD = [
+  `First chunk, first word: from the POST to the arrival at a reader that was open before; one caller, ${LATENCY_ROUNDS * LATENCY_RUNS} runs, each on a`,
+  `new thread, after ${WARM_UP_RUNS} runs to warm up. The first chunk is \`start\`, the first word the first \`text-delta\`.`,
+  `Runs per second: ${CALLERS} callers at once, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${CALLERS * RUNS_EACH} runs.`,
+  `Memory: growth of the process's resident set (VmRSS, no forced collection) by ${IDLE_STREAMS} streams on as many threads, opened`,
+  'for the second time and settled for 3 s.',
+  'Peer: BullMQ and node:http alone, one process on the same server: POST adds a job, the worker writes one chunk and [DONE]',
+  'to the open socket inside the process. It checks nothing, stores nothing, and has no model and no buffer for late readers.',
+  'Ours: one process (ROLE=all). The load comes from processes of its own. Rounds of ours and peer alternate.',
+];

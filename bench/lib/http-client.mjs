@@ -1,0 +1,74 @@
+import { Agent, request } from 'node:http';
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** Posts JSON on a kept connection. Resolves with the parsed answer; rejects unless its status is 2xx. */
+export function postJson(url, headers, body) {
+  const text = JSON.stringify(body);
+  const { promise, resolve, reject } = Promise.withResolvers();
+  const call = request(url, {
+    method: 'POST',
+    agent,
+    headers: { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+  });
+  call.once('error', reject);
+  call.once('response', async (response) => {
+    const answer = (await response.toArray()).join('');
+    if (response.statusCode >= 200 && response.statusCode < 300) resolve(JSON.parse(answer));
+    else reject(new Error(`POST ${url} answered ${response.statusCode}: ${answer}`));
+  });
+  call.end(text);
+  return promise;
+}
+
+/** One reader on a connection of its own. Notes when each event arrives (`performance.now`, in milliseconds). */
+export class EventReader {
+  #response;
+  #rest = '';
+  #arrived = [];
+  #wake;
+
+  /** Resolves when the headers are here: from then on the stream is open. */
+  static open(url, headers) {
+    const { promise, resolve, reject } = Promise.withResolvers();
+    const call = request(url, { agent: false, headers: { ...headers, accept: 'text/event-stream' } });
+    call.once('error', reject);
+    call.once('response', (response) => {
+      if (response.statusCode === 200) resolve(new EventReader(response));
+      else reject(new Error(`GET ${url} answered ${response.statusCode}`));
+    });
+    call.end();
+    return promise;
+  }
+
+  constructor(response) {
+    this.#response = response;
+    // A reader that hangs up does so on purpose; a stream that breaks off shows as a missing event.
+    response.on('error', () => undefined);
+    response.setEncoding('utf8').on('data', (text) => this.#take(text));
+    response.on('close', () => this.#wake?.(undefined));
+  }
+
+  /** The next event: its data and its time of arrival. @throws when the stream ends instead */
+  async next() {
+    if (this.#arrived.length > 0) return this.#arrived.shift();
+    if (this.#response.closed) throw new Error('A stream ended too early.');
+    await new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = undefined;
+    return this.next();
+  }
+
+  close() {
+    this.#response.destroy();
+  }
+
+  #take(text) {
+    const at = performance.now();
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop();
+    for (const line of lines) if (line.startsWith('data: ')) this.#arrived.push({ data: line.slice(6), at });
+    if (this.#arrived.length > 0) this.#wake?.();
+  }
+}

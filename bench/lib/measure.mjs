@@ -1,0 +1,102 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Child } from './child.mjs';
+import { EventReader, postJson } from './http-client.mjs';
+
+const IDLE_READERS = fileURLToPath(new URL('idle-readers.mjs', import.meta.url));
+const THREADS_AT_ONCE = 16;
+/** After this long the service has freed or kept what it is going to. */
+const SETTLE_MS = 3000;
+
+/**
+ * Runs one after the other, each on a thread of its own whose stream is open before the POST.
+ * @returns {Promise<{ firstChunk: number[], firstWord: number[] }>} milliseconds from the POST to the arrival
+ */
+export async function measureLatency(target, runs) {
+  const firstChunk = [];
+  const firstWord = [];
+  for (let i = 0; i < runs; i++) {
+    const thread = await target.newThread();
+    const reader = await EventReader.open(thread.stream, target.headers);
+    const start = performance.now();
+    const posted = postJson(thread.messages, target.headers, target.body);
+    const events = await readRun(reader);
+    await posted;
+    reader.close();
+    firstChunk.push(events[0].at - start);
+    const word = events.find(({ data }) => data.includes('"text-delta"'));
+    if (word !== undefined) firstWord.push(word.at - start);
+  }
+  return { firstChunk, firstWord };
+}
+
+/**
+ * Callers at once, each posting its next run when its open stream has brought `[DONE]` of the one before.
+ * @returns runs per second
+ */
+export async function measureThroughput(target, callers, runsEach) {
+  const threads = await Promise.all(
+    Array.from({ length: callers }, async () => {
+      const thread = await target.newThread();
+      return { thread, reader: await EventReader.open(thread.stream, target.headers) };
+    }),
+  );
+  const start = performance.now();
+  await Promise.all(
+    threads.map(async ({ thread, reader }) => {
+      for (let i = 0; i < runsEach; i++) {
+        await Promise.all([postJson(thread.messages, target.headers, target.body), readRun(reader)]);
+      }
+    }),
+  );
+  const seconds = (performance.now() - start) / 1000;
+  threads.forEach(({ reader }) => reader.close());
+  return (callers * runsEach) / seconds;
+}
+
+/**
+ * What an idle stream costs: the growth of the process's resident memory when streams on as many threads are opened.
+ * Streams are opened and closed once before, so that what they leave behind for good is not counted.
+ * @returns kilobytes per stream
+ */
+export async function measureIdleStreams(target, count, folder) {
+  const streams = [];
+  for (let i = 0; i < count; i += THREADS_AT_ONCE) {
+    const some = Math.min(THREADS_AT_ONCE, count - i);
+    const threads = await Promise.all(Array.from({ length: some }, () => target.newThread()));
+    streams.push(...threads.map(({ stream }) => stream));
+  }
+  await withIdleReaders(target, streams, folder, () => undefined);
+  const before = await residentKilobytes(target.pid);
+  const during = await withIdleReaders(target, streams, folder, () => residentKilobytes(target.pid));
+  return (during - before) / count;
+}
+
+async function withIdleReaders(target, streams, folder, look) {
+  const file = `${folder}/idle-readers.json`;
+  await writeFile(file, JSON.stringify({ headers: target.headers, streams }), { mode: 0o600 });
+  const readers = new Child(process.execPath, [IDLE_READERS, file]);
+  try {
+    await readers.line(/^(open)$/);
+    await sleep(SETTLE_MS);
+    return await look();
+  } finally {
+    await readers.stop();
+    await sleep(SETTLE_MS);
+  }
+}
+
+async function residentKilobytes(pid) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]);
+}
+
+async function readRun(reader) {
+  const events = [];
+  for (;;) {
+    const event = await reader.next();
+    if (event.data === '[DONE]') return events;
+    events.push(event);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The peer: bare BullMQ and a bare socket in one process. `POST /<thread>` adds a job and answers 202 when it is in the
+ * queue; the worker writes one chunk and `[DONE]` straight to the sockets that `GET /<thread>` has left open. No
+ * authentication, no validation, no record of anything, no live buffer, no model: the least that a run can cost.
+ */
+import { createServer } from 'node:http';
+import { createPostgresBackend, Queue, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+
+const QUEUE = 'peer';
+const CONCURRENCY = 50;
+const CHUNK = `data: ${JSON.stringify({ type: 'start' })}\n\n`;
+const DONE = 'data: [DONE]\n\n';
+
+const { PEER_DATABASE_URL: databaseUrl, PEER_REDIS_URL: redisUrl } = process.env;
+const onRedis = redisUrl !== undefined;
+const readers = new Map();
+
+/** Connections and job options are those of the service. */
+function connect() {
+  if (onRedis) return new Redis(redisUrl, { maxRetriesPerRequest: null });
+  return new pg.Pool({ connectionString: databaseUrl, options: '-c search_path=bullmq', keepAlive: true, max: 6 });
+}
+
+const backend = onRedis ? [] : [createPostgresBackend];
+const defaultJobOptions = { removeOnComplete: true, removeOnFail: true };
+const queue = new Queue(QUEUE, { connection: connect(), defaultJobOptions }, ...backend);
+const worker = new Worker(
+  QUEUE,
+  async ({ data: { thread } }) => {
+    for (const reader of readers.get(thread) ?? []) {
+      reader.write(CHUNK);
+      reader.write(DONE);
+    }
+  },
+  { connection: connect(), concurrency: CONCURRENCY },
+  ...backend,
+);
+
+const server = createServer(async (request, response) => {
+  const thread = request.url.slice(1);
+  if (request.method === 'GET') {
+    const own = readers.get(thread) ?? new Set();
+    readers.set(thread, own.add(response));
+    response.once('close', () => own.delete(response) && own.size === 0 && readers.delete(thread));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    return;
+  }
+  JSON.parse((await request.toArray()).join(''));
+  const job = await queue.add('attempt', { thread });
+  response.writeHead(202, { 'content-type': 'application/json' }).end(JSON.stringify({ taskId: job.id }));
+});
+
+await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+server.listen(0, '127.0.0.1', () => console.log(`peer on http://127.0.0.1:${server.address().port}`));
+process.once('SIGTERM', () => process.exit(0));

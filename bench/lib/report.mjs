@@ -1,0 +1,51 @@
+import { availableParallelism, cpus } from 'node:os';
+
+const COLUMNS = ['', 'peer', 'aim', 'ours', 'ours : peer', ''];
+const AIM_FIRST_CHUNK_MS = { PostgreSQL: 10, Redis: 5 };
+const AIM_KILOBYTES = 40;
+
+/** The value below which this part of the values lies (nearest rank). */
+export function quantile(values, part) {
+  return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)];
+}
+
+/** The machine in one line. */
+export function machine() {
+  return `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ${process.platform} ${process.arch}`;
+}
+
+/** The figures of one backend as a table: peer, aim and ours side by side. */
+export function table(backend, { peer, ours }) {
+  const rows = [
+    row('first chunk p50, ms', peer.firstChunk, ours.firstChunk, 0.5, AIM_FIRST_CHUNK_MS[backend]),
+    row('first chunk p99, ms', peer.firstChunk, ours.firstChunk, 0.99),
+    row('first word p50, ms', peer.firstWord, ours.firstWord, 0.5),
+    row('first word p99, ms', peer.firstWord, ours.firstWord, 0.99),
+    row('runs per second', peer.runsPerSecond, ours.runsPerSecond, 0.5),
+    row('KB per idle stream', [peer.kilobytesPerStream], [ours.kilobytesPerStream], 0.5, AIM_KILOBYTES),
+  ];
+  return layOut([[backend, ...COLUMNS.slice(1)], ...rows]);
+}
+
+function row(title, peer, ours, part, aim) {
+  const [theirs, own] = [quantile(peer, part), quantile(ours, part)];
+  const verdict = aim === undefined ? '' : own <= aim ? 'met' : 'MISSED';
+  const ratio = theirs > 0 ? (own / theirs).toFixed(2) : '-';
+  return [title, number(theirs), aim === undefined ? '-' : `<= ${aim}`, number(own), ratio, verdict];
+}
+
+function number(value) {
+  return value === undefined ? '-' : value.toFixed(value < 100 ? 1 : 0);
+}
+
+function layOut(rows) {
+  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));
+  return rows
+    .map((cells) =>
+      cells
+        .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

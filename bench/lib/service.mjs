@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url';
+import { Child } from './child.mjs';
+import { postJson } from './http-client.mjs';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const TEXT = 'Hello there';
+
+/**
+ * The built service as one process that serves HTTP and works on runs, with an agent on the built-in model.
+ * @param {{ dataDir: string, apiKey: string, redisUrl?: string }} storage
+ */
+export async function startService({ dataDir, apiKey, redisUrl }) {
+  const child = new Child(process.execPath, [MAIN], {
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'warn',
+    ROLE: 'all',
+    PORT: '0',
+    METRICS_PORT: '0',
+    DATA_DIR: dataDir,
+    DATABASE_URL: undefined,
+    REDIS_URL: redisUrl,
+    BASE_URL: undefined,
+    HOST: undefined,
+    BOOTSTRAP_ORG: undefined,
+    BOOTSTRAP_API_KEY: apiKey,
+  });
+  const api = `${await child.line(/listens on (\S+)/)}/api/default`;
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const tool = (name, data) => postJson(`${api}/tools/${name}`, headers, { data });
+  const { item: agent } = await tool('COLLECTION_VIRTUAL_MCP_CREATE', { title: 'Benchmark' });
+  const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: TEXT }] }], agent: { id: agent.id } };
+  return {
+    pid: child.pid,
+    headers,
+    body,
+    async newThread() {
+      const { item } = await tool('COLLECTION_THREADS_CREATE', { title: 'Benchmark', virtual_mcp_id: agent.id });
+      const thread = `${api}/agent-runtime/threads/${item.id}`;
+      return { messages: `${thread}/messages`, stream: `${thread}/stream?follow=true` };
+    },
+    stop: () => child.stop(),
+  };
+}

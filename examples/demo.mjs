@@ -1,0 +1,120 @@
+/**
+ * The main job, end to end: `npm run demo`. Starts Signalbox on an embedded PostgreSQL and a real MCP server, and then does
+ * what an integrator does: connection, agent, thread, stream, message, transcript. Leaves nothing behind.
+ */
+import assert from 'node:assert/strict';
+import { makeDataFolder, startMcpServer, startSignalbox } from './support/processes.mjs';
+import { readStream } from './support/read-stream.mjs';
+import { SignalboxClient } from './support/signalbox-client.mjs';
+import { heading, showChunk, summarize, tell } from './support/terminal.mjs';
+
+const TIMEOUT_MS = 60_000;
+
+/** No provider is configured, so the built-in model answers; lines that start with a slash tell it what to do. */
+const MESSAGE = [
+  'Hello, is anybody there?',
+  '/call echo {"message":"Signals crossed the box"}',
+  '/wait 300',
+  '/call get-sum {"a":2,"b":3}',
+].join('\n');
+
+async function main(cleanup, signal) {
+  heading('Starting');
+  const dataFolder = await makeDataFolder(cleanup);
+  const service = await startSignalbox(dataFolder, cleanup, signal);
+  tell('Signalbox', service.url);
+  const mcpUrl = await startMcpServer(cleanup, signal);
+  tell('MCP server', mcpUrl);
+
+  const client = new SignalboxClient({ ...service, org: 'default' }, signal);
+  heading('Setting up');
+  const agentId = await createAgent(client, mcpUrl);
+  const threadId = await createThread(client, agentId);
+
+  heading('The message and its answer, live');
+  const taskId = await converse(client, threadId, agentId);
+
+  heading('Read back from durable storage');
+  await readBack(client, threadId, taskId);
+}
+
+/** A connection holds the way to one MCP server; an agent composes the tools of its connections. */
+async function createAgent(client, mcpUrl) {
+  const { item: connection } = await client.tool('COLLECTION_CONNECTIONS_CREATE', {
+    data: { title: 'Everything', connection_type: 'HTTP', connection_url: mcpUrl },
+  });
+  const test = await client.tool('CONNECTION_TEST', { id: connection.id });
+  assert(test.ok, `The connection does not work: ${test.error}`);
+  tell('Connection', `${connection.id}: ${test.tools} tools, MCP ${test.protocol_version}, ${test.latency_ms} ms`);
+
+  const { item: agent } = await client.tool('COLLECTION_VIRTUAL_MCP_CREATE', {
+    data: {
+      title: 'Demo agent',
+      instructions: 'Be brief.',
+      // Only these two of the upstream's tools; without the list, the agent would have all of them.
+      connections: [{ connection_id: connection.id, selected_tools: ['echo', 'get-sum'] }],
+    },
+  });
+  tell('Agent', `${agent.id}: tools echo, get-sum`);
+  return agent.id;
+}
+
+async function createThread(client, agentId) {
+  // Your own id, a ticket number for instance; without one the service makes it.
+  const { item } = await client.tool('COLLECTION_THREADS_CREATE', {
+    data: { id: 'demo-1', title: 'Demo', virtual_mcp_id: agentId },
+  });
+  tell('Thread', `${item.id}: ${item.status}`);
+  return item.id;
+}
+
+/** Posts the message and shows the answer while it arrives. Returns the run's id. */
+async function converse(client, threadId, agentId) {
+  // The stream first: whoever posts first may miss the beginning.
+  const stream = await client.stream(threadId);
+  const { taskId } = await client.post(threadId, agentId, MESSAGE);
+  for (const line of MESSAGE.split('\n')) process.stdout.write(`  > ${line}\n`);
+  for await (const chunk of readStream(stream)) showChunk(chunk);
+  return taskId;
+}
+
+/** The stream is a live buffer of some minutes. What lasts is the transcript, the thread and the run. */
+async function readBack(client, threadId, taskId) {
+  const { items: transcript } = await client.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
+  for (const message of transcript) tell('Transcript', summarize(message));
+  const { item: thread } = await client.tool('COLLECTION_THREADS_GET', { id: threadId });
+  tell('Thread', `${thread.id}: ${thread.status}`);
+  const { item: run } = await client.tool('RUN_GET', { id: taskId });
+  tell('Run', `${run.id}: ${run.status}, ${run.model}, ${run.steps} steps, ${run.usage.totalTokens} tokens`);
+
+  assert.equal(thread.status, 'completed', 'The thread did not complete.');
+  const outcomes = transcript.flatMap(({ parts }) => parts).filter(({ type }) => type === 'dynamic-tool');
+  assert.deepEqual(
+    outcomes.map(({ toolName, state }) => `${toolName} ${state}`),
+    ['echo output-available', 'get-sum output-available'],
+    'The transcript does not hold both tool calls with their results.',
+  );
+}
+
+const interruption = new AbortController();
+const interrupt = () => interruption.abort(new Error('The demo was interrupted.'));
+// Also a second time: cleaning up takes a moment, and ends by itself.
+process.on('SIGINT', interrupt);
+process.on('SIGTERM', interrupt);
+
+const timeout = new AbortController();
+const timer = setTimeout(
+  () => timeout.abort(new Error(`The demo did not end within ${TIMEOUT_MS / 1000} seconds.`)),
+  TIMEOUT_MS,
+);
+
+try {
+  await using cleanup = new AsyncDisposableStack();
+  await main(cleanup, AbortSignal.any([interruption.signal, timeout.signal]));
+} catch (error) {
+  process.stderr.write(`\n${error.message}\n`);
+  process.exitCode = 1;
+} finally {
+  clearTimeout(timer);
+}
+if (process.exitCode === undefined) process.stdout.write('\nDone: everything is stopped and removed.\n');

@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Delete, Get, Post, type Type } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { Access } from '../common/access.js';
+import { type DeclaredRoute, RouteAccessTable } from './route-access-table.js';
+
+@Controller('/things/')
+@Access('organization')
+class ThingsController {
+  @Get()
+  list(): void {}
+
+  @Post(':id/copy')
+  @Access('public')
+  copy(): void {}
+
+  helper(): void {}
+}
+
+@Controller('careless')
+class CarelessController {
+  @Get()
+  @Access('public')
+  list(): void {}
+
+  @Delete(':id')
+  remove(): void {}
+}
+
+async function tableOf(controller: Type): Promise<readonly DeclaredRoute[]> {
+  const imports = [DiscoveryModule];
+  const module = await Test.createTestingModule({
+    imports,
+    controllers: [controller],
+    providers: [RouteAccessTable],
+  }).compile();
+  await module.init();
+  return module.get(RouteAccessTable).all();
+}
+
+describe('RouteAccessTable', () => {
+  it('knows every route with the access of its method, or else of its class', async () => {
+    expect(await tableOf(ThingsController)).toEqual([
+      { method: 'GET', path: '/things', access: 'organization' },
+      { method: 'POST', path: '/things/:id/copy', access: 'public' },
+    ]);
+  });
+
+  it('stops the start when a route declares no access', async () => {
+    await expect(tableOf(CarelessController)).rejects.toThrow(
+      'The route CarelessController.remove declares no access: put @Access(…) on it.',
+    );
+  });
+});

@@ -1,0 +1,59 @@
+import { Injectable, type OnModuleInit, RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
+
+/** One route of a controller and what it asks of its caller. */
+export interface DeclaredRoute {
+  /** `GET`, `POST`, … */
+  method: string;
+  /** As the router knows it: `/api/:org/tools/:name`. */
+  path: string;
+  access: RouteAccess;
+}
+
+/** A handler or controller class, as metadata hangs on it. */
+type Decorated = Parameters<Reflector['get']>[1];
+
+/** Every controller route with its declared access. A route that declares none stops the start. */
+@Injectable()
+export class RouteAccessTable implements OnModuleInit {
+  private routes: readonly DeclaredRoute[] = [];
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+  ) {}
+
+  onModuleInit(): void {
+    this.routes = this.discovery.getControllers().flatMap(({ metatype }) => this.routesOf(metatype as Decorated));
+  }
+
+  all(): readonly DeclaredRoute[] {
+    return this.routes;
+  }
+
+  private routesOf(controller: Decorated): DeclaredRoute[] {
+    const prototype = controller.prototype as Record<string, Decorated>;
+    return this.scanner.getAllMethodNames(prototype).flatMap((name) => {
+      const handler = prototype[name];
+      const path = handler && this.reflector.get<string | undefined>(PATH_METADATA, handler);
+      return handler === undefined || path === undefined ? [] : [this.routeOf(controller, handler, path)];
+    });
+  }
+
+  private routeOf(controller: Decorated, handler: Decorated, path: string): DeclaredRoute {
+    const base = this.reflector.get<string>(PATH_METADATA, controller);
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [handler, controller]);
+    if (access === undefined) {
+      throw new Error(`The route ${controller.name}.${handler.name} declares no access: put @Access(…) on it.`);
+    }
+    const method = RequestMethod[this.reflector.get<RequestMethod>(METHOD_METADATA, handler)] ?? 'ALL';
+    return { method, path: `/${[base, path].map(trimSlashes).filter(Boolean).join('/')}`, access };
+  }
+}
+
+function trimSlashes(path: string): string {
+  return path.replace(/^\/+|\/+$/g, '');
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import { resolve } from 'node:path';
+import { generateApiKey } from '../common/api-key-value.js';
+import { generateEncryptionKey } from './encryption-keys.js';
+import { ConfigError } from './env-reader.js';
+import { readSettings } from './settings.js';
+
+const DATABASE_URL = 'postgresql://user:password@db/signalbox';
+const ENCRYPTION_KEYS = generateEncryptionKey('one');
+const STRONG_KEY = generateApiKey();
+
+/** The sentence with which the start would end. */
+function faultOf(env: Record<string, string>): string {
+  try {
+    readSettings(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error('The settings were accepted.');
+}
+
+describe('readSettings', () => {
+  it('has defaults for everything: an embedded, local service', () => {
+    expect(readSettings({})).toEqual({
+      role: 'all',
+      host: '127.0.0.1',
+      port: 3000,
+      baseUrl: undefined,
+      metricsPort: 9464,
+      dataDir: resolve('.data'),
+      databaseUrl: undefined,
+      redisUrl: undefined,
+      encryptionKeys: undefined,
+      bootstrapOrg: 'default',
+      bootstrapApiKey: undefined,
+      logLevel: 'info',
+      runConcurrency: 50,
+      runLockMs: 30_000,
+      runTimeoutMs: 1_800_000,
+      streamRetentionMs: 300_000,
+      streamKeepAliveMs: 15_000,
+      upstreamAllowPrivate: true,
+      upstreamAllow: [],
+      stdioCommands: ['npx', 'node'],
+    });
+  });
+
+  it('is stricter on a database of its own: no private upstreams, no programs', () => {
+    expect(readSettings({ DATABASE_URL, ENCRYPTION_KEYS })).toMatchObject({
+      databaseUrl: DATABASE_URL,
+      encryptionKeys: [{ id: 'one' }],
+      upstreamAllowPrivate: false,
+      stdioCommands: [],
+    });
+  });
+
+  it('takes what is set', () => {
+    const env = {
+      ROLE: 'worker',
+      PORT: '0',
+      BASE_URL: 'https://signalbox.example/base/',
+      REDIS_URL: 'rediss://cache:6380',
+      BOOTSTRAP_ORG: 'acme-1',
+      BOOTSTRAP_API_KEY: STRONG_KEY,
+      UPSTREAM_ALLOW: 'tools.internal:8080, 10.0.0.0/8,',
+      UPSTREAM_ALLOW_PRIVATE: 'false',
+      STDIO_COMMANDS: '',
+    };
+    expect(readSettings(env)).toMatchObject({
+      role: 'worker',
+      port: 0,
+      baseUrl: 'https://signalbox.example/base',
+      redisUrl: 'rediss://cache:6380',
+      bootstrapOrg: 'acme-1',
+      bootstrapApiKey: STRONG_KEY,
+      upstreamAllow: ['tools.internal:8080', '10.0.0.0/8'],
+      upstreamAllowPrivate: false,
+      stdioCommands: [],
+    });
+  });
+
+  it('counts an empty variable as absent', () => {
+    expect(readSettings({ PORT: '', DATABASE_URL: ' ', ROLE: '', BOOTSTRAP_API_KEY: '' })).toMatchObject({
+      port: 3000,
+      databaseUrl: undefined,
+      role: 'all',
+      bootstrapApiKey: undefined,
+    });
+  });
+
+  it.each([
+    ['ROLE', 'both'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000.5'],
+    ['PORT', '0x10'],
+    ['PORT', 'http'],
+    ['METRICS_PORT', '99999'],
+    ['BASE_URL', 'signalbox.example'],
+    ['BASE_URL', 'ftp://signalbox.example'],
+    ['DATABASE_URL', 'mysql://user:secret-in-the-url@db/x'],
+    ['DATABASE_URL', 'secret-in-the-url'],
+    ['REDIS_URL', 'http://:secret-in-the-url@cache'],
+    ['ENCRYPTION_KEYS', 'one:c2VjcmV0LWluLXRoZS1rZXk='],
+    ['BOOTSTRAP_ORG', 'Acme Inc'],
+    ['BOOTSTRAP_ORG', '-acme'],
+    ['BOOTSTRAP_API_KEY', 'changeme-secret'],
+    ['BOOTSTRAP_API_KEY', STRONG_KEY.slice(0, -1)],
+    ['LOG_LEVEL', 'loud'],
+    ['RUN_CONCURRENCY', '0'],
+    ['RUN_LOCK_MS', '999'],
+    ['RUN_TIMEOUT_MS', '1s'],
+    ['STREAM_RETENTION_MS', '1'],
+    ['STREAM_KEEP_ALIVE_MS', '1'],
+    ['UPSTREAM_ALLOW_PRIVATE', 'yes'],
+  ])('refuses %s=%s in one sentence that names the variable, not the value', (name, value) => {
+    const sentence = faultOf({ [name]: value });
+    expect(sentence).toMatch(new RegExp(`^${name}\\b[^\\n]*\\.$`));
+    expect(sentence).not.toMatch(/secret|c2VjcmV0/);
+    expect(sentence).not.toContain(STRONG_KEY.slice(4, 40));
+  });
+
+  it('refuses a bootstrap key that is well-formed and guessable', () => {
+    // 43 times `a` with its correct checksum.
+    const placeholder = 'sbx_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
+    expect(faultOf({ BOOTSTRAP_API_KEY: `${placeholder}000000` })).toMatch(/^BOOTSTRAP_API_KEY must be/);
+  });
+
+  it('asks for encryption keys when the database is not embedded', () => {
+    expect(faultOf({ DATABASE_URL })).toMatch(/^ENCRYPTION_KEYS must be set/);
+    expect(faultOf({ DATABASE_URL })).not.toContain('password');
+  });
+});

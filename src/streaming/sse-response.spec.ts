@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { EventEmitter } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import { ReaderGoneError, SseResponse } from './sse-response.js';
+
+/** The server's end of a response whose reader takes nothing until `drain`. */
+class StuckResponse extends EventEmitter {
+  destroyed = false;
+  writableNeedDrain = false;
+  readonly written: string[] = [];
+
+  writeHead(): void {}
+  flushHeaders(): void {}
+
+  write(text: string): boolean {
+    this.written.push(text);
+    this.writableNeedDrain = true;
+    return false;
+  }
+
+  drain(): void {
+    this.writableNeedDrain = false;
+    this.emit('drain');
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+
+describe('SseResponse', () => {
+  let raw: StuckResponse;
+  let response: SseResponse;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    raw = new StuckResponse();
+    response = SseResponse.open({ raw, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply);
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('waits until the reader has taken what was written', async () => {
+    const writing = response.write('one');
+    raw.drain();
+    await writing;
+    expect(raw.written).toEqual(['one']);
+    expect(jest.getTimerCount()).toBe(0);
+    expect(raw.eventNames()).toEqual([]);
+  });
+
+  it('disconnects a reader that takes nothing for half a minute', async () => {
+    const refused = expect(response.write('one')).rejects.toThrow(ReaderGoneError);
+    jest.advanceTimersByTime(29_999);
+    expect(raw.destroyed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(raw.destroyed).toBe(true);
+    await refused;
+  });
+
+  it('stops waiting the moment that the reader leaves', async () => {
+    const refused = expect(response.write('one')).rejects.toThrow(ReaderGoneError);
+    raw.destroy();
+    await refused;
+    expect(jest.getTimerCount()).toBe(0);
+    await expect(response.write('two')).rejects.toThrow(ReaderGoneError);
+    expect(raw.written).toEqual(['one']);
+  });
+
+  it('sends no keep-alive on top of what has not been taken', async () => {
+    const writing = response.write('one');
+    response.keepAlive();
+    raw.drain();
+    await writing;
+    response.keepAlive();
+    expect(raw.written).toEqual(['one', ': keep-alive\n\n']);
+  });
+});

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai';
+import supertest from 'supertest';
+import type { RunItem } from '../../src/threads/run.dto.js';
+import type { MessageItem, ThreadItem } from '../../src/threads/thread.dto.js';
+import type { TestApp } from './app.js';
+
+/** Where requests go, and with which key. A `TestApp` is one. */
+export interface Endpoint {
+  url: string;
+  org: string;
+  apiKey: string;
+}
+
+/** A frame of the stream: its id, if it has one, and its data as it was sent. */
+export interface StreamFrame {
+  id: string | undefined;
+  data: string;
+}
+
+/** What a reader has when `[DONE]` came: one id for each chunk. */
+export interface CollectedStream {
+  ids: string[];
+  chunks: UIMessageChunk[];
+}
+
+export interface OpenedStream {
+  status: number;
+  headers: Headers;
+  /** The frames as they arrive, `[DONE]` included. Can be gone through once. */
+  frames(): AsyncIterable<StreamFrame>;
+  /** Reads to the first `[DONE]`; throws when the stream ends or the time is up before it. */
+  collectUntilDone(timeoutMs?: number): Promise<CollectedStream>;
+  /** The body as text, for a response that is no stream. */
+  text(): Promise<string>;
+  close(): void;
+}
+
+export interface StreamOptions {
+  /** As in `{ taskId: '…', follow: 'true' }`. */
+  query?: Record<string, string>;
+  lastEventId?: string;
+}
+
+export interface PostOptions {
+  tier?: string;
+  temperature?: number;
+  /** The id of the user message. */
+  messageId?: string;
+  system?: string[];
+  idempotencyKey?: string;
+}
+
+/** Any time-out of these helpers: long for a busy machine, short for a person. */
+const PATIENCE_MS = 20_000;
+
+/** Opens the stream of a thread with `fetch`, as an integrator does. Resolves when the response's head is here. */
+export async function openStream(
+  url: string,
+  org: string,
+  threadId: string,
+  key: string,
+  { query = {}, lastEventId }: StreamOptions = {},
+): Promise<OpenedStream> {
+  const address = new URL(`/api/${org}/agent-runtime/threads/${threadId}/stream`, url);
+  address.search = new URLSearchParams(query).toString();
+  const abort = new AbortController();
+  const response = await fetch(address, {
+    signal: abort.signal,
+    headers: {
+      authorization: `Bearer ${key}`,
+      accept: 'text/event-stream',
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    },
+  });
+  const frames = (): AsyncIterable<StreamFrame> => framesOf(response);
+  return {
+    status: response.status,
+    headers: response.headers,
+    frames,
+    collectUntilDone: async (timeoutMs = PATIENCE_MS) => {
+      const timer = setTimeout(() => abort.abort(new Error(`No [DONE] within ${timeoutMs} ms.`)), timeoutMs);
+      try {
+        return await collect(frames());
+      } finally {
+        clearTimeout(timer);
+        abort.abort();
+      }
+    },
+    text: () => response.text(),
+    close: () => abort.abort(),
+  };
+}
+
+async function collect(frames: AsyncIterable<StreamFrame>): Promise<CollectedStream> {
+  const ids: string[] = [];
+  const chunks: UIMessageChunk[] = [];
+  for await (const { id, data } of frames) {
+    if (data === '[DONE]') return { ids, chunks };
+    ids.push(id ?? '');
+    chunks.push(JSON.parse(data) as UIMessageChunk);
+  }
+  throw new Error(`The stream ended after ${chunks.length} chunks without [DONE].`);
+}
+
+/** The events of a Server-Sent Events body (WHATWG HTML §9.2); comments are passed over. */
+async function* framesOf(response: Response): AsyncGenerator<StreamFrame> {
+  if (response.body === null) return;
+  let rest = '';
+  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+    const blocks = (rest + text).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const lines = block.split('\n');
+      const data = lines.find((line) => line.startsWith('data: '))?.slice(6);
+      const id = lines.find((line) => line.startsWith('id: '))?.slice(4);
+      if (data !== undefined) yield { id, data };
+    }
+  }
+}
+
+/** Connects an MCP server; returns the connection's id. */
+export async function connect(app: TestApp, url: string, title = 'Upstream'): Promise<string> {
+  const data = { title, connection_type: 'HTTP', connection_url: url };
+  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
+}
+
+/** Creates an agent over these connections; returns its id. */
+export async function createAgent(
+  app: TestApp,
+  connectionIds: readonly string[] = [],
+  data: object = {},
+): Promise<string> {
+  const connections = connectionIds.map((connection_id) => ({ connection_id, selected_tools: null }));
+  const agent = { title: 'Agent', connections, ...data };
+  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_VIRTUAL_MCP_CREATE', { data: agent })).item.id;
+}
+
+/** Creates a thread of the agent, under an id of the caller's if one is given; returns its id. */
+export async function createThread(app: TestApp, agentId: string, id?: string): Promise<string> {
+  const data = { title: 'Thread', virtual_mcp_id: agentId, ...(id === undefined ? {} : { id }) };
+  return (await succeed<{ item: ThreadItem }>(app, 'COLLECTION_THREADS_CREATE', { data })).item.id;
+}
+
+/** Calls a management tool that has to succeed. */
+export async function succeed<T>(app: TestApp, name: string, body: object): Promise<T> {
+  const answer = await app.tool(name, body);
+  expect({ name, status: answer.status, body: answer.body as unknown }).toMatchObject({ status: 200 });
+  return answer.body as T;
+}
+
+/** One thread as its caller sees it. */
+export class ThreadClient {
+  constructor(
+    private readonly app: TestApp,
+    readonly agentId: string,
+    readonly id: string,
+  ) {}
+
+  /** A new thread. */
+  static async create(app: TestApp, agentId: string, id?: string): Promise<ThreadClient> {
+    return new ThreadClient(app, agentId, await createThread(app, agentId, id));
+  }
+
+  /** Sends any body, with any key. */
+  post(body: string | object, { key = this.app.apiKey, headers = {} } = {}): supertest.Test {
+    return supertest(this.app.url)
+      .post(`/api/default/agent-runtime/threads/${this.id}/messages`)
+      .set({ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers })
+      .send(body);
+  }
+
+  /** Posts a user message that has to be taken; returns the taskId. */
+  async postMessage(text: string, options: PostOptions = {}): Promise<string> {
+    const headers = options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey };
+    const answer = await this.post(this.request(text, options), { headers });
+    expect({ status: answer.status, body: answer.body as unknown }).toEqual({
+      status: 202,
+      body: { taskId: expect.any(String) },
+    });
+    return (answer.body as { taskId: string }).taskId;
+  }
+
+  /** The body of a run request. */
+  request(text: string, { tier, temperature, messageId, system = [] }: PostOptions = {}): object {
+    return {
+      messages: [
+        ...system.map((line) => ({ role: 'system', parts: [{ type: 'text', text: line }] })),
+        { ...(messageId && { id: messageId }), role: 'user', parts: [{ type: 'text', text }] },
+      ],
+      agent: { id: this.agentId },
+      ...(tier !== undefined && { tier }),
+      ...(temperature !== undefined && { temperature }),
+    };
+  }
+
+  /** Cancels one run, or everything on the thread. */
+  cancel(taskId?: string): supertest.Test {
+    return supertest(this.app.url)
+      .post(`/api/default/agent-runtime/threads/${this.id}/cancel`)
+      .set('authorization', `Bearer ${this.app.apiKey}`)
+      .send(taskId === undefined ? {} : { taskId });
+  }
+
+  stream(options: StreamOptions = {}): Promise<OpenedStream> {
+    return openStream(this.app.url, this.app.org, this.id, this.app.apiKey, options);
+  }
+
+  /** Reads the whole stream of one run. */
+  async collect(taskId: string, timeoutMs = PATIENCE_MS): Promise<CollectedStream> {
+    return (await this.stream({ query: { taskId } })).collectUntilDone(timeoutMs);
+  }
+
+  /** Opens the stream, posts, and reads to the end. */
+  async ask(text: string, options: PostOptions = {}): Promise<CollectedStream & { taskId: string }> {
+    const stream = await this.stream();
+    const taskId = await this.postMessage(text, options);
+    return { taskId, ...(await stream.collectUntilDone()) };
+  }
+
+  async status(): Promise<string> {
+    return (await succeed<{ item: ThreadItem }>(this.app, 'COLLECTION_THREADS_GET', { id: this.id })).item.status;
+  }
+
+  async messages(): Promise<MessageItem[]> {
+    const page = { thread_id: this.id, limit: 1000 };
+    return (await succeed<{ items: MessageItem[] }>(this.app, 'COLLECTION_THREAD_MESSAGES_LIST', page)).items;
+  }
+
+  /** The stored answer of a run. */
+  async answer(taskId: string): Promise<MessageItem> {
+    const found = (await this.messages()).filter(
+      ({ role, metadata }) => role === 'assistant' && metadata['taskId'] === taskId,
+    );
+    expect(found).toHaveLength(1);
+    return found[0] as MessageItem;
+  }
+
+  async run(taskId: string): Promise<RunItem> {
+    return (await succeed<{ item: RunItem }>(this.app, 'RUN_GET', { id: taskId })).item;
+  }
+
+  /** Polls until the run is in one of these states. */
+  async waitFor(taskId: string, ...statuses: RunItem['status'][]): Promise<RunItem> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const run = await this.run(taskId);
+      if (statuses.includes(run.status)) return run;
+      if (Date.now() > deadline) throw new Error(`The run is ${run.status}, not ${statuses.join(' or ')}.`);
+      await sleep(25);
+    }
+  }
+
+  /**
+   * What every run must hold: ids without gap or repeat, chunks that a client accepts, and a stream that folds into
+   * exactly the stored message.
+   */
+  async expectWhole(taskId: string, { ids, chunks }: CollectedStream): Promise<MessageItem> {
+    expect(ids).toEqual(chunks.map((_, i) => `${taskId}:${i + 1}`));
+    const stored = await this.answer(taskId);
+    expect(chunks[0]).toMatchObject({ type: 'start', messageId: stored.id, messageMetadata: { taskId } });
+    await expectValid(chunks);
+    const { id, role, parts, metadata } = stored;
+    expect(await fold(chunks)).toEqual({ id, role, parts, metadata });
+    return stored;
+  }
+}
+
+/** Checks every chunk against the schema by which the AI SDK's clients read a stream. */
+export async function expectValid(chunks: readonly UIMessageChunk[]): Promise<void> {
+  const { validate } = uiMessageChunkSchema();
+  for (const chunk of chunks) expect({ chunk, ...(await validate?.(chunk)) }).toMatchObject({ success: true });
+}
+
+/** The message that the AI SDK's own reader makes of the chunks, as JSON. */
+export async function fold(chunks: readonly UIMessageChunk[]): Promise<UIMessage | undefined> {
+  let last: UIMessage | undefined;
+  const stream = ReadableStream.from(chunks) as ReadableStream<UIMessageChunk>;
+  // The reader calls an `error` chunk an error; what has arrived by then is still the message.
+  for await (const message of readUIMessageStream({ stream, onError: () => undefined })) last = message;
+  return last === undefined ? undefined : (JSON.parse(JSON.stringify(last)) as UIMessage);
+}
+
+/** The text that the deltas add up to. */
+export function textOf(chunks: readonly UIMessageChunk[]): string {
+  return chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('');
+}
+
+/** An id that nothing has yet. */
+export function unusedId(): string {
+  return randomUUID();
+}

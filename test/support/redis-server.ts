@@ -1,0 +1,43 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { Redis } from 'ioredis';
+
+/** A Redis or Valkey of its own, without persistence. */
+export interface RedisServer {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** The command that starts a server: `redis-server` or `valkey-server`, whichever is on the PATH. */
+export function redisServerCommand(): string | undefined {
+  return ['redis-server', 'valkey-server'].find((command) => spawnSync(command, ['--version']).status === 0);
+}
+
+/** Starts a server on a free port and waits until it answers. */
+export async function startRedisServer(command: string): Promise<RedisServer> {
+  const port = await freePort();
+  const server = spawn(command, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']);
+  const url = `redis://127.0.0.1:${port}`;
+  const probe = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  probe.on('error', () => undefined);
+  await probe.ping();
+  probe.disconnect();
+  return {
+    url,
+    async stop() {
+      const exited = once(server, 'exit');
+      server.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('No free port');
+  return address.port;
+}
