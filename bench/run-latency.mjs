@@ -6,7 +6,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import { Client } from 'pg';
 import { generateApiKey } from '../dist/common/api-key-value.js';
 import { attachEmbeddedPostgres } from '../dist/database/embedded/embedded-postgres.js';
 import { migrateQueue } from '../dist/queue/migrate-queue.js';
@@ -43,7 +43,7 @@ try {
 /** A database of the peer's own on the server that the service has started, with BullMQ's schema. */
 async function openPeerDatabase() {
   const { url } = await attachEmbeddedPostgres(dataDir);
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`CREATE DATABASE ${PEER_DATABASE}`);
   await client.end();

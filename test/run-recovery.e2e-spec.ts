@@ -1,15 +1,26 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateEncryptionKey } from '../src/config/encryption-keys.js';
-import { connect, createAgent, type OpenedStream, succeed, textOf, ThreadClient } from './support/agent-runs.js';
+import type { RunItem } from '../src/threads/run.dto.js';
+import type { MessageItem } from '../src/threads/thread.dto.js';
+import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from './support/agent-runs.js';
 import { startTestApp, type TestApp } from './support/app.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from './support/fake-openai.js';
-import { legacyServer, type ScriptedServer, sendResult, startScripted } from './support/scripted-upstream.js';
+import {
+  legacyServer,
+  type ScriptedServer,
+  type SeenRequest,
+  sendResult,
+  startScripted,
+} from './support/scripted-upstream.js';
 import { startWorkerProcess, type WorkerProcess } from './support/worker-process.js';
 
 const RUN_LOCK_MS = 2000;
+/** For what waits for processes on a busy machine. */
+const START_MS = 60_000;
+const PATIENCE_MS = 40_000;
 const ENV = {
   RUN_LOCK_MS: String(RUN_LOCK_MS),
   ENCRYPTION_KEYS: generateEncryptionKey('recovery'),
@@ -21,10 +32,8 @@ let api: TestApp;
 let fake: FakeOpenAI;
 let upstream: ScriptedServer;
 let agentId: string;
-/** The workers of the running test, the oldest first. */
-let workers: WorkerProcess[] = [];
-/** How many of the next tool calls get no answer. */
-let callsToSwallow = 0;
+/** Each tool's first call gets no answer while this is set. */
+let swallowing = true;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -39,13 +48,6 @@ beforeAll(async () => {
   await succeed(api, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
 });
 
-afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.end('SIGKILL')));
-  workers = [];
-  callsToSwallow = 0;
-  upstream.requests.length = 0;
-});
-
 afterAll(async () => {
   await api?.close();
   await fake?.close();
@@ -53,22 +55,17 @@ afterAll(async () => {
   await database?.drop();
 });
 
-async function startWorker(): Promise<WorkerProcess> {
-  const worker = await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
-  workers.push(worker);
-  return worker;
-}
-
 const TOOLS = {
   look: { readOnlyHint: true },
   put: { readOnlyHint: false, idempotentHint: true },
   send: { readOnlyHint: false, idempotentHint: false },
 };
 
-function answerToolRequest({ message }: { message: object & { method?: string } }, response: ServerResponse): void {
+function answerToolRequest({ message }: SeenRequest, response: ServerResponse): void {
   if (message.method === 'tools/call') {
-    if (callsToSwallow-- > 0) return;
-    sendResult(response, message, { content: [{ type: 'text', text: 'done' }] });
+    const tool = String(message.params?.['name']);
+    if (!(swallowing && callsOf(tool) === 1))
+      sendResult(response, message, { content: [{ type: 'text', text: 'done' }] });
     return;
   }
   const inputSchema = { type: 'object' };
@@ -76,23 +73,18 @@ function answerToolRequest({ message }: { message: object & { method?: string } 
   sendResult(response, message, { tools });
 }
 
-function toolCalls(): number {
-  return upstream.calls('tools/call').length;
+function callsOf(tool: string): number {
+  return upstream.calls('tools/call').filter(({ message }) => message.params?.['name'] === tool).length;
 }
 
-/** Posts to a lone worker, waits for the moment, then starts another worker and takes the first one away. */
-async function interrupt(
-  thread: ThreadClient,
-  text: string,
-  { tier, moment, signal = 'SIGKILL' }: { tier?: string; moment: () => boolean; signal?: 'SIGKILL' | 'SIGTERM' },
-): Promise<{ taskId: string; stream: OpenedStream; exitCode: number | null }> {
-  const first = await startWorker();
-  const stream = await thread.stream();
-  const taskId = await thread.postMessage(text, tier === undefined ? {} : { tier });
-  await until(moment);
-  await startWorker();
-  const exitCode = await first.end(signal);
-  return { taskId, stream, exitCode };
+/** A worker that can be killed: the built service as a process. */
+function startDoomedWorker(): Promise<WorkerProcess> {
+  return startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
+}
+
+/** The worker that takes over. */
+function startOtherWorker(): Promise<TestApp> {
+  return startTestApp({ database, env: { ...ENV, ROLE: 'worker' } });
 }
 
 async function until(moment: () => boolean): Promise<void> {
@@ -105,116 +97,150 @@ async function until(moment: () => boolean): Promise<void> {
   await sleep(200);
 }
 
-describe('when a worker is killed', () => {
-  it('while the model answers, another makes the step again, and readers see one whole answer', async () => {
+/** A run with a reader from before its start. */
+class WatchedRun {
+  private constructor(
+    readonly thread: ThreadClient,
+    readonly taskId: string,
+    private readonly collecting: Promise<CollectedStream>,
+  ) {}
+
+  static async start(text: string, tier?: string): Promise<WatchedRun> {
     const thread = await ThreadClient.create(api, agentId);
-    fake.script(
-      { kind: 'tool-calls', calls: [{ name: 'send', arguments: { n: 1 } }] },
-      { kind: 'hang-after', deltas: ['Half ', 'an '] },
-      { kind: 'text', deltas: ['A ', 'whole ', 'answer.'] },
-    );
-    const moment = (): boolean => fake.requests.length === 2;
-    const { taskId, stream } = await interrupt(thread, 'Go', { tier: 'thinking', moment });
-    const waiting = await thread.postMessage('/words 3');
-    const killedAt = Date.now();
+    const stream = await thread.stream();
+    const taskId = await thread.postMessage(text, tier === undefined ? {} : { tier });
+    return new WatchedRun(thread, taskId, stream.collectUntilDone(PATIENCE_MS));
+  }
 
-    const collected = await stream.collectUntilDone();
-    expect(Date.now() - killedAt).toBeLessThan(RUN_LOCK_MS + 1500);
-    expect(collected.chunks.map(({ type }) => type)).toContain('reset-step');
-    expect(textOf(collected.chunks)).toBe('Half an A whole answer.');
-    const { parts } = await thread.expectWhole(taskId, collected);
-    expect(parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'A whole answer.', state: 'done' }]);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
-    // The finished step is not made again.
-    expect(toolCalls()).toBe(1);
+  /** What the reader got, after it was found to be the stored message; and the tool calls in it. */
+  async end(): Promise<CollectedStream & { message: MessageItem; toolParts: object[] }> {
+    const collected = await this.collecting;
+    const message = await this.thread.expectWhole(this.taskId, collected);
+    return { ...collected, message, toolParts: message.parts.filter((part) => 'toolCallId' in part) };
+  }
 
-    // A reader that comes now gets the same, and the run behind it has its turn.
+  run(): Promise<RunItem> {
+    return this.thread.run(this.taskId);
+  }
+}
+
+describe('when a worker is killed', () => {
+  const runs = {} as Record<'answering' | 'look' | 'put' | 'send' | 'unwanted', WatchedRun>;
+  let survivor: TestApp;
+  let behind: string;
+  let killedAt: number;
+
+  beforeAll(async () => {
+    const doomed = await startDoomedWorker();
+    fake.script({ kind: 'tool-calls', calls: [{ name: 'put', arguments: { n: 1 } }] });
+    fake.script({ kind: 'hang-after', deltas: ['Half ', 'an '] }, { kind: 'text', deltas: ['A ', 'whole ', 'one.'] });
+    swallowing = false;
+    runs.answering = await WatchedRun.start('Go', 'thinking');
+    behind = await runs.answering.thread.postMessage('/words 3');
+    await until(() => fake.requests.length === 2);
+    upstream.requests.length = 0;
+    swallowing = true;
+    runs.look = await WatchedRun.start('/call look {}');
+    runs.put = await WatchedRun.start('/call put {}');
+    runs.send = await WatchedRun.start('/call send {}\nand on');
+    runs.unwanted = await WatchedRun.start('So far\n/wait 60000');
+    await runs.unwanted.thread.waitFor(runs.unwanted.taskId, 'running');
+    await until(() => callsOf('look') + callsOf('put') + callsOf('send') === 3);
+    survivor = await startOtherWorker();
+    await doomed.end('SIGKILL');
+    killedAt = Date.now();
+    await runs.unwanted.thread.cancel(runs.unwanted.taskId);
+  }, START_MS);
+
+  afterAll(() => survivor?.close());
+
+  it('another makes the open step again, and readers see one whole answer', async () => {
+    const { thread, taskId } = runs.answering;
+    const { message, toolParts, ...collected } = await runs.answering.end();
+    expect(collected.chunks.filter(({ type }) => type === 'reset-step')).toHaveLength(1);
+    expect(textOf(collected.chunks)).toBe('Half an A whole one.');
+    expect(message.parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'A whole one.', state: 'done' }]);
+    expect(toolParts).toMatchObject([{ toolName: 'put', state: 'output-available' }]);
+    expect(fake.requests).toHaveLength(3);
+    expect(await runs.answering.run()).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
+
+    // A reader that comes now gets the same.
     expect(await thread.collect(taskId)).toEqual(collected);
-    await thread.expectWhole(waiting, await thread.collect(waiting));
+  });
+
+  it('it is noticed within the lock time', async () => {
+    await runs.look.end();
+    const { finished_at } = await runs.look.run();
+    // The rest is for taking over and ending, on a busy machine.
+    expect(Date.parse(finished_at ?? '') - killedAt).toBeLessThan(RUN_LOCK_MS + 2500);
+  });
+
+  it('the run behind it has its turn, and no message is lost or there twice', async () => {
+    const { thread } = runs.answering;
+    await thread.expectWhole(behind, await thread.collect(behind));
     expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
     expect(await thread.status()).toBe('completed');
   });
 
-  it.each(['look', 'put'])('during a call of %s, which is harmless to repeat, the call is repeated', async (tool) => {
-    callsToSwallow = 1;
-    const thread = await ThreadClient.create(api, agentId);
-    const { taskId, stream } = await interrupt(thread, `/call ${tool} {}`, { moment: () => toolCalls() === 1 });
-    const collected = await stream.collectUntilDone();
-    const { parts } = await thread.expectWhole(taskId, collected);
-    expect(parts.filter((part) => 'toolCallId' in part)).toMatchObject([
+  it.each(['look', 'put'] as const)('a call of %s, which is harmless to repeat, is repeated', async (tool) => {
+    const { chunks, toolParts } = await runs[tool].end();
+    expect(toolParts).toMatchObject([
       { toolName: tool, state: 'output-available', output: { content: [{ text: 'done' }] } },
     ]);
-    expect(toolCalls()).toBe(2);
-    expect(textOf(collected.chunks)).toBe(`${tool} returned: done`);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
+    expect(callsOf(tool)).toBe(2);
+    expect(textOf(chunks)).toContain(`${tool} returned: done`);
+    expect(await runs[tool].run()).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
   });
 
-  it('during any other call, the model is told that its outcome is unknown', async () => {
-    callsToSwallow = 1;
-    const thread = await ThreadClient.create(api, agentId);
-    const moment = (): boolean => toolCalls() === 1;
-    const { taskId, stream } = await interrupt(thread, '/call send {}\n/call look {}', { moment });
-    const collected = await stream.collectUntilDone();
-    const { parts } = await thread.expectWhole(taskId, collected);
-    expect(parts.filter((part) => 'toolCallId' in part)).toMatchObject([
-      { toolName: 'send', state: 'output-error', errorText: expect.stringContaining('outcome is unknown') },
-      { toolName: 'look', state: 'output-available' },
-    ]);
-    expect(toolCalls()).toBe(2);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
-    expect(await thread.messages()).toHaveLength(2);
+  it('of any other call the model is told that the outcome is unknown', async () => {
+    const { chunks, toolParts } = await runs.send.end();
+    const errorText = expect.stringContaining('outcome is unknown');
+    expect(toolParts).toMatchObject([{ toolName: 'send', state: 'output-error', errorText }]);
+    expect(callsOf('send')).toBe(1);
+    expect(textOf(chunks)).toContain('send failed: ');
+    expect(await runs.send.run()).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
   it('a cancellation still reaches the run', async () => {
-    const thread = await ThreadClient.create(api, agentId);
-    const first = await startWorker();
-    const stream = await thread.stream();
-    const taskId = await thread.postMessage('So far\n/wait 60000');
-    await thread.waitFor(taskId, 'running');
-    await first.end('SIGKILL');
-    expect((await thread.cancel(taskId)).status).toBe(202);
-    await startWorker();
-    const collected = await stream.collectUntilDone();
-    expect(await thread.expectWhole(taskId, collected)).toMatchObject({ metadata: { aborted: true } });
-    expect(await thread.run(taskId)).toMatchObject({ status: 'cancelled', attempt: 2 });
+    const { message } = await runs.unwanted.end();
+    expect(message.metadata).toMatchObject({ aborted: true });
+    expect(await runs.unwanted.run()).toMatchObject({ status: 'cancelled', attempt: 2 });
   });
 });
 
-describe('when there was no worker', () => {
+describe('when there is no worker', () => {
   it('runs wait for one, and keep their order', async () => {
     const thread = await ThreadClient.create(api, agentId);
     const taskIds = [await thread.postMessage('one'), await thread.postMessage('two')];
     expect(await thread.run(taskIds[0] ?? '')).toMatchObject({ status: 'queued', attempt: 0 });
-    await startWorker();
+    const worker = await startOtherWorker();
     for (const taskId of taskIds) await thread.expectWhole(taskId, await thread.collect(taskId));
     expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    await worker.close();
   });
 });
 
 describe('a worker that is told to stop', () => {
-  it('hands a long run over, which ends elsewhere', async () => {
-    const thread = await ThreadClient.create(api, agentId);
-    fake.requests.length = 0;
-    fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
-    const { taskId, stream, exitCode } = await interrupt(thread, 'Go', {
-      tier: 'thinking',
-      moment: () => fake.requests.length === 1,
-      signal: 'SIGTERM',
-    });
-    expect(exitCode).toBe(0);
-    const collected = await stream.collectUntilDone();
-    const { parts } = await thread.expectWhole(taskId, collected);
-    expect(parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'Whole.' }]);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
-  });
+  it(
+    'lets short runs end, and hands long ones over',
+    async () => {
+      const stopped = await startDoomedWorker();
+      const before = fake.requests.length;
+      fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
+      const long = await WatchedRun.start('Go', 'thinking');
+      const short = await WatchedRun.start('/wait 1500\nAt ease');
+      await short.thread.waitFor(short.taskId, 'running');
+      await until(() => fake.requests.length === before + 1);
+      const other = await startOtherWorker();
+      expect(await stopped.end('SIGTERM')).toBe(0);
 
-  it('lets a short run end', async () => {
-    const thread = await ThreadClient.create(api, agentId);
-    const worker = await startWorker();
-    const taskId = await thread.postMessage('/wait 1500\nAt ease');
-    await thread.waitFor(taskId, 'running');
-    expect(await worker.end('SIGTERM')).toBe(0);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 1 });
-    await thread.expectWhole(taskId, await thread.collect(taskId));
-  });
+      await short.end();
+      expect(await short.run()).toMatchObject({ status: 'completed', attempt: 1 });
+      const { message } = await long.end();
+      expect(message.parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'Whole.' }]);
+      expect(await long.run()).toMatchObject({ status: 'completed', attempt: 2 });
+      await other.close();
+    },
+    START_MS,
+  );
 });

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Child } from './child.mjs';
@@ -7,7 +8,7 @@ import { EventReader, postJson } from './http-client.mjs';
 const IDLE_READERS = fileURLToPath(new URL('idle-readers.mjs', import.meta.url));
 const THREADS_AT_ONCE = 16;
 /** After this long the service has freed or kept what it is going to. */
-const SETTLE_MS = 3000;
+const SETTLE_MS = 2000;
 
 /**
  * Runs one after the other, each on a thread of its own whose stream is open before the POST.
@@ -35,29 +36,31 @@ export async function measureLatency(target, runs) {
  * Callers at once, each posting its next run when its open stream has brought `[DONE]` of the one before.
  * @returns runs per second
  */
-export async function measureThroughput(target, callers, runsEach) {
+export async function measureThroughput(target, callers, forMs) {
   const threads = await Promise.all(
     Array.from({ length: callers }, async () => {
       const thread = await target.newThread();
       return { thread, reader: await EventReader.open(thread.stream, target.headers) };
     }),
   );
+  let runs = 0;
   const start = performance.now();
   await Promise.all(
     threads.map(async ({ thread, reader }) => {
-      for (let i = 0; i < runsEach; i++) {
+      while (performance.now() - start < forMs) {
         await Promise.all([postJson(thread.messages, target.headers, target.body), readRun(reader)]);
+        runs += 1;
       }
     }),
   );
   const seconds = (performance.now() - start) / 1000;
   threads.forEach(({ reader }) => reader.close());
-  return (callers * runsEach) / seconds;
+  return runs / seconds;
 }
 
 /**
- * What an idle stream costs: the growth of the process's resident memory when streams on as many threads are opened.
- * Streams are opened and closed once before, so that what they leave behind for good is not counted.
+ * What an idle stream costs: the growth of the process's resident memory when streams on as many threads are opened. To be
+ * measured before the process has grown by other work, or the streams fit into memory that it holds already.
  * @returns kilobytes per stream
  */
 export async function measureIdleStreams(target, count, folder) {
@@ -67,23 +70,17 @@ export async function measureIdleStreams(target, count, folder) {
     const threads = await Promise.all(Array.from({ length: some }, () => target.newThread()));
     streams.push(...threads.map(({ stream }) => stream));
   }
-  await withIdleReaders(target, streams, folder, () => undefined);
-  const before = await residentKilobytes(target.pid);
-  const during = await withIdleReaders(target, streams, folder, () => residentKilobytes(target.pid));
-  return (during - before) / count;
-}
-
-async function withIdleReaders(target, streams, folder, look) {
-  const file = `${folder}/idle-readers.json`;
+  const file = join(folder, 'idle-readers.json');
   await writeFile(file, JSON.stringify({ headers: target.headers, streams }), { mode: 0o600 });
+  await sleep(SETTLE_MS);
+  const before = await residentKilobytes(target.pid);
   const readers = new Child(process.execPath, [IDLE_READERS, file]);
   try {
     await readers.line(/^(open)$/);
     await sleep(SETTLE_MS);
-    return await look();
+    return ((await residentKilobytes(target.pid)) - before) / count;
   } finally {
     await readers.stop();
-    await sleep(SETTLE_MS);
   }
 }
 

@@ -6,7 +6,7 @@
 import { createServer } from 'node:http';
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import pg from 'pg';
+import { Pool } from 'pg';
 
 const QUEUE = 'peer';
 const CONCURRENCY = 50;
@@ -20,7 +20,7 @@ const readers = new Map();
 /** Connections and job options are those of the service. */
 function connect() {
   if (onRedis) return new Redis(redisUrl, { maxRetriesPerRequest: null });
-  return new pg.Pool({ connectionString: databaseUrl, options: '-c search_path=bullmq', keepAlive: true, max: 6 });
+  return new Pool({ connectionString: databaseUrl, options: '-c search_path=bullmq', keepAlive: true, max: 6 });
 }
 
 const backend = onRedis ? [] : [createPostgresBackend];

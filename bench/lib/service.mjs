@@ -15,7 +15,6 @@ export async function startService({ dataDir, apiKey, redisUrl }) {
     LOG_LEVEL: 'warn',
     ROLE: 'all',
     PORT: '0',
-    METRICS_PORT: '0',
     DATA_DIR: dataDir,
     DATABASE_URL: undefined,
     REDIS_URL: redisUrl,

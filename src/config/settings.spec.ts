@@ -27,7 +27,6 @@ describe('readSettings', () => {
       host: '127.0.0.1',
       port: 3000,
       baseUrl: undefined,
-      metricsPort: 9464,
       dataDir: resolve('.data'),
       databaseUrl: undefined,
       redisUrl: undefined,
@@ -42,7 +41,6 @@ describe('readSettings', () => {
       streamKeepAliveMs: 15_000,
       upstreamAllowPrivate: true,
       upstreamAllow: [],
-      stdioCommands: ['npx', 'node'],
     });
   });
 
@@ -51,7 +49,6 @@ describe('readSettings', () => {
       databaseUrl: DATABASE_URL,
       encryptionKeys: [{ id: 'one' }],
       upstreamAllowPrivate: false,
-      stdioCommands: [],
     });
   });
 
@@ -65,7 +62,6 @@ describe('readSettings', () => {
       BOOTSTRAP_API_KEY: STRONG_KEY,
       UPSTREAM_ALLOW: 'tools.internal:8080, 10.0.0.0/8,',
       UPSTREAM_ALLOW_PRIVATE: 'false',
-      STDIO_COMMANDS: '',
     };
     expect(readSettings(env)).toMatchObject({
       role: 'worker',
@@ -76,7 +72,6 @@ describe('readSettings', () => {
       bootstrapApiKey: STRONG_KEY,
       upstreamAllow: ['tools.internal:8080', '10.0.0.0/8'],
       upstreamAllowPrivate: false,
-      stdioCommands: [],
     });
   });
 
@@ -96,7 +91,6 @@ describe('readSettings', () => {
     ['PORT', '3000.5'],
     ['PORT', '0x10'],
     ['PORT', 'http'],
-    ['METRICS_PORT', '99999'],
     ['BASE_URL', 'signalbox.example'],
     ['BASE_URL', 'ftp://signalbox.example'],
     ['DATABASE_URL', 'mysql://user:secret-in-the-url@db/x'],

@@ -12,7 +12,6 @@ export interface Settings {
   host: string;
   port: number;
   baseUrl: string | undefined;
-  metricsPort: number;
   dataDir: string;
   databaseUrl: string | undefined;
   redisUrl: string | undefined;
@@ -27,7 +26,6 @@ export interface Settings {
   streamKeepAliveMs: number;
   upstreamAllowPrivate: boolean;
   upstreamAllow: readonly string[];
-  stdioCommands: readonly string[];
 }
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -62,7 +60,6 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     host: read.text('HOST') ?? '127.0.0.1',
     port: read.integer('PORT', 0, 65_535, 3000),
     baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
-    metricsPort: read.integer('METRICS_PORT', 0, 65_535, 9464),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
@@ -77,6 +74,5 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     streamKeepAliveMs: read.integer('STREAM_KEEP_ALIVE_MS', 100, 300_000, 15_000),
     upstreamAllowPrivate: read.flag('UPSTREAM_ALLOW_PRIVATE', embedded),
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
-    stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []),
   };
 }

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const ENTRY = fileURLToPath(new URL('../../dist-runs/main.js', import.meta.url));
+const ENTRY = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const START_TIMEOUT_MS = 20_000;
 
 /** The built service as a process of its own, as a worker. */
@@ -20,7 +20,6 @@ export async function startWorkerProcess(env: Record<string, string>): Promise<W
     env: {
       PATH: process.env['PATH'],
       LOG_LEVEL: 'error',
-      METRICS_PORT: '0',
       ...env,
       ROLE: 'worker',
       PORT: String(port),
