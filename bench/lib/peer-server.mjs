@@ -20,7 +20,12 @@ const readers = new Map();
 /** Connections and job options are those of the service. */
 function connect() {
   if (onRedis) return new Redis(redisUrl, { maxRetriesPerRequest: null });
-  return new Pool({ connectionString: databaseUrl, options: '-c search_path=bullmq', keepAlive: true, max: 6 });
+  return new Pool({
+    connectionString: databaseUrl,
+    options: '-c search_path=bullmq -c synchronous_commit=off',
+    keepAlive: true,
+    max: 6,
+  });
 }
 
 const backend = onRedis ? [] : [createPostgresBackend];
