@@ -9,10 +9,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { locateBinaries } from '../src/database/embedded/binaries.js';
+import { locateBinaries, prepareBinaries } from '../src/database/embedded/binaries.js';
 import { ownerOfCluster } from '../src/database/embedded/cluster.js';
 import {
   attachEmbeddedPostgres,
+  SHARED_ROOT,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from '../src/database/embedded/embedded-postgres.js';
@@ -178,8 +179,10 @@ describe('surroundings', () => {
     await once(occupant, 'listening');
     const offers = [taken, await findFreePort()];
     const user = await ownerOfCluster(cluster);
+    // The checkout may be in a folder that the cluster's user cannot enter.
+    const binaries = await prepareBinaries(await locateBinaries(), user, SHARED_ROOT, () => undefined);
     const running = await ensureServer(
-      { folder: cluster, dataDir, logFile: join(dataDir, 'postgres.log'), user, binaries: await locateBinaries() },
+      { folder: cluster, dataDir, logFile: join(dataDir, 'postgres.log'), user, binaries },
       async () => offers.shift() ?? 0,
     );
     expect(running.port).not.toBe(taken);

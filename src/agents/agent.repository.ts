@@ -23,8 +23,10 @@ export class AgentRepository {
 
   /** Those of the agents that exist, by id. */
   async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, StoredAgent>> {
-    const agents = await this.agents.findBy({ id: In(ids) });
-    const members = await this.members.find({ where: { agentId: In(ids) }, order: { position: 'ASC' } });
+    const [agents, members] = await Promise.all([
+      this.agents.findBy({ id: In(ids) }),
+      this.members.find({ where: { agentId: In(ids) }, order: { position: 'ASC' } }),
+    ]);
     const byAgent = Map.groupBy(members, ({ agentId }) => agentId);
     return new Map(agents.map((agent) => [agent.id, { ...agent, connections: byAgent.get(agent.id) ?? [] }]));
   }

@@ -97,10 +97,12 @@ export class AgentsService {
     organizationId: string,
     id: string,
   ): Promise<{ connection: VirtualConnection; agent: StoredAgent } | undefined> {
-    const connection = await this.virtual.find(organizationId, id);
-    if (connection === null) return undefined;
-    const agent = (await this.repository.findAll([id])).get(connection.id);
-    return agent === undefined ? undefined : { connection, agent };
+    const [connection, agents] = await Promise.all([
+      this.virtual.find(organizationId, id),
+      this.repository.findAll([id]),
+    ]);
+    const agent = connection === null ? undefined : agents.get(connection.id);
+    return connection === null || agent === undefined ? undefined : { connection, agent };
   }
 
   private async compose(

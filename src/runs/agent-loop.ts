@@ -18,7 +18,8 @@ export interface AgentLoopInput {
 
 /**
  * Calls the model and its tools in turn until the model has nothing more to call, or the steps are used up. What is
- * finished is stored before the next begins: the model's step, then each outcome of its tool calls.
+ * finished is stored before the next begins: the model's step, then each outcome of its tool calls. The last step is stored with
+ * the end of the run.
  * @returns why the last model call ended
  */
 export async function runAgentLoop(
@@ -38,10 +39,12 @@ export async function runAgentLoop(
     const step = await streamModelStep({ ...input, tools, signal }, answer);
     finishReason = step.finishReason;
     answer.countStep(step.usage);
-    await answer.save();
-    if (answer.stopWasRequested) control.stop('cancelled');
-    signal.throwIfAborted();
-    await executeToolCalls(answer, tools, false, signal);
+    if (endsWithToolCalls(answer.parts())) {
+      await answer.save();
+      if (answer.stopWasRequested) control.stop('cancelled');
+      signal.throwIfAborted();
+      await executeToolCalls(answer, tools, false, signal);
+    }
     await answer.push({ type: 'finish-step' });
   }
   return finishReason;

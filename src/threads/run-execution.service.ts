@@ -6,6 +6,12 @@ import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } f
 import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
 
+/**
+ * Commits the statement without waiting for the disk. A claim that a crash of the database takes back is made again; what
+ * callers were told is never among what is lost.
+ */
+const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
+
 /** What a worker does to the record of a run. Every write is fenced by the attempt's number. */
 @Injectable()
 export class RunExecutionService {
@@ -15,7 +21,7 @@ export class RunExecutionService {
   async claim({ runId, attempt }: RunClaim): Promise<RunRow | undefined> {
     const [rows]: [RunRow[], number] = await this.dataSource.query(
       `UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
-        WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running')
+        WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running') AND ${WITHOUT_WAITING_FOR_THE_DISK}
           AND NOT EXISTS (SELECT 1 FROM runs earlier
                            WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
                              AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))

@@ -25,7 +25,7 @@ export interface EmbeddedPostgres {
 
 const DATABASE = 'signalbox';
 /** Where PostgreSQL goes when its user cannot reach a checkout below a private folder; only root gets here. */
-const SHARED_ROOT = '/var/lib/signalbox';
+export const SHARED_ROOT = '/var/lib/signalbox';
 /** For a server that is starting or stopping just now. */
 const WAIT_MS = 30_000;
 const ATTEMPTS = 5;
