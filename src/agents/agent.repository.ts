@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
-import type { AgentConnection } from './agent.js';
+import type { AgentConnection, RunnableAgent } from './agent.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';
 import { AgentEntity } from './agent.entity.js';
 
@@ -29,6 +29,20 @@ export class AgentRepository {
     ]);
     const byAgent = Map.groupBy(members, ({ agentId }) => agentId);
     return new Map(agents.map((agent) => [agent.id, { ...agent, connections: byAgent.get(agent.id) ?? [] }]));
+  }
+
+  /** An agent with its connections in their order: one round trip, because every run request and every attempt asks. */
+  async findRunnable(organizationId: string, id: string): Promise<RunnableAgent | undefined> {
+    const rows: RunnableAgent[] = await this.agents.query(
+      `SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
+              (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
+                        'selectedTools', member.selected_tools, 'prefix', member.prefix) ORDER BY member.position), '[]')
+                 FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
+         FROM connections connection JOIN agents agent ON agent.id = connection.id
+        WHERE connection.organization_id = $1 AND connection.id = $2`,
+      [organizationId, id],
+    );
+    return rows[0];
   }
 
   async insert(manager: EntityManager, agent: AgentEntity): Promise<void> {

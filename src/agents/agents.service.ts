@@ -23,18 +23,7 @@ export class AgentsService {
 
   /** The agent with everything that a run of it needs. Any text may be asked for. */
   async findForRun(organizationId: string, agentId: string): Promise<RunnableAgent | undefined> {
-    const found = isUUID(agentId) ? await this.find(organizationId, agentId) : undefined;
-    if (found === undefined) return undefined;
-    const { connection, agent } = found;
-    return {
-      id: connection.id,
-      title: connection.title,
-      instructions: agent.instructions,
-      tier: agent.tier,
-      maxSteps: agent.maxSteps,
-      status: connection.status,
-      connections: agent.connections,
-    };
+    return isUUID(agentId) ? this.repository.findRunnable(organizationId, agentId) : undefined;
   }
 
   async list(input: ListInput, caller: Principal): Promise<AgentPage> {

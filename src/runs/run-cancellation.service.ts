@@ -25,7 +25,7 @@ export class RunCancellationService {
   async cancelOnThread(threadId: string, body: unknown, caller: Principal): Promise<{ taskIds: string[] }> {
     const { taskId } = validateInput(RunCancelRequest, body ?? {});
     const organizationId = caller.organization.id;
-    await this.threads.find(organizationId, threadId);
+    await this.threads.requireExisting(organizationId, threadId);
     const open = await this.runs.findOpen(organizationId, threadId);
     const chosen = taskId === undefined ? open : open.filter(({ id }) => id === taskId);
     if (taskId !== undefined && chosen.length === 0) await this.runs.getOnThread(organizationId, threadId, taskId);

@@ -28,7 +28,7 @@ export class RunRequestService {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
     const [, agent] = await Promise.all([
-      this.threads.find(organizationId, threadId),
+      this.threads.requireExisting(organizationId, threadId),
       this.agents.findForRun(organizationId, request.agent.id),
     ]);
     if (agent === undefined) throw unknownAgent();

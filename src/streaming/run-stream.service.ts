@@ -23,7 +23,7 @@ export class RunStreamService {
    * @throws DomainError `thread_not_found`, `run_not_found`, `invalid_stream_position`, `stream_expired`
    */
   async open(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
-    await this.threads.find(thread.organizationId, thread.threadId);
+    await this.threads.requireExisting(thread.organizationId, thread.threadId);
     // Subscribed before looking, so that a run that begins in between is heard.
     const reader = await this.events.openTopic(thread);
     try {
@@ -65,18 +65,18 @@ export class RunStreamService {
   private async findNext(thread: RunTopic, previousId: string | undefined): Promise<CarriedRun | undefined> {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
-      if (next === null) return undefined;
+      if (next === undefined) return undefined;
       if (isOpen(next) || (await this.events.lookFor(next.id, 0)).known) return toCarried(next);
       id = next.id;
     }
   }
 }
 
-function toCarried(run: RunEntity): CarriedRun {
+function toCarried(run: Pick<RunEntity, 'id' | 'status'>): CarriedRun {
   return { id: run.id, mayBeUnstarted: isOpen(run) };
 }
 
 /** Is the run still to be executed, or being executed? */
-function isOpen({ status }: RunEntity): boolean {
+function isOpen({ status }: Pick<RunEntity, 'status'>): boolean {
   return status === 'queued' || status === 'running';
 }

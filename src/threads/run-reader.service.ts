@@ -80,20 +80,22 @@ export class RunReaderService {
     });
   }
 
-  /** The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. */
-  findAfter(
+  /**
+   * The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. Asked
+   * between a run's first signal and its first frame, so it reads no more than is needed.
+   */
+  async findAfter(
     thread: { organizationId: string; threadId: string },
     runId: string | undefined,
-  ): Promise<RunEntity | null> {
-    const query = this.runs
-      .createQueryBuilder('run')
-      .where('run.organizationId = :organizationId AND run.threadId = :threadId', thread)
-      .orderBy('run.position', 'ASC')
-      .limit(1);
-    if (runId === undefined) return query.getOne();
-    return query
-      .andWhere('run.position > (SELECT carried.position FROM runs carried WHERE carried.id = :runId)', { runId })
-      .getOne();
+  ): Promise<Pick<RunEntity, 'id' | 'status'> | undefined> {
+    const rows: Pick<RunEntity, 'id' | 'status'>[] = await this.runs.query(
+      `SELECT id, status FROM runs
+        WHERE organization_id = $1 AND thread_id = $2
+          AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
+        ORDER BY position LIMIT 1`,
+      [thread.organizationId, thread.threadId, runId ?? null],
+    );
+    return rows[0];
   }
 }
 

@@ -23,6 +23,14 @@ export class ThreadRepository {
     return this.threads.findOneBy({ organizationId, id });
   }
 
+  async exists(organizationId: string, id: string): Promise<boolean> {
+    const rows: unknown[] = await this.threads.query('SELECT FROM threads WHERE organization_id = $1 AND id = $2', [
+      organizationId,
+      id,
+    ]);
+    return rows.length === 1;
+  }
+
   queryOfOrganization(organizationId: string): SelectQueryBuilder<ThreadEntity> {
     return this.threads
       .createQueryBuilder('thread')

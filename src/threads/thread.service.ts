@@ -80,12 +80,20 @@ export class ThreadService {
   }
 
   /** @throws DomainError `thread_not_found` */
+  async requireExisting(organizationId: string, id: string): Promise<void> {
+    if (!CALLER_ID.test(id) || !(await this.repository.exists(organizationId, id))) throw unknownThread();
+  }
+
+  /** @throws DomainError `thread_not_found` */
   async find(organizationId: string, id: string): Promise<ThreadEntity> {
     const thread = CALLER_ID.test(id) ? await this.repository.find(organizationId, id) : null;
-    if (thread === null)
-      throw new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
+    if (thread === null) throw unknownThread();
     return thread;
   }
+}
+
+function unknownThread(): DomainError {
+  return new DomainError('thread_not_found', 'There is no thread with this id in the organization.');
 }
 
 function unknownAgent(): DomainError {
