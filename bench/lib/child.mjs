@@ -3,6 +3,9 @@ import { createInterface } from 'node:readline';
 
 const STOP_WITHIN_MS = 15_000;
 
+/** Arguments for Node that let SIGUSR2 collect the garbage of a program that is measured. */
+export const COLLECTABLE = ['--expose-gc', '--import', new URL('./collect-on-signal.mjs', import.meta.url).href];
+
 /** A program that the benchmark runs beside itself. */
 export class Child {
   #process;

@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Child } from './child.mjs';
+import { memoryFile } from './memory-file.mjs';
 import { EventReader, postJson } from './http-client.mjs';
 
 const IDLE_READERS = fileURLToPath(new URL('idle-readers.mjs', import.meta.url));
@@ -59,8 +60,7 @@ export async function measureThroughput(target, callers, forMs) {
 }
 
 /**
- * What an idle stream costs: the growth of the process's resident memory when streams on as many threads are opened. To be
- * measured before the process has grown by other work, or the streams fit into memory that it holds already.
+ * What an idle stream costs: the growth of what the process holds when streams on as many threads are opened.
  * @returns kilobytes per stream
  */
 export async function measureIdleStreams(target, count, folder) {
@@ -72,21 +72,25 @@ export async function measureIdleStreams(target, count, folder) {
   }
   const file = join(folder, 'idle-readers.json');
   await writeFile(file, JSON.stringify({ headers: target.headers, streams }), { mode: 0o600 });
-  await sleep(SETTLE_MS);
-  const before = await residentKilobytes(target.pid);
+  const before = await heldKilobytes(target.pid);
   const readers = new Child(process.execPath, [IDLE_READERS, file]);
   try {
     await readers.line(/^(open)$/);
-    await sleep(SETTLE_MS);
-    return ((await residentKilobytes(target.pid)) - before) / count;
+    return ((await heldKilobytes(target.pid)) - before) / count;
   } finally {
     await readers.stop();
   }
 }
 
-async function residentKilobytes(pid) {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]);
+/** What the program holds after a collection of its garbage: its heap, and the buffers outside of it. */
+async function heldKilobytes(pid) {
+  await sleep(SETTLE_MS);
+  process.kill(pid, 'SIGUSR2');
+  await sleep(SETTLE_MS);
+  const file = memoryFile(pid);
+  const { heapUsed, external } = JSON.parse(await readFile(file, 'utf8'));
+  await rm(file);
+  return (heapUsed + external) / 1024;
 }
 
 async function readRun(reader) {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { Child } from './child.mjs';
+import { Child, COLLECTABLE } from './child.mjs';
 
 const PROGRAM = fileURLToPath(new URL('peer-server.mjs', import.meta.url));
 
 /** The peer as one process, with the same methods as the service. @param {{ databaseUrl?: string, redisUrl?: string }} backend */
 export async function startPeer({ databaseUrl, redisUrl }) {
-  const child = new Child(process.execPath, [PROGRAM], {
+  const child = new Child(process.execPath, [...COLLECTABLE, PROGRAM], {
     NODE_ENV: 'production',
     PEER_DATABASE_URL: databaseUrl,
     PEER_REDIS_URL: redisUrl,

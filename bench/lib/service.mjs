@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Child } from './child.mjs';
+import { Child, COLLECTABLE } from './child.mjs';
 import { postJson } from './http-client.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -10,7 +10,7 @@ const TEXT = 'Hello there';
  * @param {{ dataDir: string, apiKey: string, redisUrl?: string }} storage
  */
 export async function startService({ dataDir, apiKey, redisUrl }) {
-  const child = new Child(process.execPath, [MAIN], {
+  const child = new Child(process.execPath, [...COLLECTABLE, MAIN], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
     ROLE: 'all',
