@@ -1,6 +1,6 @@
 import type { FinishReason, LanguageModel, UIMessage } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
-import { streamModelStep } from './model-step.js';
+import { streamModelStep, toToolSet } from './model-step.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
@@ -28,6 +28,7 @@ export async function runAgentLoop(
   control: RunAttemptControl,
 ): Promise<FinishReason> {
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
+  const toolSet = toToolSet(input.tools);
   const { signal } = control;
   if (answer.pendingToolCalls().length > 0 && !answer.hasOpenStep) {
     await executeToolCalls(answer, tools, true, signal);
@@ -36,7 +37,7 @@ export async function runAgentLoop(
   let finishReason: FinishReason = 'stop';
   while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
     if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await streamModelStep({ ...input, tools, signal }, answer);
+    const step = await streamModelStep({ ...input, tools: toolSet, signal }, answer);
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {

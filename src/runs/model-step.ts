@@ -31,7 +31,7 @@ export interface ModelStepInput {
   model: LanguageModel;
   instructions: string;
   history: readonly UIMessage[];
-  tools: ReadonlyMap<string, AgentTool>;
+  tools: ToolSet;
   temperature: number | null;
   signal: AbortSignal;
 }
@@ -48,7 +48,7 @@ export interface ModelStepResult {
  * @throws what the provider failed with; the parts that arrived stay in the answer
  */
 export async function streamModelStep(input: ModelStepInput, answer: RunAnswer): Promise<ModelStepResult> {
-  const tools = toToolSet(input.tools);
+  const { tools } = input;
   const result = streamText({
     model: input.model,
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
@@ -83,15 +83,15 @@ function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
   return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
 }
 
-function toToolSet(tools: ReadonlyMap<string, AgentTool>): ToolSet {
+/** The tools as the SDK offers them to a model. */
+export function toToolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
-    [...tools.values()].map((tool) => [
+    tools.map((tool) => [
       tool.name,
       dynamicTool({
         description: tool.description ?? '',
         inputSchema: jsonSchema(tool.inputSchema as JSONSchema7),
         toModelOutput: ({ output }) => toModelOutput(output),
-        execute: undefined as never,
       }),
     ]),
   );

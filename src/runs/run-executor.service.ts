@@ -3,8 +3,7 @@ import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { RunEvents } from '../events/run-events.js';
-import { ModelsService } from '../models/models.service.js';
-import type { Tier } from '../common/tier.js';
+import { ModelsService, type ResolvedModel } from '../models/models.service.js';
 import { StaleAttemptError } from '../threads/run-attempt.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
 import type { NextRun } from '../threads/run-finish.js';
@@ -79,11 +78,9 @@ export class RunExecutorService {
   }
 
   /** A provider whose key cannot be read fails the run, like a provider that refuses. */
-  private async resolveModel(
-    run: RunEntity,
-  ): Promise<{ model: Awaited<ReturnType<ModelsService['resolve']>>['model'] | Error; name: string }> {
+  private async resolveModel(run: RunEntity): Promise<{ model: ResolvedModel['model'] | Error; name: string }> {
     try {
-      return await throughOutage(() => this.models.resolve(run.organizationId, run.tier as Tier));
+      return await throughOutage(() => this.models.resolve(run.organizationId, run.tier));
     } catch (error) {
       return { model: error as Error, name: '' };
     }
@@ -93,7 +90,7 @@ export class RunExecutorService {
     run: RunEntity,
     answer: RunAnswer,
     control: RunAttemptControl,
-    model: Awaited<ReturnType<RunExecutorService['resolveModel']>>['model'],
+    model: ResolvedModel['model'] | Error,
   ): Promise<Conclusion | 'handover'> {
     try {
       if (model instanceof Error) throw model;

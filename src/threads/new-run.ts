@@ -1,4 +1,5 @@
 import type { UIMessage } from 'ai';
+import type { Tier } from '../common/tier.js';
 import type { RunEntity } from './run.entity.js';
 
 /** A message of a run request as it is stored. */
@@ -16,7 +17,7 @@ export interface NewRun {
   userId: string;
   apiKeyId: string | null;
   requestId: string;
-  tier: string;
+  tier: Tier;
   temperature: number | null;
   messages: readonly NewMessage[];
   idempotency: { key: string; hash: string } | undefined;
@@ -25,10 +26,8 @@ export interface NewRun {
 /** What became of a run request. */
 export interface PostedRun {
   runId: string;
-  /** True when the run is the first of its thread that is not finished, so that it may be executed now. */
+  /** True when the run is the first of its thread that is not finished, so that it may be executed now; false for a repeated request. */
   isHead: boolean;
-  /** False when an earlier request with the same idempotency key is answered. */
-  created: boolean;
 }
 
 /** The columns of `runs` under the names of the entity, for statements that return rows. */

@@ -12,6 +12,11 @@ import { finishRun, type NextRun } from './run-finish.js';
  */
 const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
 
+/** The runs of a thread are executed one at a time, in their order. */
+const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))`;
+
 /** What a worker does to the record of a run. Every write is fenced by the attempt's number. */
 @Injectable()
 export class RunExecutionService {
@@ -22,9 +27,7 @@ export class RunExecutionService {
     const [rows]: [RunRow[], number] = await this.dataSource.query(
       `UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
         WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running') AND ${WITHOUT_WAITING_FOR_THE_DISK}
-          AND NOT EXISTS (SELECT 1 FROM runs earlier
-                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
-                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))
+          AND ${IS_FIRST_OPEN_RUN}
         RETURNING ${RUN_COLUMNS}`,
       [runId, attempt],
     );
@@ -106,9 +109,7 @@ export class RunExecutionService {
       `SELECT id AS "runId", attempt, status FROM runs
         WHERE status IN ('queued', 'running')
           AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
-          AND NOT EXISTS (SELECT 1 FROM runs earlier
-                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
-                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))
+          AND ${IS_FIRST_OPEN_RUN}
         ORDER BY position LIMIT 500`,
       [silentMs, waitingMs],
     );

@@ -21,7 +21,7 @@ export class RunPostingService {
     return this.dataSource.transaction(async (manager) => {
       await lockThread(manager, request);
       const earlier = await findEarlier(manager, request);
-      if (earlier !== undefined) return { runId: earlier, isHead: false, created: false };
+      if (earlier !== undefined) return { runId: earlier, isHead: false };
       return insertRun(manager, request);
     });
   }
@@ -89,7 +89,7 @@ const INSERT = `
 async function insertRun(manager: EntityManager, request: NewRun): Promise<PostedRun> {
   const messages = request.messages.map(({ id, role, parts }: NewMessage) => ({ id, role, parts }));
   try {
-    const rows: Pick<PostedRun, 'runId' | 'isHead'>[] = await manager.query(INSERT, [
+    const rows: PostedRun[] = await manager.query(INSERT, [
       request.organizationId,
       request.threadId,
       newId(),
@@ -108,7 +108,7 @@ async function insertRun(manager: EntityManager, request: NewRun): Promise<Poste
     if (posted === undefined) {
       throw new DomainError('too_many_runs', `At most ${MAX_WAITING_RUNS} runs may wait on one thread.`);
     }
-    return { ...posted, created: true };
+    return posted;
   } catch (error) {
     // The run's own ids are new and the thread is locked: only a message's id can be taken.
     if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;

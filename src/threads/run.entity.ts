@@ -1,4 +1,5 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { Tier } from '../common/tier.js';
 import { BIGINT_AS_NUMBER } from '../database/bigint-as-number.js';
 
 export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
@@ -65,7 +66,7 @@ export class RunEntity {
   status: RunStatus;
 
   @Column({ type: 'varchar', length: 16, update: false })
-  tier: string;
+  tier: Tier;
 
   @Column({ type: 'double precision', nullable: true, update: false })
   temperature: number | null;
