@@ -3,7 +3,7 @@ import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/clie
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
-import type { UpstreamTool } from '../upstreams/http-upstream.js';
+import type { UpstreamTool } from '../upstreams/upstream.js';
 import { type ToolCaller, ToolInvoker } from '../upstreams/tool-invoker.js';
 import { UpstreamError } from '../upstreams/upstream-error.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';

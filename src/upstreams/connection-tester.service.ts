@@ -3,8 +3,9 @@ import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
-import { HttpUpstream, type UpstreamTool } from './http-upstream.js';
+import { HttpUpstream } from './http-upstream.js';
 import { UpstreamError } from './upstream-error.js';
+import type { UpstreamTool } from './upstream.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
 /** How long connecting and listing the tools may take together, in milliseconds. */

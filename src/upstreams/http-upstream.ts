@@ -1,31 +1,16 @@
-import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
+import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
 import type { Dispatcher } from 'undici';
 import { CallScope } from './call-scope.js';
 import { McpSession } from './mcp-session.js';
 import { addressLabel, toUpstreamError } from './to-upstream-error.js';
 import { UpstreamError } from './upstream-error.js';
+import type { CallToolOptions, Upstream, UpstreamTool } from './upstream.js';
 import type { UpstreamTarget } from './upstream-target.js';
-
-/** A tool as the upstream lists it, members unknown to this version of MCP included. */
-export type UpstreamTool = Tool;
-
-export interface CallToolOptions {
-  /** Aborting it cancels the call at the upstream. */
-  signal?: AbortSignal;
-  /** Milliseconds for the whole call, connecting included; at most and by default the target's. */
-  timeoutMs?: number;
-  onProgress?: (progress: Progress) => void;
-  /** Sent to the upstream as `x-request-id`. */
-  requestId?: string;
-}
 
 const LIST_TIMEOUT_MS = 60_000;
 
-/**
- * The MCP client of one target. It connects with the first request, keeps one session for all callers, and opens a new one
- * when the upstream has forgotten it. Every method rejects with `UpstreamError` and nothing else.
- */
-export class HttpUpstream {
+/** The MCP client of one HTTP target (streamable HTTP, both eras). */
+export class HttpUpstream implements Upstream {
   private readonly address: string;
   private readonly lifetime = new AbortController();
   /** The session, or the one attempt to open it that all callers share; a failed attempt is not kept. */
@@ -39,12 +24,10 @@ export class HttpUpstream {
     this.address = addressLabel(target.url);
   }
 
-  /** The negotiated MCP revision, such as `2025-11-25`; undefined until the first request. */
   get protocolVersion(): string | undefined {
     return this.live?.protocolVersion;
   }
 
-  /** What the upstream says it is; undefined until the first request, and when it does not say. */
   get serverInfo(): Implementation | undefined {
     return this.live?.serverInfo;
   }
@@ -53,13 +36,11 @@ export class HttpUpstream {
     return this.live?.instructions;
   }
 
-  /** All tools of the upstream, every page of the list; an upstream without tools has none. */
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]> {
     const timeoutMs = Math.min(LIST_TIMEOUT_MS, this.target.timeoutMs);
     return this.perform(signal, timeoutMs, (session, scope) => session.listTools({ signal: scope.signal, timeoutMs }));
   }
 
-  /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
     const { signal, onProgress, requestId } = options;
     const timeoutMs = Math.min(options.timeoutMs ?? this.target.timeoutMs, this.target.timeoutMs);
@@ -68,7 +49,6 @@ export class HttpUpstream {
     );
   }
 
-  /** Ends the session; what is under way fails with `cancelled`. Never rejects. */
   async close(): Promise<void> {
     this.lifetime.abort();
     const session = await this.session?.catch(() => undefined);

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
-import type { UpstreamTool } from './http-upstream.js';
+import type { UpstreamTool } from './upstream.js';
 import { UpstreamPool } from './upstream-pool.js';
 import { UpstreamTargets } from './upstream-targets.js';
 

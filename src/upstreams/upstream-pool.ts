@@ -1,5 +1,5 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
-import type { HttpUpstream } from './http-upstream.js';
+import type { Upstream } from './upstream.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
 export interface UpstreamPoolLimits {
@@ -14,7 +14,7 @@ const DEFAULT_LIMITS: UpstreamPoolLimits = { size: 1_000, idleMs: 5 * 60_000 };
 interface Entry {
   key: string;
   connectionId: string;
-  upstream: HttpUpstream;
+  upstream: Upstream;
   /** Calls under way. */
   users: number;
   /** No longer in the pool: closes with its last user. */
@@ -31,12 +31,12 @@ export class UpstreamPool implements OnApplicationShutdown {
   private readonly entries = new Map<string, Entry>();
 
   constructor(
-    private readonly create: (target: UpstreamTarget) => HttpUpstream,
+    private readonly create: (target: UpstreamTarget) => Upstream,
     private readonly limits: UpstreamPoolLimits = DEFAULT_LIMITS,
   ) {}
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
-  async use<T>(target: UpstreamTarget, work: (upstream: HttpUpstream) => Promise<T>): Promise<T> {
+  async use<T>(target: UpstreamTarget, work: (upstream: Upstream) => Promise<T>): Promise<T> {
     const entry = this.borrow(target);
     try {
       return await work(entry.upstream);

@@ -1,0 +1,32 @@
+/** Through which endpoint a tool was invoked. */
+export const AUDIT_DOORS = ['proxy', 'legacy', 'call_tool', 'gateway', 'self', 'run'] as const;
+export type AuditDoor = (typeof AUDIT_DOORS)[number];
+
+/** How an invocation ended. `denied`: it was refused before anything was sent upstream. */
+export const AUDIT_STATUSES = ['success', 'error', 'denied'] as const;
+export type AuditStatus = (typeof AUDIT_STATUSES)[number];
+
+/** What is known of an invocation when it begins. Never arguments, never results, never credentials. */
+export interface InvocationFacts {
+  readonly organizationId: string;
+  readonly door: AuditDoor;
+  /** Null for the management tools of `self`. */
+  readonly connectionId: string | null;
+  readonly agentId: string | null;
+  /** As the caller sent it; at most 256 characters are kept. */
+  readonly toolName: string;
+  /** Null for a caller without a credential, who called a public tool. */
+  readonly userId: string | null;
+  readonly apiKeyId: string | null;
+  readonly runId: string | null;
+  readonly requestId: string;
+  /** Was it allowed because the tool is public? */
+  readonly public: boolean;
+}
+
+export interface InvocationOutcome {
+  readonly status: AuditStatus;
+  /** A stable snake_case word (`ErrorCode`); null for a success. */
+  readonly errorCode: string | null;
+  readonly durationMs: number;
+}
