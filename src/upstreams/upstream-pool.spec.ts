@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Agent } from 'undici';
 import { HttpUpstream } from './http-upstream.js';
+import type { Upstream } from './upstream.js';
 import { UpstreamPool } from './upstream-pool.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
@@ -33,7 +34,7 @@ describe('UpstreamPool', () => {
     jest.useRealTimers();
   });
 
-  const touch = (of: UpstreamTarget): Promise<HttpUpstream> => pool.use(of, async (upstream) => upstream);
+  const touch = (of: UpstreamTarget): Promise<Upstream> => pool.use(of, async (upstream) => upstream);
 
   /** Borrows an upstream until the returned function is called. */
   function hold(of: UpstreamTarget): () => Promise<void> {
