@@ -49,6 +49,18 @@ export class HttpUpstream implements Upstream {
     );
   }
 
+  request(
+    method: string,
+    params: Record<string, unknown> | undefined,
+    options: CallToolOptions = {},
+  ): Promise<object> {
+    const { signal, onProgress, requestId } = options;
+    const timeoutMs = Math.min(options.timeoutMs ?? this.target.timeoutMs, this.target.timeoutMs);
+    return this.perform(signal, timeoutMs, (session, scope) =>
+      session.request(method, params, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+    );
+  }
+
   async close(): Promise<void> {
     this.lifetime.abort();
     const session = await this.session?.catch(() => undefined);

@@ -8,7 +8,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/client';
 import type { Dispatcher } from 'undici';
-import { CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
+import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { collectTools } from './tool-listing.js';
 import { UpstreamTransport } from './upstream-transport.js';
 import type { UpstreamTarget } from './upstream-target.js';
@@ -97,6 +97,10 @@ export class McpSession {
       await this.listTools(bounds);
       return this.requestTool(name, args, bounds);
     }
+  }
+
+  request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
+    return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
   }
 
   /**

@@ -13,6 +13,9 @@ export const CALL_TOOL_RESULT = schema<CallToolResult>((value) => {
   return { ...value, content };
 });
 
+/** The result of any request, as the upstream sent it. */
+export const ANY_RESULT = schema<object>((value) => value);
+
 /** A `tools/list` result; the tools are kept as the upstream sent them. */
 export const TOOL_PAGE = schema<ToolPage>(({ tools, nextCursor }) => {
   if (!Array.isArray(tools) || !tools.every(isTool)) return undefined;

@@ -27,6 +27,11 @@ export interface Upstream {
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]>;
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */
   callTool(name: string, args: Record<string, unknown>, options?: CallToolOptions): Promise<CallToolResult>;
+  /**
+   * Any other request that an MCP client may make (`resources/read`, `prompts/get`, …): its result as the upstream sent it.
+   * @param params without `_meta.progressToken`, which is the client's own affair
+   */
+  request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;
   /** Ends the session; what is under way fails with `cancelled`. Never rejects. */
   close(): Promise<void>;
 }
