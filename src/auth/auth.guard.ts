@@ -24,9 +24,13 @@ export class AuthGuard implements CanActivate {
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
     const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { org?: string } }>>();
-    const principal = await this.authenticator.authenticate(request.headers.authorization);
+    const { authorization } = request.headers;
+    if (access === 'mcp' && authorization === undefined) return true;
+    const principal = await this.authenticator.authenticate(authorization);
     request.principal = principal;
-    if (request.params.org !== principal.organization.slug) {
+    const { org } = request.params;
+    const isLegacyPath = access === 'mcp' && org === undefined;
+    if (!isLegacyPath && org !== principal.organization.slug) {
       throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
     }
     return true;

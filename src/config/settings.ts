@@ -26,6 +26,10 @@ export interface Settings {
   streamKeepAliveMs: number;
   upstreamAllowPrivate: boolean;
   upstreamAllow: readonly string[];
+  /** Origins of web pages that may call the MCP endpoints, beside the service's own. */
+  allowedOrigins: readonly string[];
+  /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
+  authorizationServerUrl: string | undefined;
 }
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -74,5 +78,15 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     streamKeepAliveMs: read.integer('STREAM_KEEP_ALIVE_MS', 100, 300_000, 15_000),
     upstreamAllowPrivate: read.flag('UPSTREAM_ALLOW_PRIVATE', embedded),
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
+    allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
+    authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+function toOrigin(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || url.origin === 'null' || url.origin !== text.toLowerCase().replace(/\/$/, '')) {
+    throw new ConfigError('ALLOWED_ORIGINS must be origins such as https://app.example.com, separated by commas.');
+  }
+  return url.origin;
 }

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { isUuid } from '../common/ids.js';
 import type { Connection, ConnectionStatus } from './connection.js';
+import { ConnectionCache } from './connection-cache.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import { ConnectionRepository } from './connection.repository.js';
 
@@ -9,23 +11,40 @@ const MAX_REASON_LENGTH = 1000;
 /** Where other modules look connections up, and leave what they learned of them. */
 @Injectable()
 export class ConnectionDirectory {
-  constructor(private readonly repository: ConnectionRepository) {}
+  constructor(
+    private readonly repository: ConnectionRepository,
+    private readonly cache: ConnectionCache,
+  ) {}
 
-  /** @param id a UUID */
+  /** As it was within the last second; an edit in this process is seen at once. Anything but a UUID finds nothing. */
   async find(organizationId: string, id: string): Promise<Connection | undefined> {
-    const connection = await this.repository.findOfOrganization(organizationId, id);
-    return connection === null ? undefined : toConnection(connection);
+    const connection = await this.findAnywhere(id);
+    return connection?.organizationId === organizationId ? connection : undefined;
+  }
+
+  /** Whatever its organization: for callers without a credential, who are told nothing of what is found. */
+  async findAnywhere(id: string): Promise<Connection | undefined> {
+    if (!isUuid(id)) return undefined;
+    return this.cache.find(id, async () => {
+      const found = await this.repository.findWithSlug(id);
+      return found && toConnection(found.connection, found.organizationSlug);
+    });
   }
 
   /** Those of the connections that are in the organization, in no particular order. */
   async findAll(organizationId: string, ids: readonly string[]): Promise<Connection[]> {
     const connections = await this.repository.findAllOfOrganization(organizationId, ids);
-    return connections.map(toConnection);
+    return connections.map(({ connection, organizationSlug }) => toConnection(connection, organizationSlug));
   }
 
   /** Connection id → names of the tools as last listed; connections that never listed any are absent. */
   lastKnownToolNames(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     return this.repository.findToolNames(ids);
+  }
+
+  /** The tools as they were last listed, and when; undefined when they never were. */
+  lastKnownTools({ id }: Connection): Promise<{ tools: readonly { name: string }[]; at: Date } | undefined> {
+    return this.repository.findTools(id);
   }
 
   /** Keeps the tools that the upstream has just listed. */
@@ -40,15 +59,17 @@ export class ConnectionDirectory {
   }
 }
 
-function toConnection(connection: ConnectionEntity): Connection {
+function toConnection(connection: ConnectionEntity, organizationSlug: string): Connection {
   return {
     id: connection.id,
     organizationId: connection.organizationId,
+    organizationSlug,
     type: connection.connectionType,
     title: connection.title,
     status: connection.status,
     url: connection.connectionUrl,
     timeoutMs: connection.timeout,
+    publicTools: connection.publicTools,
     revision: connection.revision,
     sealed: { token: connection.connectionToken, headers: connection.connectionHeaders },
   };

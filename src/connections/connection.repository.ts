@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { ConnectionStatus } from './connection.js';
+import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
 /** The columns that a new connection is given; the others have defaults. */
@@ -26,9 +27,17 @@ export type ConnectionColumns = Partial<
   >
 >;
 
+export interface ConnectionWithSlug {
+  readonly connection: ConnectionEntity;
+  readonly organizationSlug: string;
+}
+
 @Injectable()
 export class ConnectionRepository {
-  constructor(@InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>) {}
+  constructor(
+    @InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>,
+    private readonly changes: ConnectionChanges,
+  ) {}
 
   async insert(connection: NewConnection): Promise<ConnectionEntity> {
     await this.connections.insert(connection);
@@ -46,20 +55,26 @@ export class ConnectionRepository {
     return this.connections.findOneBy({ organizationId, id });
   }
 
-  findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionEntity[]> {
-    return this.connections.findBy({ organizationId, id: In(ids) });
+  async findWithSlug(id: string): Promise<ConnectionWithSlug | undefined> {
+    const [found] = await this.allWithSlug([id]);
+    return found;
+  }
+
+  async findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionWithSlug[]> {
+    const found = await this.allWithSlug(ids);
+    return found.filter(({ connection }) => connection.organizationId === organizationId);
   }
 
   /**
    * Writes what `decide` makes of the stored connection. The row is locked meanwhile, so that of two updates neither loses
    * what the other wrote. What `decide` throws leaves the connection as it was.
    */
-  updateOfOrganization(
+  async updateOfOrganization(
     organizationId: string,
     id: string,
     decide: (stored: ConnectionEntity) => ConnectionColumns,
   ): Promise<ConnectionEntity | null> {
-    return this.connections.manager.transaction(async (manager) => {
+    const updated = await this.connections.manager.transaction(async (manager) => {
       const lock = { mode: 'for_no_key_update' } as const;
       const stored = await manager.findOne(ConnectionEntity, { where: { organizationId, id }, lock });
       if (stored === null) return null;
@@ -68,12 +83,24 @@ export class ConnectionRepository {
       await manager.update(ConnectionEntity, { id }, columns);
       return manager.findOneByOrFail(ConnectionEntity, { id });
     });
+    this.changes.changed(id);
+    return updated;
   }
 
   /** Deletes the connection; it leaves the agents that hold it, and an agent goes with its connection (foreign keys). */
   async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
     const result = await this.connections.delete({ organizationId, id });
+    this.changes.changed(id);
     return result.affected === 1;
+  }
+
+  async findTools(id: string): Promise<{ tools: { name: string }[]; at: Date } | undefined> {
+    const row = await this.connections.findOne({
+      select: { id: true, tools: true, toolsRefreshedAt: true },
+      where: { id },
+    });
+    if (row?.tools == null || row.toolsRefreshedAt === null) return undefined;
+    return { tools: row.tools, at: row.toolsRefreshedAt };
   }
 
   /** The names of the tools that each of these connections last listed; connections that never did are absent. */
@@ -113,5 +140,16 @@ export class ConnectionRepository {
           AND (status, status_reason) IS DISTINCT FROM ($3::text, $4::text)`,
       [id, revision, status, reason],
     );
+    this.changes.changed(id);
+  }
+
+  private async allWithSlug(ids: readonly string[]): Promise<ConnectionWithSlug[]> {
+    const { entities, raw } = await this.connections
+      .createQueryBuilder('connection')
+      .innerJoin('organizations', 'organization', 'organization.id = connection.organizationId')
+      .addSelect('organization.slug', 'slug')
+      .where({ id: In(ids) })
+      .getRawAndEntities<{ slug: string }>();
+    return entities.map((connection, index) => ({ connection, organizationSlug: raw[index]?.slug ?? '' }));
   }
 }

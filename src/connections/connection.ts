@@ -23,12 +23,14 @@ export const DEFAULT_TIMEOUT_MS = 300_000;
 export interface Connection {
   readonly id: string;
   readonly organizationId: string;
+  readonly organizationSlug: string;
   readonly type: ConnectionType;
   readonly title: string;
   readonly status: ConnectionStatus;
   /** Null for everything but HTTP. */
   readonly url: string | null;
   readonly timeoutMs: number;
+  readonly publicTools: PublicToolsRule;
   /** Grows with every change of where and how the upstream is called. */
   readonly revision: number;
   readonly sealed: SealedCredentials;

@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
+import { ConnectionCache } from './connection-cache.js';
+import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.service.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { ConnectionEntity } from './connection.entity.js';
@@ -20,9 +22,11 @@ import { VirtualConnections } from './virtual-connections.service.js';
     ConnectionEditor,
     ConnectionSecrets,
     ConnectionDirectory,
+    ConnectionCache,
+    ConnectionChanges,
     ConnectionTools,
     VirtualConnections,
   ],
-  exports: [ConnectionDirectory, ConnectionSecrets, VirtualConnections],
+  exports: [ConnectionChanges, ConnectionDirectory, ConnectionSecrets, VirtualConnections],
 })
 export class ConnectionsModule {}

@@ -5,6 +5,7 @@ import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { type Page, paginate } from '../common/paging/paginate.js';
 import { CONNECTION_STATUSES, type ConnectionStatus } from './connection.js';
+import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
 /** The half of an agent that is a connection. */
@@ -40,7 +41,10 @@ const VIRTUAL_LIST: ListSpec = {
  */
 @Injectable()
 export class VirtualConnections {
-  constructor(@InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>) {}
+  constructor(
+    @InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>,
+    private readonly changes: ConnectionChanges,
+  ) {}
 
   find(organizationId: string, id: string): Promise<VirtualConnection | null> {
     return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
@@ -71,6 +75,7 @@ export class VirtualConnections {
     const statusReason = change.status === undefined ? undefined : null;
     const columns = { ...change, statusReason, updatedAt: () => 'now()' };
     const result = await manager.update(ConnectionEntity, { ...VIRTUAL, organizationId, id }, columns);
+    this.changes.changed(id);
     return result.affected === 1;
   }
 
@@ -88,6 +93,7 @@ export class VirtualConnections {
 
   async delete(organizationId: string, id: string): Promise<boolean> {
     const result = await this.connections.delete({ ...VIRTUAL, organizationId, id });
+    this.changes.changed(id);
     return result.affected === 1;
   }
 }

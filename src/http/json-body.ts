@@ -6,12 +6,20 @@ import { DomainError } from '../common/domain-error.js';
 export const BODY_LIMIT_BYTES = 1_048_576;
 const MAX_DEPTH = 64;
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route gets its JSON body as the bytes that came, and reads them itself. */
+    keepsBytes?: boolean;
+  }
+}
+
 /** Parses `application/json` bodies. An empty body is `undefined`; malformed, poisoned or too deep ones are refused. */
 export function registerJsonBody(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+  fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
-      done(null, text.length === 0 ? undefined : parse(String(text)));
+      if (request.routeOptions.config.keepsBytes === true) done(null, body);
+      else done(null, body.length === 0 ? undefined : parse(body.toString('utf8')));
     } catch (error) {
       done(error as Error);
     }

@@ -1,0 +1,17 @@
+import { Injectable } from '@nestjs/common';
+
+type Listener = (connectionId: string) => void;
+
+/** Tells this process of the connections that it has just written, so that nothing is kept of them. */
+@Injectable()
+export class ConnectionChanges {
+  private readonly listeners: Listener[] = [];
+
+  onChange(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  changed(connectionId: string): void {
+    for (const listener of this.listeners) listener(connectionId);
+  }
+}
