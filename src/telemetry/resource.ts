@@ -1,0 +1,17 @@
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+} from '@opentelemetry/resources';
+import { version } from '../version.js';
+import { SCOPE_NAME } from './names.js';
+
+/** Who sends: the service's name and version, this process, and what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add. */
+export function serviceResource(): Resource {
+  return defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': SCOPE_NAME, 'service.version': version }))
+    .merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] }));
+}
