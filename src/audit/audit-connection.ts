@@ -1,0 +1,84 @@
+import { Client } from 'pg';
+import { COPY_COLUMNS } from './copy-line.js';
+import { CopyIn } from './copy-in.js';
+
+const CONNECT_WITHIN_MS = 3_000;
+const ANSWER_WITHIN_MS = 5_000;
+const GOODBYE_WITHIN_MS = 1_000;
+const COPY = `COPY audit_records (${COPY_COLUMNS}) FROM STDIN`;
+
+/** `pg_stat_activity` shows the connection under this name. */
+export const AUDIT_APPLICATION_NAME = 'signalbox-audit';
+
+/** The connection on which a process writes its audit records: made when it is needed, and given up after any error. */
+export class AuditConnection {
+  private client: Client | undefined;
+
+  constructor(private readonly databaseUrl: string) {}
+
+  /**
+   * Inserts all lines, or none. Not to be called before the call before has ended.
+   * @throws whatever `pg` throws. After a lost connection the lines may be there nevertheless.
+   */
+  async copy(lines: string): Promise<void> {
+    const client = (this.client ??= await this.connect());
+    try {
+      await answerOf(client, client.query(new CopyIn(COPY, lines)).done);
+    } catch (error) {
+      this.discard(client);
+      throw error;
+    }
+  }
+
+  /** Says goodbye to the server, without waiting long for its answer. */
+  async end(): Promise<void> {
+    const { client } = this;
+    if (client === undefined) return;
+    this.client = undefined;
+    const timer = setTimeout(() => client.connection.stream.destroy(), GOODBYE_WITHIN_MS);
+    await client.end();
+    clearTimeout(timer);
+  }
+
+  private async connect(): Promise<Client> {
+    const client = new Client({
+      connectionString: this.databaseUrl,
+      application_name: AUDIT_APPLICATION_NAME,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      keepAlive: true,
+    });
+    // An idle connection that breaks is replaced at the next use; without a listener its error would end the process.
+    client.on('error', () => this.forget(client));
+    client.on('end', () => this.forget(client));
+    try {
+      await client.connect();
+      // Committed is enough: a crash of PostgreSQL itself may cost the records of its last moments (three times
+      // wal_writer_delay, 0.6 s); waiting for the disk would cost every call more than the call.
+      await answerOf(client, client.query('SET synchronous_commit = off'));
+    } catch (error) {
+      this.discard(client);
+      throw error;
+    }
+    return client;
+  }
+
+  /** A broken connection may never tell its end: nobody waits for it. */
+  private discard(client: Client): void {
+    this.forget(client);
+    client.connection.stream.destroy();
+  }
+
+  private forget(client: Client): void {
+    if (this.client === client) this.client = undefined;
+  }
+}
+
+/** Waits no longer than the limit. The driver's own `query_timeout` would leave a timer behind for each `CopyIn`. */
+async function answerOf<T>(client: Client, answer: Promise<T>): Promise<T> {
+  const timer = setTimeout(() => client.connection.stream.destroy(), ANSWER_WITHIN_MS);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,66 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppConfig } from '../config/app-config.js';
+import { AuditRepository } from './audit.repository.js';
+
+const DAY_MS = 86_400_000;
+const SWEEP_EVERY_MS = 600_000;
+const RECORDS_PER_STATEMENT = 1000;
+/** Between two statements, so that deleting much leaves room for the calls meanwhile. */
+const PAUSE_MS = 20;
+
+/** Deletes records that are older than AUDIT_RETENTION_DAYS. Every process sweeps; none waits for another. */
+@Injectable()
+export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(AuditSweeper.name);
+  private readonly stopping = new AbortController();
+  private timer: NodeJS.Timeout | undefined;
+  private sweeping: Promise<void> | undefined;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly records: AuditRepository,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.config.settings.auditRetentionDays > 0) this.schedule();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    clearTimeout(this.timer);
+    await this.sweeping;
+  }
+
+  /** Deletes everything that is too old at `now`. */
+  async sweep(now: Date): Promise<void> {
+    const before = new Date(now.getTime() - this.config.settings.auditRetentionDays * DAY_MS);
+    const { signal } = this.stopping;
+    for (const organizationId of await this.records.findOrganizationIds()) {
+      let deleted = RECORDS_PER_STATEMENT;
+      while (deleted === RECORDS_PER_STATEMENT && !signal.aborted) {
+        deleted = await this.records.deleteBefore(organizationId, before, RECORDS_PER_STATEMENT);
+        await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** The random part keeps processes that started together apart. */
+  private schedule(): void {
+    this.timer = setTimeout(
+      () => {
+        this.sweeping = this.trySweep();
+      },
+      SWEEP_EVERY_MS * (0.75 + Math.random() / 2),
+    ).unref();
+  }
+
+  private async trySweep(): Promise<void> {
+    try {
+      await this.sweep(new Date());
+    } catch (error) {
+      this.logger.warn({ err: error }, 'Old audit records could not be deleted and will be tried again');
+    }
+    if (!this.stopping.signal.aborted) this.schedule();
+  }
+}

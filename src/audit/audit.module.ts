@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditLog } from './audit-log.js';
+import { AuditRecordEntity } from './audit-record.entity.js';
+import { AuditStatsRepository } from './audit-stats.repository.js';
+import { AuditSweeper } from './audit-sweeper.service.js';
+import { AuditRepository } from './audit.repository.js';
+import { MonitoringService } from './monitoring.service.js';
+import { MonitoringTools } from './monitoring.tools.js';
+
+/** The record of tool invocations: written by whoever invokes tools, read by the monitoring tools. */
+@Module({
+  imports: [TypeOrmModule.forFeature([AuditRecordEntity])],
+  providers: [AuditLog, AuditRepository, AuditStatsRepository, AuditSweeper, MonitoringService, MonitoringTools],
+  exports: [AuditLog],
+})
+export class AuditModule {}

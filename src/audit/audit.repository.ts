@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
+import { DomainError } from '../common/domain-error.js';
+import { AuditRecordEntity } from './audit-record.entity.js';
+
+const READ_WITHIN_MS = 10_000;
+/** A million durations are sorted in memory. */
+const SORT_MEMORY = '64MB';
+/** `query_canceled`: what a statement that takes too long ends with. */
+const QUERY_CANCELED = '57014';
+
+/** Reads and prunes audit records; the way in is `AuditWriter`. */
+@Injectable()
+export class AuditRepository {
+  constructor(@InjectDataSource() private readonly database: DataSource) {}
+
+  /**
+   * Runs queries on one snapshot, each for 10 s at most: a table of millions of records must not hold up whoever asks.
+   * @throws DomainError `invalid_request` for a question that takes longer
+   */
+  async read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    try {
+      return await this.database.transaction('REPEATABLE READ', async (manager) => {
+        await manager.query(`SET LOCAL statement_timeout = ${READ_WITHIN_MS}; SET LOCAL work_mem = '${SORT_MEMORY}'`);
+        return work(manager);
+      });
+    } catch (error) {
+      if (!isCanceled(error)) throw error;
+      throw new DomainError('invalid_request', 'There are too many records for this; ask for a shorter time.');
+    }
+  }
+
+  /** For `paginate`; the alias is `record`. */
+  queryOfOrganization(manager: EntityManager, organizationId: string): SelectQueryBuilder<AuditRecordEntity> {
+    return manager
+      .createQueryBuilder(AuditRecordEntity, 'record')
+      .where('record.organizationId = :organizationId', { organizationId });
+  }
+
+  /** The organizations that have records, found by steps through the key, not by reading it all. */
+  async findOrganizationIds(): Promise<string[]> {
+    const rows: { id: string }[] = await this.database.query(`
+      WITH RECURSIVE step AS (
+        (SELECT organization_id AS id FROM audit_records ORDER BY organization_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT organization_id FROM audit_records WHERE organization_id > step.id ORDER BY organization_id LIMIT 1)
+        FROM step WHERE step.id IS NOT NULL
+      )
+      SELECT id FROM step WHERE id IS NOT NULL`);
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Deletes up to `limit` of the organization's oldest records of before `time`. Records that another process is deleting are
+   * left to it.
+   * @returns how many were deleted
+   */
+  async deleteBefore(organizationId: string, time: Date, limit: number): Promise<number> {
+    // By place in the table, which needs no plan that depends on statistics; the rows are locked and never change.
+    const [{ deleted }]: [{ deleted: number }] = await this.database.query(
+      `WITH gone AS (
+         DELETE FROM audit_records WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM audit_records WHERE organization_id = $1 AND at < $2
+            ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED
+         ))
+         RETURNING 1
+       )
+       SELECT count(*)::integer AS deleted FROM gone`,
+      [organizationId, time, limit],
+    );
+    return deleted;
+  }
+}
+
+function isCanceled(error: unknown): boolean {
+  return error instanceof QueryFailedError && 'code' in error.driverError && error.driverError.code === QUERY_CANCELED;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
+import { COPY_COLUMNS, copyLine } from './copy-line.js';
+
+const ID = '019ab000-0000-7000-8000-000000000001';
+const AT = '2026-01-02T03:04:05.678Z';
+
+const FACTS: InvocationFacts = {
+  organizationId: '019ab000-0000-7000-8000-000000000002',
+  door: 'proxy',
+  connectionId: '019ab000-0000-7000-8000-000000000003',
+  agentId: null,
+  toolName: 'echo',
+  userId: '019ab000-0000-7000-8000-000000000004',
+  apiKeyId: null,
+  runId: null,
+  requestId: 'request-1',
+  public: false,
+};
+
+const OUTCOME: InvocationOutcome = { status: 'error', errorCode: 'upstream_timeout', durationMs: 1.23456 };
+
+function columnsOf(facts: Partial<InvocationFacts>, outcome: Partial<InvocationOutcome> = {}): Record<string, string> {
+  const line = copyLine(ID, AT, { ...FACTS, ...facts }, { ...OUTCOME, ...outcome });
+  expect(line.endsWith('\n')).toBe(true);
+  const values = line.slice(0, -1).split('\t');
+  const names = COPY_COLUMNS.split(', ');
+  expect(values).toHaveLength(names.length);
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
+}
+
+describe('a line for COPY', () => {
+  it('has every column in its place', () => {
+    expect(columnsOf({ public: true })).toEqual({
+      organization_id: FACTS.organizationId,
+      at: AT,
+      id: ID,
+      door: 'proxy',
+      connection_id: FACTS.connectionId,
+      agent_id: String.raw`\N`,
+      tool_name: 'echo',
+      status: 'error',
+      error_code: 'upstream_timeout',
+      duration_ms: '1.235',
+      user_id: FACTS.userId,
+      api_key_id: String.raw`\N`,
+      run_id: String.raw`\N`,
+      request_id: 'request-1',
+      public: 't',
+    });
+  });
+
+  it.each([
+    ['separators', 'a\tb\nc\rd', String.raw`a\tb\nc\rd`],
+    ['a backslash, and what would be null or the end of the data', String.raw`\N\.`, String.raw`\\N\\.`],
+    ['NUL, which is left out', 'a\0b', 'ab'],
+    ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
+  ])('keeps a tool name apart from the format: %s', (_what, toolName, column) => {
+    expect(columnsOf({ toolName }).tool_name).toBe(column);
+  });
+
+  it('bounds what comes from outside, also where the bound cuts a surrogate pair', () => {
+    const columns = columnsOf({ toolName: `${'x'.repeat(255)}😀tail`, requestId: 'r'.repeat(1000) });
+    expect(columns.tool_name).toBe(`${'x'.repeat(255)}\ufffd`);
+    expect(columns.request_id).toBe('r'.repeat(128));
+  });
+
+  it('has null for an id that is none, and 0 for a duration that is none', () => {
+    expect(columnsOf({ connectionId: 'no\tuuid' }, { durationMs: Number.NaN })).toMatchObject({
+      connection_id: String.raw`\N`,
+      duration_ms: '0',
+    });
+  });
+});

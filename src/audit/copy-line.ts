@@ -1,0 +1,54 @@
+import { isUuid } from '../common/ids.js';
+import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
+
+/** The columns of a copied line, in its order. */
+export const COPY_COLUMNS =
+  'organization_id, at, id, door, connection_id, agent_id, tool_name, status, error_code, duration_ms, ' +
+  'user_id, api_key_id, run_id, request_id, public';
+
+const MAX_TOOL_NAME_LENGTH = 256;
+const MAX_ERROR_CODE_LENGTH = 64;
+const MAX_REQUEST_ID_LENGTH = 128;
+
+const NULL = String.raw`\N`;
+
+/** What COPY's text format gives a meaning, and NUL, which PostgreSQL's text cannot hold. */
+const SPECIAL = /[\\\n\r\t\0]/g;
+const ESCAPES: Readonly<Record<string, string>> = {
+  '\\': String.raw`\\`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+  '\t': String.raw`\t`,
+  '\0': '',
+};
+
+/**
+ * One record as a line of COPY's text format (PostgreSQL manual, COPY, "Text Format"). PostgreSQL refuses no line that is
+ * made here, whatever a caller sent: a line that it refused would take the other records of its batch along.
+ * @param at ISO 8601, UTC
+ */
+export function copyLine(id: string, at: string, facts: InvocationFacts, outcome: InvocationOutcome): string {
+  const { status, errorCode, durationMs } = outcome;
+  const code = errorCode === null ? NULL : text(errorCode, MAX_ERROR_CODE_LENGTH);
+  return (
+    `${facts.organizationId}\t${at}\t${id}\t${facts.door}\t${uuid(facts.connectionId)}\t${uuid(facts.agentId)}\t` +
+    `${text(facts.toolName, MAX_TOOL_NAME_LENGTH)}\t${status}\t${code}\t${milliseconds(durationMs)}\t` +
+    `${uuid(facts.userId)}\t${uuid(facts.apiKeyId)}\t${uuid(facts.runId)}\t` +
+    `${text(facts.requestId, MAX_REQUEST_ID_LENGTH)}\t${facts.public ? 't' : 'f'}\n`
+  );
+}
+
+function uuid(value: string | null): string {
+  return value !== null && isUuid(value) ? value : NULL;
+}
+
+/** Cut before it is escaped; half a surrogate pair at the cut, or sent so, becomes U+FFFD. */
+function text(value: string, maxLength: number): string {
+  const kept = value.length > maxLength ? value.slice(0, maxLength) : value;
+  return kept.toWellFormed().replace(SPECIAL, (character) => ESCAPES[character] ?? '');
+}
+
+/** Three decimals: microseconds. */
+function milliseconds(duration: number): number {
+  return Number.isFinite(duration) ? Math.round(duration * 1000) / 1000 : 0;
+}

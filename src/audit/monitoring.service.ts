@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import type { ListInput } from '../common/paging/list-input.js';
+import { paginate } from '../common/paging/paginate.js';
+import type { Principal } from '../common/principal.js';
+import { AUDIT_LIST } from './audit-list.js';
+import type { AuditRecordEntity } from './audit-record.entity.js';
+import { AuditRepository } from './audit.repository.js';
+import { AuditStatsRepository, type Counts, type ToolCounts } from './audit-stats.repository.js';
+import type {
+  CallStats,
+  MonitoringLogItem,
+  MonitoringLogPage,
+  MonitoringStats,
+  MonitoringStatsInput,
+} from './monitoring.dto.js';
+import { readStatsRange } from './stats-range.js';
+
+const MAX_TOOLS = 50;
+
+/** What an organization may learn of its tool invocations. */
+@Injectable()
+export class MonitoringService {
+  constructor(
+    private readonly records: AuditRepository,
+    private readonly counts: AuditStatsRepository,
+  ) {}
+
+  async list(input: ListInput, caller: Principal): Promise<MonitoringLogPage> {
+    const page = await this.records.read((manager) =>
+      paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input),
+    );
+    return { ...page, items: page.items.map(toItem) };
+  }
+
+  /** @throws DomainError `invalid_request` */
+  async stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
+    const range = readStatsRange(input, new Date());
+    const { total, byTool, overTime, truncated } = await this.counts.count(
+      {
+        ...range,
+        organizationId: caller.organization.id,
+        connectionId: input.connection_id ?? null,
+        toolName: input.tool_name ?? null,
+      },
+      MAX_TOOLS,
+    );
+    const stepsOf = Map.groupBy(overTime, keyOf);
+    return {
+      from: range.from.toISOString(),
+      to: range.to.toISOString(),
+      bucket_seconds: range.bucketSeconds,
+      total: toStats(total),
+      tools: byTool.map((tool) => ({
+        connection_id: tool.connectionId,
+        tool_name: tool.toolName,
+        ...toStats(tool),
+        over_time: (stepsOf.get(keyOf(tool)) ?? []).map((step) => ({ at: step.at.toISOString(), ...toStats(step) })),
+      })),
+      truncated,
+    };
+  }
+}
+
+function keyOf({ connectionId, toolName }: ToolCounts): string {
+  return `${connectionId} ${toolName}`;
+}
+
+function toStats({ calls, successes, errors, denied, latency }: Counts): CallStats {
+  const letThrough = successes + errors;
+  return {
+    calls,
+    successes,
+    errors,
+    denied,
+    error_rate: letThrough === 0 ? 0 : errors / letThrough,
+    latency_ms: latency === null ? null : { p50: latency[0], p95: latency[1], p99: latency[2] },
+  };
+}
+
+function toItem(record: AuditRecordEntity): MonitoringLogItem {
+  return {
+    id: record.id,
+    at: record.at.toISOString(),
+    door: record.door,
+    connection_id: record.connectionId,
+    agent_id: record.agentId,
+    tool_name: record.toolName,
+    status: record.status,
+    error_code: record.errorCode,
+    duration_ms: record.durationMs,
+    user_id: record.userId,
+    api_key_id: record.apiKeyId,
+    run_id: record.runId,
+    request_id: record.requestId,
+    public: record.public,
+  };
+}

@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import { ManagementTool, READ_ONLY } from '../common/management-tool.js';
+import { ListInput } from '../common/paging/list-input.js';
+import type { Principal } from '../common/principal.js';
+import { MonitoringLogPage, MonitoringStats, MonitoringStatsInput } from './monitoring.dto.js';
+import { MonitoringService } from './monitoring.service.js';
+
+@Injectable()
+export class MonitoringTools {
+  constructor(private readonly service: MonitoringService) {}
+
+  @ManagementTool({
+    name: 'MONITORING_LOGS_LIST',
+    description:
+      "Lists the organization's tool invocations, allowed and denied, newest first. orderBy and where know every " +
+      'property of an item (no order by those that may be null).',
+    input: ListInput,
+    output: MonitoringLogPage,
+    annotations: READ_ONLY,
+  })
+  list(input: ListInput, caller: Principal): Promise<MonitoringLogPage> {
+    return this.service.list(input, caller);
+  }
+
+  @ManagementTool({
+    name: 'MONITORING_STATS',
+    description:
+      'Counts tool invocations, errors and denials, with latency percentiles, for each tool of a connection and over ' +
+      'time. The last 24 hours unless from and to say otherwise; the 50 tools with the most calls.',
+    input: MonitoringStatsInput,
+    output: MonitoringStats,
+    annotations: READ_ONLY,
+  })
+  stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
+    return this.service.stats(input, caller);
+  }
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { AUDIT_APPLICATION_NAME, AuditConnection } from '../src/audit/audit-connection.js';
+import { AuditLog } from '../src/audit/audit-log.js';
+import type { InvocationFacts, InvocationOutcome } from '../src/audit/audit-record.js';
+import { AuditWriter, type AuditWriterLog } from '../src/audit/audit-writer.js';
+import { CallsInFlight } from '../src/audit/calls-in-flight.js';
+import { copyLine } from '../src/audit/copy-line.js';
+import { AuditModule } from '../src/audit/audit.module.js';
+import { newId } from '../src/common/ids.js';
+import { AppConfig } from '../src/config/app-config.js';
+import { ConfigModule } from '../src/config/config.module.js';
+import { generateEncryptionKey } from '../src/config/encryption-keys.js';
+import { readSettings } from '../src/config/settings.js';
+import { DatabaseModule } from '../src/database/database.module.js';
+import { createTestDatabase, type TestDatabase } from './support/database.js';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+
+const SUCCESS: InvocationOutcome = { status: 'success', errorCode: null, durationMs: 1.5 };
+
+const factsOf = (requestId: string, more: Partial<InvocationFacts> = {}): InvocationFacts => ({
+  organizationId: newId(),
+  door: 'proxy',
+  connectionId: newId(),
+  agentId: null,
+  toolName: 'echo',
+  userId: null,
+  apiKeyId: null,
+  runId: null,
+  requestId,
+  public: true,
+  ...more,
+});
+
+const logInto = (errors: object[]): AuditWriterLog => ({
+  warn: () => undefined,
+  error: (facts) => errors.push(facts),
+});
+
+let database: TestDatabase;
+/** Stands between the service and its database. */
+let proxy: TcpProxy;
+/** The database behind the proxy. */
+let url: string;
+let service: INestApplicationContext;
+let audit: AuditLog;
+/** Looks into the database beside the service. */
+let witness: Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const target = new URL(database.url);
+  proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) });
+  target.hostname = '127.0.0.1';
+  target.port = String(proxy.port);
+  url = target.href;
+  const settings = readSettings({ DATABASE_URL: url, ENCRYPTION_KEYS: generateEncryptionKey('test') });
+  const config = new AppConfig(settings, { databaseUrl: url, encryptionKeys: [] });
+  const imports = [ConfigModule.forRoot(config), DatabaseModule, AuditModule];
+  service = await (await Test.createTestingModule({ imports }).compile()).init();
+  audit = service.get(AuditLog, { strict: false });
+  witness = new Client({ connectionString: database.url });
+  await witness.connect();
+});
+
+afterAll(async () => {
+  await witness?.end();
+  await service?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+async function countOf(requestId: string): Promise<number> {
+  const { rows } = await witness.query('SELECT count(*)::int AS n FROM audit_records WHERE request_id = $1', [
+    requestId,
+  ]);
+  return rows[0].n as number;
+}
+
+async function connectionsOfAudit(): Promise<number> {
+  const { rows } = await witness.query(
+    'SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1',
+    [AUDIT_APPLICATION_NAME],
+  );
+  return rows[0].n as number;
+}
+
+async function eventually(what: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + 15_000;
+  while (!(await what())) {
+    if (Date.now() > giveUpAt) throw new Error('It did not come to pass.');
+    await sleep(20);
+  }
+}
+
+describe('the audit log', () => {
+  it('has the record when closing resolves, also for those that close one after the other', async () => {
+    for (let n = 1; n <= 20; n++) {
+      await audit.open(factsOf('one-by-one')).close(SUCCESS);
+      expect(await countOf('one-by-one')).toBe(n);
+    }
+  });
+
+  it('holds exactly one record for each of 1000 invocations at once', async () => {
+    const entries = Array.from({ length: 1000 }, () => audit.open(factsOf('at-once')));
+    await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
+    expect(await countOf('at-once')).toBe(1000);
+  });
+
+  it('records an invocation once, however often it is closed', async () => {
+    const entry = audit.open(factsOf('twice'));
+    await Promise.all([entry.close(SUCCESS), entry.close({ status: 'error', errorCode: 'internal', durationMs: 9 })]);
+    await entry.close(SUCCESS);
+    expect(await countOf('twice')).toBe(1);
+  });
+
+  it('keeps what a hostile caller sends as data, beside the records of others', async () => {
+    const names = ['a\tb\nc\rd', '\\N', '\\.', 'NUL\0', '\ud800', '😀'.repeat(300), "'; DROP TABLE audit_records; --"];
+    const entries = [...names, 'harmless'].map((toolName) => audit.open(factsOf('hostile', { toolName })));
+    await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
+    const { rows } = await witness.query(
+      `SELECT tool_name FROM audit_records WHERE request_id = 'hostile' ORDER BY id`,
+    );
+    const kept = ['a\tb\nc\rd', '\\N', '\\.', 'NUL', '\ufffd', '😀'.repeat(128), "'; DROP TABLE audit_records; --"];
+    expect(rows.map((row) => row.tool_name as string)).toEqual([...kept, 'harmless']);
+  });
+});
+
+describe('while the database is away', () => {
+  it('callers wait, and every record is written once when it is back', async () => {
+    await audit.open(factsOf('before')).close(SUCCESS);
+    const closing = Array.from({ length: 200 }, () => audit.open(factsOf('cut')).close(SUCCESS));
+    await proxy.cut();
+    closing.push(...Array.from({ length: 200 }, () => audit.open(factsOf('cut')).close(SUCCESS)));
+    await sleep(300);
+    await proxy.restore();
+    await Promise.all(closing);
+    expect(await countOf('cut')).toBe(400);
+  });
+
+  it('a record whose answer was lost is not written again', async () => {
+    await audit.open(factsOf('before')).close(SUCCESS);
+    const locker = new Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE audit_records IN EXCLUSIVE MODE');
+    const closing = Promise.all(Array.from({ length: 50 }, () => audit.open(factsOf('lost-answer')).close(SUCCESS)));
+    const blocked = `SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'
+                      AND datname = current_database()`;
+    await eventually(async () => (await witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 1);
+    // The server has the statement and cannot tell that nobody waits for its answer: it will commit.
+    await proxy.cut();
+    await proxy.restore();
+    await eventually(async () => (await witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 2);
+    await locker.end();
+    await closing;
+    expect(await countOf('lost-answer')).toBe(50);
+  });
+
+  it('no more invocations begin than can be remembered, and none that began is forgotten', async () => {
+    await audit.open(factsOf('before')).close(SUCCESS);
+    await proxy.cut();
+    const begun = Array.from({ length: 20_000 }, () => audit.open(factsOf('full')));
+    const closing = begun.map((entry) => entry.close(SUCCESS).catch(() => undefined));
+    expect(() => audit.open(factsOf('full'))).toThrow(expect.objectContaining({ code: 'storage_unavailable' }));
+    await proxy.restore();
+    await Promise.all(closing);
+    await eventually(async () => (await countOf('full')) === 20_000);
+    await audit.open(factsOf('after')).close(SUCCESS);
+  });
+
+  it('waiting ends, and the record comes nevertheless', async () => {
+    const limits = { maxWaiting: 10, waitMs: 200, flushWithinMs: 5000 };
+    const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto([]), limits);
+    await proxy.cut();
+    const line = copyLine(newId(), new Date().toISOString(), factsOf('late'), SUCCESS);
+    await expect(writer.write(line)).rejects.toMatchObject({ code: 'storage_unavailable', status: 503 });
+    await proxy.restore();
+    await eventually(async () => (await countOf('late')) === 1);
+    await writer.close();
+  });
+
+  it('closing gives up after its time', async () => {
+    const limits = { maxWaiting: 10, waitMs: 60_000, flushWithinMs: 200 };
+    const errors: object[] = [];
+    const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto(errors), limits);
+    await proxy.cut();
+    const written = writer.write(copyLine(newId(), new Date().toISOString(), factsOf('given-up'), SUCCESS));
+    const refused = expect(written).rejects.toMatchObject({ code: 'storage_unavailable' });
+    await writer.close();
+    await refused;
+    expect(errors).toEqual([expect.objectContaining({ code: 'storage_unavailable', records: 1 })]);
+    await proxy.restore();
+  });
+});
+
+describe('when the service closes', () => {
+  it('what waits is written, what comes late is written too, and no connection stays', async () => {
+    const entry = audit.open(factsOf('late-close'));
+    const closing = Array.from({ length: 100 }, () => audit.open(factsOf('on-close')).close(SUCCESS));
+    await service.close();
+    await Promise.all(closing);
+    expect(await countOf('on-close')).toBe(100);
+    await entry.close(SUCCESS);
+    expect(await countOf('late-close')).toBe(1);
+    await eventually(async () => (await connectionsOfAudit()) === 0);
+  });
+});
