@@ -1,5 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { EncryptionKey } from '../config/encryption-keys.js';
+import { type CipherKey, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const VERSION = 'v1';
 const CIPHER = 'aes-256-gcm';
@@ -8,6 +7,12 @@ const TAG_BYTES = 16;
 
 /** `v1.<key id>.<iv>.<ciphertext>.<tag>`; the last three in base64url without padding. */
 const ENVELOPE = /^v1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]*)\.([A-Za-z0-9_-]{22})$/;
+
+/** 32 bytes for AES-256, found by their id. A `KeyObject` opens about eight times as fast as a Buffer. */
+export interface EnvelopeKey {
+  readonly id: string;
+  readonly key: CipherKey;
+}
 
 interface Envelope {
   readonly keyId: string;
@@ -39,7 +44,7 @@ export class TamperedEnvelopeError extends Error {
  * envelopes (§8.3).
  * @param context what the value belongs to, such as `connection:<id>:headers`; it opens only there
  */
-export function seal(key: EncryptionKey, plaintext: string, context: string): string {
+export function seal(key: EnvelopeKey, plaintext: string, context: string): string {
   if (!plaintext.isWellFormed()) throw new RangeError('Text with unpaired surrogates cannot be sealed.');
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv(CIPHER, key.key, iv, { authTagLength: TAG_BYTES });
@@ -54,7 +59,7 @@ export function seal(key: EncryptionKey, plaintext: string, context: string): st
  * Decrypts with the key of the ring that the envelope names.
  * @throws UnknownKeyError, TamperedEnvelopeError
  */
-export function open(keys: readonly EncryptionKey[], envelope: string, context: string): string {
+export function open(keys: readonly EnvelopeKey[], envelope: string, context: string): string {
   const { keyId, iv, ciphertext, tag } = parse(envelope);
   const key = keys.find(({ id }) => id === keyId);
   if (key === undefined) throw new UnknownKeyError(keyId);

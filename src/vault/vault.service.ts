@@ -1,13 +1,16 @@
+import { createSecretKey } from 'node:crypto';
 import type { EncryptionKey } from '../config/encryption-keys.js';
-import { keyIdOf, open, seal } from './envelope.js';
+import { type EnvelopeKey, keyIdOf, open, seal } from './envelope.js';
 
 /** Seals the secrets that are stored: what leaves the process is encrypted and opens only in its own context. */
 export class VaultService {
-  private readonly current: EncryptionKey;
+  private readonly keys: readonly EnvelopeKey[];
+  private readonly current: EnvelopeKey;
 
   /** @param keys the ring: the first one encrypts, all decrypt */
-  constructor(private readonly keys: readonly EncryptionKey[]) {
-    const [first] = keys;
+  constructor(keys: readonly EncryptionKey[]) {
+    this.keys = keys.map(({ id, key }) => ({ id, key: createSecretKey(key) }));
+    const [first] = this.keys;
     if (first === undefined) throw new Error('The vault needs at least one encryption key.');
     this.current = first;
   }

@@ -1,0 +1,84 @@
+/**
+ * `npm run vault:rotate`: re-encrypts what is stored under the first key of `ENCRYPTION_KEYS`, beside a service that runs.
+ * Works on the database at `DATABASE_URL`, or on the embedded one of the service that runs on `DATA_DIR`. Ends with 0 when
+ * the first key alone opens every envelope, else with 1.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { toDomainError } from '../common/to-domain-error.js';
+import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
+import { ConfigError } from '../config/env-reader.js';
+import { readSettings, type Settings } from '../config/settings.js';
+import { attachEmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import { SEALED_COLUMNS, type SealedColumn } from '../vault/sealed-columns.js';
+import { rotateColumn, type UnreadableEnvelope } from '../vault/vault-rotation.js';
+import { VaultService } from '../vault/vault.service.js';
+import { sentenceFor } from './start-failure.js';
+
+try {
+  const settings = readSettings(process.env);
+  const databaseUrl = await databaseUrlOf(settings);
+  const keys = settings.encryptionKeys ?? (await storedKeys(settings.dataDir));
+  process.exitCode = (await rotate(databaseUrl, keys)) ? 0 : 1;
+} catch (error) {
+  process.stderr.write(`${sentenceFor(error)}\n`);
+  process.exitCode = 1;
+}
+
+/** Returns whether the first key now opens everything. */
+async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Promise<boolean> {
+  const client = new Client({ connectionString: databaseUrl, application_name: 'signalbox-vault-rotate' });
+  // A connection that breaks fails the query that is under way; without a listener it would end the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const vault = new VaultService(keys);
+    process.stdout.write(`Re-encrypting under the key "${keys[0]?.id}".\n`);
+    let isComplete = true;
+    for (const column of Object.values(SEALED_COLUMNS)) {
+      const { resealed, current, unreadable } = await rotateColumn(client, vault, column);
+      process.stdout.write(
+        `${nameOf(column)}: ${resealed} re-encrypted, ${current} already were, ${unreadable.length} cannot be opened\n`,
+      );
+      for (const envelope of unreadable) process.stderr.write(`${sentenceOn(column, envelope)}\n`);
+      isComplete &&= unreadable.length === 0;
+    }
+    return isComplete;
+  } catch (error) {
+    if (toDomainError(error).code !== 'storage_unavailable') throw error;
+    process.stderr.write('The database went away. What is re-encrypted stays so: run the command again.\n');
+    return false;
+  } finally {
+    await client.end();
+  }
+}
+
+async function databaseUrlOf({ databaseUrl, dataDir }: Settings): Promise<string> {
+  const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;
+  if (url !== undefined) return url;
+  throw new ConfigError(
+    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}): set it, or start the service and try again.`,
+  );
+}
+
+/** The ring of an embedded installation, which the service made at its first start. */
+async function storedKeys(dataDir: string): Promise<readonly EncryptionKey[]> {
+  const text = await readFile(join(dataDir, 'encryption.key'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new ConfigError(`ENCRYPTION_KEYS is not set and DATA_DIR (${dataDir}) holds no encryption.key.`);
+  });
+  return parseEncryptionKeys(text.trim());
+}
+
+function sentenceOn(column: SealedColumn, { id, missingKeyId }: UnreadableEnvelope): string {
+  const reason =
+    missingKeyId === undefined
+      ? 'what is stored there is no envelope, was changed, or belongs to another row'
+      : `its key "${missingKeyId}" is not in ENCRYPTION_KEYS`;
+  return `${nameOf(column)} of ${id} cannot be opened: ${reason}.`;
+}
+
+function nameOf({ table, column }: SealedColumn): string {
+  return `${table}.${column}`;
+}
