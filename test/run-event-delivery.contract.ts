@@ -52,7 +52,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       const next = reader.nextRun(() => false);
       const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
       await publisher.push(chunk(1));
-      expect(await next).toBe(runId);
+      expect(await next).toEqual({ runId, follows: undefined });
       await publisher.end();
       expect(await drain(reader.follow(runId, 0))).toEqual([1]);
       reader.close();

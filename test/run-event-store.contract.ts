@@ -82,6 +82,31 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await writer.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
+      it('starts a new stream with its first frames, and takes the repetition of that as done', async () => {
+        const { topic, runId } = newRun();
+        const first = batch(runId, 1, 2);
+        await Promise.all([writer, other, writer].map((store) => store.start(topic, first, 1, null)));
+        await writer.append(topic, batch(runId, 3, 1, true), 1);
+        await writer.start(topic, first, 1, null);
+        expect(await other.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+
+        const whole = newRun();
+        const all = batch(whole.runId, 1, 2, true);
+        await writer.start(whole.topic, all, 1, null);
+        await writer.start(whole.topic, all, 1, null);
+        expect(await other.read(whole.runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: true }));
+      });
+
+      it('refuses to start a stream that another writer holds or that has other frames', async () => {
+        const { topic, runId } = newRun();
+        await writer.start(topic, batch(runId, 1, 1), 1, null);
+        await expect(other.start(topic, batch(runId, 1, 2), 1, null)).rejects.toThrow(StaleWriterError);
+        await other.open(runId, 2);
+        await expect(writer.start(topic, batch(runId, 1, 1), 1, null)).rejects.toThrow(StaleWriterError);
+        await other.append(topic, batch(runId, 2, 1, true), 2);
+        expect(await writer.read(runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: true }));
+      });
+
       it('opens an ended stream again for a later attempt', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, 1);
@@ -109,6 +134,22 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
           );
         }
         expect(elsewhere.signals).toEqual([]);
+      });
+
+      it('say of the first frames of a run which run it follows', async () => {
+        const { topic, runId } = newRun();
+        const { signals } = await listen(other, topic);
+        const earlier = randomUUID();
+        await writer.start(topic, batch(earlier, 1, 1), 1, null);
+        await writer.start(topic, batch(runId, 1, 1), 1, earlier);
+        await writer.append(topic, batch(runId, 2, 1), 1);
+        await eventually(() =>
+          expect(signals).toEqual([
+            { type: 'batch', follows: null, ...batch(earlier, 1, 1) },
+            { type: 'batch', follows: earlier, ...batch(runId, 1, 1) },
+            { type: 'batch', ...batch(runId, 2, 1) },
+          ]),
+        );
       });
 
       it('shrink to a hint when the payload is large', async () => {

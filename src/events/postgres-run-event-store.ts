@@ -10,13 +10,14 @@ import {
   type FramePage,
   MAX_BATCH_FRAMES,
   MAX_PAGE_BYTES,
+  type PreviousRun,
   type RunEventExpiry,
   RunEventStore,
   type RunSignalListener,
   type RunTopic,
   type Unsubscribe,
 } from './run-event-store.js';
-import { joinFrames, topicHash } from './signal-codec.js';
+import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub } from './signal-hub.js';
 
 const CANCEL_CHANNEL = 'sbx_cancel';
@@ -28,6 +29,7 @@ export const STORE_APPLICATION_NAME = 'signalbox-events';
 
 const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3) AS next' };
 const APPEND = { name: 'run_event_append', text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8) AS stored' };
+const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8) AS stored' };
 const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
 
 // One statement, and so one snapshot: the stream's end cannot be seen without its last frames. The window sum keeps a page's bytes
@@ -104,20 +106,16 @@ export class PostgresRunEventStore extends RunEventStore {
     return rows[0].next;
   }
 
-  async append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
-    const { rows } = await this.query<{ stored: boolean }>(APPEND, [
-      topicChannel(topic),
-      batch.runId,
-      fence,
-      batch.first,
-      batch.frames.length,
-      joinFrames(batch.frames),
-      batch.end,
-      batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
-    ]);
-    if (!rows[0]?.stored) {
-      throw new StaleWriterError(batch.runId);
-    }
+  start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
+    const { runId, frames, end } = batch;
+    const content = [frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    return this.write(START, runId, [topicChannel(topic), runId, fence, ...content, encodePrevious(follows)]);
+  }
+
+  append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    const { runId, first, frames, end } = batch;
+    const content = [first, frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    return this.write(APPEND, runId, [topicChannel(topic), runId, fence, ...content]);
   }
 
   async read(runId: string, after: number, maxFrames: number): Promise<FramePage> {
@@ -149,6 +147,17 @@ export class PostgresRunEventStore extends RunEventStore {
   close(): Promise<void> {
     this.closing ??= this.closeAll();
     return this.closing;
+  }
+
+  private async write(statement: typeof APPEND, runId: string, values: unknown[]): Promise<void> {
+    const { rows } = await this.query<{ stored: boolean }>(statement, values);
+    if (!rows[0]?.stored) {
+      throw new StaleWriterError(runId);
+    }
+  }
+
+  private lifetimeOf({ end }: FrameBatch): number {
+    return end ? this.expiry.retentionMs : this.expiry.abandonedMs;
   }
 
   private async closeAll(): Promise<void> {

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
-import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES } from './redis-stream-scripts.js';
+import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM } from './redis-stream-scripts.js';
 import type { RedisScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import { backoffMs } from '../common/backoff.js';
@@ -12,6 +12,7 @@ import {
   type FrameBatch,
   type FramePage,
   MAX_BATCH_BYTES,
+  type PreviousRun,
   type RunEventExpiry,
   RunEventStore,
   type RunSignalListener,
@@ -72,11 +73,25 @@ export class RedisRunEventStore extends RunEventStore {
     return next;
   }
 
-  async append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+  start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
+    return this.write(START_STREAM, topic, batch, fence, follows);
+  }
+
+  append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    return this.write(APPEND_BATCH, topic, batch, fence);
+  }
+
+  private async write(
+    script: RedisScript,
+    topic: RunTopic,
+    batch: FrameBatch,
+    fence: number,
+    follows?: PreviousRun,
+  ): Promise<void> {
     const { runId, first, frames } = batch;
     const next = first + frames.length;
     const joined = joinFrames(frames);
-    const stored = await this.run(APPEND_BATCH, runId, [
+    const stored = await this.run(script, runId, [
       fence,
       first,
       next,
@@ -86,7 +101,7 @@ export class RedisRunEventStore extends RunEventStore {
       batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
       this.topicChannel(topic),
       // Larger messages could overrun the output buffers of subscribers, which the server answers by disconnecting them.
-      joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined) : runId,
+      joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined, follows) : runId,
     ]);
     if (stored !== 1) {
       throw new StaleWriterError(runId);

@@ -23,7 +23,7 @@ export const OPEN_STREAM = new RedisScript(`
  * Stores and publishes. Answers 1 also for a batch that is already stored, 0 when the writer is fenced off or the batch does
  * not continue the stream.
  */
-export const APPEND_BATCH = new RedisScript(`
+const APPEND = `
   local fence, first, next, id, ended, frames = unpack(ARGV)
   local held = redis.call('HMGET', KEYS[1], 'fence', 'next', 'ended')
   if held[1] ~= fence then
@@ -47,6 +47,19 @@ export const APPEND_BATCH = new RedisScript(`
   end
   local entry = redis.call('XRANGE', KEYS[2], id, id)[1]
   return (entry and entry[2][2] == frames) and 1 or 0
+`;
+
+export const APPEND_BATCH = new RedisScript(APPEND);
+
+/**
+ * Takes a stream that does not exist, then goes on as `APPEND_BATCH`, with its arguments; the writer's own stream is only
+ * appended to, which takes the repetition of a call as done.
+ */
+export const START_STREAM = new RedisScript(`
+  if redis.call('EXISTS', KEYS[1]) == 0 then
+    redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'next', '1', 'ended', '0')
+  end
+  ${APPEND}
 `);
 
 /**

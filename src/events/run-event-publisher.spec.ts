@@ -115,6 +115,37 @@ describe('RunEventPublisher', () => {
     expect(told).toBe(1);
   });
 
+  it('takes a new stream with its first frames, and appends the others', async () => {
+    const store = new ScriptedRunEventStore();
+    const publisher = RunEventPublisher.start(store, topic, 'run', 1, 'before');
+    expect(store.started).toEqual([]);
+    store.failures.push(new Error('away'));
+    await publisher.push(delta('a'));
+    await publisher.push(delta('b'));
+    await publisher.end();
+    // The first call failed and was repeated.
+    expect(store.started).toEqual([
+      { runId: 'run', follows: 'before' },
+      { runId: 'run', follows: 'before' },
+    ]);
+    expect(store.appended.map(({ first, frames, end }) => [first, frames.length, end])).toEqual([
+      [1, 1, false],
+      [2, 1, true],
+    ]);
+  });
+
+  it('finds at the first write that a stream is not new', async () => {
+    let told = 0;
+    const { store, publisher } = await publishing();
+    await publisher.push(delta('a'));
+    await publisher.flush();
+    await store.open('run', 2);
+    const late = RunEventPublisher.start(store, topic, 'run', 1, null, { onStale: () => told++ });
+    await late.push(delta('b'));
+    await expect(late.flush()).rejects.toThrow(StaleWriterError);
+    expect(told).toBe(1);
+  });
+
   it('refuses to open below the fence', async () => {
     const { store } = await publishing();
     await store.open('run', 3);

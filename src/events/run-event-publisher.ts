@@ -1,7 +1,13 @@
 import type { UIMessageChunk } from 'ai';
 import { StaleWriterError } from './run-event-errors.js';
 import { retry } from './retry.js';
-import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, type RunEventStore, type RunTopic } from './run-event-store.js';
+import {
+  MAX_BATCH_BYTES,
+  MAX_BATCH_FRAMES,
+  type PreviousRun,
+  type RunEventStore,
+  type RunTopic,
+} from './run-event-store.js';
 
 const MAX_QUEUED_BYTES = 1024 * 1024;
 const GIVE_UP_AFTER_MS = 30_000;
@@ -43,7 +49,24 @@ export class RunEventPublisher {
     private readonly fence: number,
     private nextFrame: number,
     private readonly options: PublisherOptions,
+    /** Set until the stream is registered by its first batch. */
+    private unstarted?: { readonly follows: PreviousRun },
   ) {}
+
+  /**
+   * For a stream that nobody has written: it is taken with its first frames, so this asks the store for nothing. A stream that
+   * turns out to be another writer's shows at the first write.
+   */
+  static start(
+    store: RunEventStore,
+    topic: RunTopic,
+    runId: string,
+    fence: number,
+    follows: PreviousRun,
+    options: PublisherOptions = {},
+  ): RunEventPublisher {
+    return new RunEventPublisher(store, topic, runId, fence, 1, options, { follows });
+  }
 
   /**
    * Takes the run's stream for this attempt.
@@ -113,7 +136,12 @@ export class RunEventPublisher {
     const end = this.ending && this.queue.length === 0;
     const batch = { runId: this.runId, first: this.nextFrame, frames, end };
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = this.options;
-    await retry(() => this.store.append(this.topic, batch, this.fence), { giveUpAfterMs });
+    const { store, topic, fence, unstarted } = this;
+    const write = unstarted
+      ? () => store.start(topic, batch, fence, unstarted.follows)
+      : () => store.append(topic, batch, fence);
+    await retry(write, { giveUpAfterMs });
+    this.unstarted = undefined;
     this.nextFrame += frames.length;
     this.endWritten = end;
     this.queuedBytes -= bytes;

@@ -26,12 +26,16 @@ export interface FramePage {
   readonly frames: readonly string[];
 }
 
+/** The run that was posted to a thread right before another one: its id, or null when there is none. */
+export type PreviousRun = string | null;
+
 /**
- * What a live reader hears. `batch`: frames as they were stored. `hint`: frames were stored that were too large to
- * travel along; read them. `resync`: signals may have been lost; read what is followed.
+ * What a live reader hears. `batch`: frames as they were stored; the first frames of a run may say which run it follows on its
+ * thread. `hint`: frames were stored that were too large to travel along; read them. `resync`: signals may have been lost; read
+ * what is followed.
  */
 export type RunSignal =
-  | ({ readonly type: 'batch' } & FrameBatch)
+  | ({ readonly type: 'batch'; readonly follows?: PreviousRun } & FrameBatch)
   | { readonly type: 'hint'; readonly runId: string }
   | { readonly type: 'resync' };
 
@@ -71,6 +75,13 @@ export abstract class RunEventStore {
    * @throws StaleWriterError if a higher fence holds the stream
    */
   abstract open(runId: string, fence: number): Promise<number>;
+
+  /**
+   * Registers a stream that nobody has written and stores its first batch, numbered from 1, in one step; the signal names the
+   * run that it follows. Repeating the same call does nothing.
+   * @throws StaleWriterError if the stream holds other frames or is held by another fence
+   */
+  abstract start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void>;
 
   /**
    * Stores one batch of at most `MAX_BATCH_FRAMES` frames as a whole and signals it to the topic's readers. Repeating the

@@ -1,6 +1,12 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
-import { type CancelListener, RunEventStore, type RunTopic, type Unsubscribe } from './run-event-store.js';
+import {
+  type CancelListener,
+  type PreviousRun,
+  RunEventStore,
+  type RunTopic,
+  type Unsubscribe,
+} from './run-event-store.js';
 import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;
@@ -27,6 +33,20 @@ export class RunEvents implements OnApplicationShutdown {
    */
   openPublisher(topic: RunTopic, runId: string, fence: number, options?: PublisherOptions): Promise<RunEventPublisher> {
     return RunEventPublisher.open(this.store, topic, runId, fence, options);
+  }
+
+  /**
+   * Writes a run's stream from its beginning; it is taken with its first frames.
+   * @param follows the run that was posted to the thread right before this one
+   */
+  startPublisher(
+    topic: RunTopic,
+    runId: string,
+    fence: number,
+    follows: PreviousRun,
+    options?: PublisherOptions,
+  ): RunEventPublisher {
+    return RunEventPublisher.start(this.store, topic, runId, fence, follows, options);
   }
 
   /** Every frame that is stored of a run, oldest first; none if the run is unknown or has expired. */

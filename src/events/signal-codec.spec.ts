@@ -2,12 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { decodeSignal, encodeBatch, joinFrames, splitFrames, topicHash } from './signal-codec.js';
 
+/** The run before: not told, none, or some. */
+const PREVIOUS = fc.option(fc.option(fc.uuid(), { nil: null }), { nil: undefined });
+
 describe('signal codec', () => {
   it('carries any JSON text unchanged', () => {
     fc.assert(
-      fc.property(fc.array(fc.jsonValue()), fc.nat(), fc.boolean(), (values, first, end) => {
+      fc.property(fc.array(fc.jsonValue()), fc.nat(), fc.boolean(), PREVIOUS, (values, first, end, follows) => {
         const batch = { runId: 'run', first, frames: values.map((value) => JSON.stringify(value, undefined, 1)), end };
-        expect(decodeSignal(encodeBatch(batch, joinFrames(batch.frames)))).toEqual({ type: 'batch', ...batch });
+        const heard = decodeSignal(encodeBatch(batch, joinFrames(batch.frames), follows));
+        expect(heard).toEqual({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
         expect(splitFrames(joinFrames(batch.frames))).toEqual(batch.frames);
       }),
     );

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { FrameBatch, RunSignal, RunTopic } from './run-event-store.js';
+import type { FrameBatch, PreviousRun, RunSignal, RunTopic } from './run-event-store.js';
 
 /**
  * Stands between frames. A control character cannot occur inside JSON text (RFC 8259 §7), and this one is the record
  * separator of JSON text sequences (RFC 7464 §2.2).
  */
 const SEPARATOR = '\u001E';
+
+/** Stands for "no run before this one" where a run id would. */
+const NO_RUN = '-';
 
 /** A topic as a short name that may stand in channel names: 32 hexadecimal digits. */
 export function topicHash(topic: RunTopic): string {
@@ -21,9 +24,18 @@ export function splitFrames(joined: string): string[] {
   return joined === '' ? [] : joined.split(SEPARATOR);
 }
 
-/** A batch as it travels: `<run id> <first> <1 at the end, else 0>`, then the frames, each part set off by a separator. */
-export function encodeBatch(batch: FrameBatch, joinedFrames: string): string {
-  return `${batch.runId} ${batch.first} ${batch.end ? 1 : 0}${SEPARATOR}${joinedFrames}`;
+/** The run before another one as it travels: its id, or a dash. */
+export function encodePrevious(follows: PreviousRun): string {
+  return follows ?? NO_RUN;
+}
+
+/**
+ * A batch as it travels: `<run id> <first> <1 at the end, else 0>` and, where it is said, the run that this one follows; then
+ * the frames, each part set off by a separator.
+ */
+export function encodeBatch(batch: FrameBatch, joinedFrames: string, follows?: PreviousRun): string {
+  const previous = follows === undefined ? '' : ` ${encodePrevious(follows)}`;
+  return `${batch.runId} ${batch.first} ${batch.end ? 1 : 0}${previous}${SEPARATOR}${joinedFrames}`;
 }
 
 /** Reads a payload: a batch, or a run id alone, which is a hint. */
@@ -32,12 +44,13 @@ export function decodeSignal(payload: string): RunSignal {
   if (headEnd < 0) {
     return { type: 'hint', runId: payload };
   }
-  const [runId = '', first, end] = payload.slice(0, headEnd).split(' ');
+  const [runId = '', first, end, follows] = payload.slice(0, headEnd).split(' ');
   return {
     type: 'batch',
     runId,
     first: Number(first),
     frames: splitFrames(payload.slice(headEnd + 1)),
     end: end === '1',
+    ...(follows === undefined ? {} : { follows: follows === NO_RUN ? null : follows }),
   };
 }

@@ -1,4 +1,4 @@
-import type { FrameBatch, RunSignal } from './run-event-store.js';
+import type { FrameBatch, PreviousRun, RunSignal } from './run-event-store.js';
 
 /** Bounds of what one reader keeps of signals that nobody has taken yet. */
 const MAX_WAITING_BYTES = 256 * 1024;
@@ -9,6 +9,14 @@ interface WaitingRun {
   bytes: number;
   /** True when frames were signalled that are not in `batches`: the store must be read. */
   incomplete: boolean;
+  /** As the first frames said it. */
+  follows?: PreviousRun;
+}
+
+/** A run that was signalled, and which one it follows on its thread, if that was said. */
+export interface HeardRun {
+  readonly runId: string;
+  readonly follows: PreviousRun | undefined;
 }
 
 /** What to do next for the frames after a given one: go on with these, read the store, or wait. */
@@ -31,7 +39,13 @@ export class SignalInbox {
       return;
     }
     const run = this.runOf(signal.runId);
-    if (run === undefined || run.incomplete) {
+    if (run === undefined) {
+      return;
+    }
+    if (signal.type === 'batch' && signal.follows !== undefined) {
+      run.follows = signal.follows;
+    }
+    if (run.incomplete) {
       return;
     }
     const keep = signal.type === 'batch' && (this.followed ?? signal.runId) === signal.runId;
@@ -95,10 +109,10 @@ export class SignalInbox {
   }
 
   /** The first run that was signalled and for which `carried` is false; those before it are forgotten. */
-  firstOther(carried: (runId: string) => boolean): string | undefined {
-    for (const runId of this.runs.keys()) {
+  firstOther(carried: (runId: string) => boolean): HeardRun | undefined {
+    for (const [runId, { follows }] of this.runs) {
       if (!carried(runId)) {
-        return runId;
+        return { runId, follows };
       }
       this.drop(runId);
     }
@@ -121,7 +135,7 @@ export class SignalInbox {
       this.runsMissed = true;
       return undefined;
     }
-    const run = { batches: [], bytes: 0, incomplete: false };
+    const run: WaitingRun = { batches: [], bytes: 0, incomplete: false };
     this.runs.set(runId, run);
     return run;
   }

@@ -52,7 +52,7 @@ describe('TopicReader.follow', () => {
     const { store, reader, publish } = await reading();
     const next = reader.nextRun(() => false);
     await publish(batch(1, 2));
-    expect(await next).toBe('run');
+    expect(await next).toEqual({ runId: 'run', follows: undefined });
     await publish(batch(3, 3, true));
     expect(await numbersOf(reader.follow('run', 0))).toEqual([1, 2, 3]);
     expect(store.reads).toBe(0);
@@ -168,7 +168,7 @@ describe('TopicReader.nextRun', () => {
     await tick();
     store.signal({ type: 'hint', runId: 'old' });
     store.signal({ type: 'hint', runId: 'new' });
-    expect(await next).toBe('new');
+    expect(await next).toEqual({ runId: 'new', follows: undefined });
   });
 
   it('says resync once, also when it happened during a follow', async () => {
@@ -190,6 +190,18 @@ describe('TopicReader.nextRun', () => {
     store.signal({ type: 'batch', ...batch(1, 1, false, 'next') });
     await publish(batch(1, 1, true));
     await seen;
-    expect(await reader.nextRun((runId) => runId === 'run')).toBe('next');
+    expect(await reader.nextRun((runId) => runId === 'run')).toEqual({ runId: 'next', follows: undefined });
+  });
+
+  it('tells which run it follows, also when its frames were not kept', async () => {
+    const { store, reader, publish } = await reading();
+    const seen = numbersOf(reader.follow('run', 0));
+    await tick();
+    store.signal({ type: 'hint', runId: 'next' });
+    store.signal({ type: 'batch', follows: 'run', ...batch(1, 1, false, 'next') });
+    store.signal({ type: 'batch', ...batch(2, 2, false, 'next') });
+    await publish(batch(1, 1, true));
+    await seen;
+    expect(await reader.nextRun((runId) => runId === 'run')).toEqual({ runId: 'next', follows: 'run' });
   });
 });

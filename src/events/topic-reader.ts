@@ -1,7 +1,7 @@
 import { EventStoreClosedError, StreamExpiredError } from './run-event-errors.js';
 import type { FrameBatch, RunEventStore, RunSignal, RunTopic, Unsubscribe } from './run-event-store.js';
 import { retry } from './retry.js';
-import { SignalInbox } from './signal-inbox.js';
+import { type HeardRun, SignalInbox } from './signal-inbox.js';
 
 const PAGE_FRAMES = 1024;
 /** A follower that has heard nothing for so long looks into the store: its run may have been abandoned and expired. */
@@ -84,17 +84,17 @@ export class TopicReader {
 
   /**
    * Waits for the first signal of a run for which `carried` is false. Frames of it that have arrived are kept for `follow`.
-   * @returns the run's id, or `resync` when signals may have been lost: then the database knows what runs
+   * @returns the run, or `resync` when signals may have been lost: then the database knows what runs
    */
-  async nextRun(carried: (runId: string) => boolean, signal?: AbortSignal): Promise<string | 'resync'> {
+  async nextRun(carried: (runId: string) => boolean, signal?: AbortSignal): Promise<HeardRun | 'resync'> {
     for (;;) {
       this.throwIfStopped(signal);
       if (this.inbox.takeRunsMissed()) {
         return 'resync';
       }
-      const runId = this.inbox.firstOther(carried);
-      if (runId !== undefined) {
-        return runId;
+      const heard = this.inbox.firstOther(carried);
+      if (heard !== undefined) {
+        return heard;
       }
       await this.signalled(signal);
     }

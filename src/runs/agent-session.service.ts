@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { AgentToolset } from '../agents/agent-toolset.service.js';
+import { AgentToolset, type OpenToolset } from '../agents/agent-toolset.service.js';
 import type { RunnableAgent } from '../agents/agent.js';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+
+/** Of an agent without connections: there is nothing to look up. */
+const NO_TOOLS: OpenToolset = { tools: [], unavailable: [] };
 
 /** Gathers what an agent works with: its instructions, its tools, and the conversation. */
 @Injectable()
@@ -31,7 +34,8 @@ export class AgentSessionService {
       requestId: run.requestId,
       ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
     };
-    const { tools, unavailable } = await this.toolset.open(organizationId, agent, { caller, signal });
+    const { tools, unavailable } =
+      agent.connections.length === 0 ? NO_TOOLS : await this.toolset.open(organizationId, agent, { caller, signal });
     return {
       instructions: instructionsOf(
         agent,

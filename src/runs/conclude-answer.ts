@@ -1,15 +1,18 @@
 import type { FinishReason } from 'ai';
 import type { RunOutcome } from '../threads/run-attempt.js';
+import type { NextRun } from '../threads/run-finish.js';
 import type { RunAnswer } from './run-answer.js';
 
 /** How an answer ends, and the run with it. */
 export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: FinishReason | null };
 
 /**
- * Streams the last chunks of an answer and stores it: `finish`, `error` or `abort` by the run's outcome. The stream stays
- * open until the run's record is written, so that `[DONE]` means that it can be read.
+ * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end of the run.
+ * The stream stays open until then, so that `[DONE]` means that the record can be read.
+ * @returns the run that may start now, if one waits on the thread
  */
-export async function concludeAnswer(answer: RunAnswer, { status, error, finishReason }: Conclusion): Promise<void> {
+export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion): Promise<NextRun | undefined> {
+  const { status, error, finishReason } = conclusion;
   const facts = { model: answer.model, usage: answer.totalUsage };
   if (status === 'completed') {
     const reason = finishReason ?? 'other';
@@ -24,7 +27,7 @@ export async function concludeAnswer(answer: RunAnswer, { status, error, finishR
       await answer.push({ type: 'error', errorText: error?.message ?? 'The run failed.' });
     }
   }
-  await answer.save();
+  return answer.finish(conclusion);
 }
 
 /** Tool calls that will never have an outcome say so, or the message would wait for them for ever. */

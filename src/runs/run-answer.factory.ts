@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { RunEvents } from '../events/run-events.js';
-import type { RunEntity } from '../threads/run.entity.js';
+import type { ClaimedRun } from '../threads/new-run.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { chunksOf } from './chunks-of.js';
@@ -22,10 +22,13 @@ export class RunAnswerFactory {
   /**
    * Streams `start` for a first attempt. For a later one it brings readers and the stored answer together: a step that was
    * streamed but not finished is reset, because it will be made again.
+   * @param onStale called once when another attempt turns out to hold the stream
+   * @throws StaleWriterError
    */
-  async open(run: RunEntity, publisher: RunEventPublisher, model: string): Promise<RunAnswer> {
+  async open(run: ClaimedRun, onStale: () => void): Promise<RunAnswer> {
     const folder = new MessageFolder();
-    const answer = new RunAnswer(run, folder, publisher, this.execution, model);
+    const publisher = await this.openPublisher(run, onStale);
+    const answer = new RunAnswer(run, folder, publisher, this.execution);
     const streamed = run.attempt === 1 ? [] : await this.events.readFrames(run.id);
     if (streamed.length === 0) {
       await answer.push({ type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } });
@@ -37,8 +40,15 @@ export class RunAnswerFactory {
     return answer;
   }
 
+  /** Nobody has written the stream of a first attempt, so that it is taken with its first chunk. */
+  private async openPublisher(run: ClaimedRun, onStale: () => void): Promise<RunEventPublisher> {
+    return run.attempt === 1
+      ? this.events.startPublisher(run, run.id, run.attempt, run.previousId, { onStale })
+      : this.events.openPublisher(run, run.id, run.attempt, { onStale });
+  }
+
   /** The live buffer has lost what was streamed; the finished steps are streamed again from the transcript. */
-  private async streamStored(run: RunEntity, answer: RunAnswer): Promise<void> {
+  private async streamStored(run: ClaimedRun, answer: RunAnswer): Promise<void> {
     const stored = await this.transcript.findAnswer(run);
     for (const chunk of chunksOf(stored, run.step)) await answer.push(chunk);
   }

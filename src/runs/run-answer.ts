@@ -1,6 +1,8 @@
 import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
 import { throughOutage } from '../common/through-outage.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
+import type { AnswerState, RunClaim, RunOutcome } from '../threads/run-attempt.js';
+import type { NextRun } from '../threads/run-finish.js';
 import type { RunUsage, RunEntity } from '../threads/run.entity.js';
 import type { RunExecutionService } from '../threads/run-execution.service.js';
 import type { MessageFolder } from './message-folder.js';
@@ -20,16 +22,26 @@ export class RunAnswer {
   /** The steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
+  private modelName: string | null;
 
   constructor(
     private readonly run: RunEntity,
     private readonly folder: MessageFolder,
     private readonly publisher: RunEventPublisher,
     private readonly execution: RunExecutionService,
-    readonly model: string,
   ) {
     this.steps = run.step;
+    this.modelName = run.model;
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+  }
+
+  /** The model that answers; null until it is known. */
+  get model(): string | null {
+    return this.modelName;
+  }
+
+  set model(name: string) {
+    this.modelName = name;
   }
 
   get finishedSteps(): number {
@@ -78,9 +90,18 @@ export class RunAnswer {
 
   /** Stores the answer as far as it has been streamed. Calls queue up. @throws StaleAttemptError, StaleWriterError */
   save(): Promise<void> {
-    const save = this.saving.then(() => this.saveNow());
-    this.saving = save.catch(() => undefined);
-    return save;
+    return this.afterSaves(() => this.saveNow());
+  }
+
+  /**
+   * Stores the whole answer and ends its run with it. Returns the thread's run that may start now, if one waits.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  finish(outcome: RunOutcome): Promise<NextRun | undefined> {
+    return this.afterSaves(async () => {
+      const state = await this.streamedState();
+      return throughOutage(() => this.execution.finish(this.claim, this.modelName, state, outcome));
+    });
   }
 
   /** Stores nothing any more by itself. */
@@ -93,16 +114,29 @@ export class RunAnswer {
     return this.publisher.end();
   }
 
+  private get claim(): RunClaim {
+    return { runId: this.run.id, attempt: this.run.attempt };
+  }
+
+  private afterSaves<T>(store: () => Promise<T>): Promise<T> {
+    const stored = this.saving.then(store);
+    this.saving = stored.catch(() => undefined);
+    return stored;
+  }
+
   private async saveNow(): Promise<void> {
+    const state = await this.streamedState();
+    const saved = await throughOutage(() => this.execution.saveAnswer(this.claim, this.modelName, state));
+    this.cancelRequested ||= saved.cancelRequested;
+  }
+
+  /** The answer as it is now, once all of it is in the live stream. */
+  private async streamedState(): Promise<AnswerState> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const parts = this.folder.parts();
-    const metadata = this.folder.metadata ?? {};
     const { steps: step, usage } = this;
+    const state = { parts: this.folder.parts(), metadata: this.folder.metadata ?? {}, step, usage };
     await this.publisher.flush();
-    const claim = { runId: this.run.id, attempt: this.run.attempt };
-    const answer = { parts, metadata, step, usage };
-    const saved = await throughOutage(() => this.execution.saveAnswer(claim, this.model, answer));
-    this.cancelRequested ||= saved.cancelRequested;
+    return state;
   }
 }

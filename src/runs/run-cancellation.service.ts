@@ -3,6 +3,7 @@ import type { Principal } from '../common/principal.js';
 import { validateInput } from '../common/validation/validate-input.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunItem } from '../threads/run.dto.js';
+import type { FinishedRun } from '../threads/run-finish.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { RunCancellingService } from '../threads/run-cancelling.service.js';
 import { RunReaderService } from '../threads/run-reader.service.js';
@@ -52,7 +53,7 @@ export class RunCancellationService {
   }
 
   /** A run that never started still ends its stream, for whoever waits for it. */
-  private async endStream(run: RunEntity): Promise<void> {
+  private async endStream(run: FinishedRun['run']): Promise<void> {
     const publisher = await this.events.openPublisher(run, run.id, run.attempt);
     await publisher.push({
       type: 'start',

@@ -2,10 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
-import { RunEvents } from '../events/run-events.js';
 import { ModelsService, type ResolvedModel } from '../models/models.service.js';
 import { StaleAttemptError } from '../threads/run-attempt.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
+import type { ClaimedRun } from '../threads/new-run.js';
 import type { NextRun } from '../threads/run-finish.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { AgentSessionService } from './agent-session.service.js';
@@ -27,7 +27,6 @@ export class RunExecutorService {
 
   constructor(
     private readonly config: AppConfig,
-    private readonly events: RunEvents,
     private readonly execution: RunExecutionService,
     private readonly answers: RunAnswerFactory,
     private readonly models: ModelsService,
@@ -36,7 +35,7 @@ export class RunExecutorService {
   ) {}
 
   /** Works on a claimed run. Returns the attempt that should be asked for next: the thread's next run, or this one again. */
-  async execute(run: RunEntity): Promise<NextRun | undefined> {
+  async execute(run: ClaimedRun): Promise<NextRun | undefined> {
     const control = this.supervisor.open({ runId: run.id, attempt: run.attempt });
     const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
@@ -52,14 +51,13 @@ export class RunExecutorService {
     }
   }
 
-  private async attempt(run: RunEntity, control: RunAttemptControl): Promise<NextRun | undefined> {
+  private async attempt(run: ClaimedRun, control: RunAttemptControl): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
-    const onStale = (): void => control.stop('stale');
-    const [publisher, { model, name }] = await Promise.all([
-      this.events.openPublisher(run, runId, attempt, { onStale }),
+    const [answer, { model, name }] = await Promise.all([
+      this.answers.open(run, () => control.stop('stale')),
       this.resolveModel(run),
     ]);
-    const answer = await this.answers.open(run, publisher, name);
+    answer.model = name;
     try {
       const conclusion = await this.conclusionOf(run, answer, control, model);
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
@@ -68,8 +66,7 @@ export class RunExecutorService {
         await this.execution.release(control.claim);
         return { runId, attempt: attempt + 1 };
       }
-      await concludeAnswer(answer, conclusion);
-      const next = await throughOutage(() => this.execution.finish(control.claim, conclusion));
+      const next = await concludeAnswer(answer, conclusion);
       await answer.end();
       return next;
     } finally {

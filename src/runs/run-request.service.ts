@@ -27,12 +27,12 @@ export class RunRequestService {
     const request = parseRunRequest(body);
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
-    const [, agent] = await Promise.all([
-      this.threads.requireExisting(organizationId, threadId),
-      this.agents.findForRun(organizationId, request.agent.id),
-    ]);
-    if (agent === undefined) throw unknownAgent();
-    if (agent.status === 'inactive') throw new DomainError('connection_unavailable', 'The agent is inactive.');
+    const agent = await this.agents.findForRun(organizationId, request.agent.id);
+    if (agent === undefined || agent.status === 'inactive') {
+      // A thread that does not exist is told first; otherwise posting finds out.
+      await this.threads.requireExisting(organizationId, threadId);
+      throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
+    }
     const posted = await this.posting.post({
       organizationId,
       threadId,

@@ -4,7 +4,7 @@ import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../threads/run.entity.js';
-import { RunReaderService } from '../threads/run-reader.service.js';
+import { RunReaderService, type RunState } from '../threads/run-reader.service.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
 import { malformedPosition, type StreamQuery } from './stream-query.js';
@@ -46,11 +46,10 @@ export class RunStreamService {
       await this.checkPosition(run, query.after);
       return { run: toCarried(run), previousId: undefined };
     }
-    const current = await this.runs.findCurrent(organizationId, threadId);
-    if (current !== null) return { run: toCarried(current), previousId: undefined };
+    const { current, last } = await this.runs.findTurn(organizationId, threadId);
+    if (current !== undefined) return { run: toCarried(current), previousId: undefined };
     // What is over by now was answered to somebody else, even if its last frames are still to come.
-    const previous = await this.runs.findLastFinished(organizationId, threadId);
-    return { run: undefined, previousId: previous?.id };
+    return { run: undefined, previousId: last?.id };
   }
 
   /** Can the stream go on exactly after the frame that the reader has? */
@@ -72,11 +71,11 @@ export class RunStreamService {
   }
 }
 
-function toCarried(run: Pick<RunEntity, 'id' | 'status'>): CarriedRun {
+function toCarried(run: RunState): CarriedRun {
   return { id: run.id, mayBeUnstarted: isOpen(run) };
 }
 
 /** Is the run still to be executed, or being executed? */
-function isOpen({ status }: Pick<RunEntity, 'status'>): boolean {
+function isOpen({ status }: RunState): boolean {
   return status === 'queued' || status === 'running';
 }

@@ -68,15 +68,17 @@ export class RunStream {
   }
 
   /**
-   * The run that was posted next, in the order of the thread. A signal only tells when to look: it may be the tail of
-   * the run before, or a later run that was cancelled while it waited.
+   * The run that was posted next, in the order of the thread. A signal that says which run it follows is believed; any other only
+   * tells when to look: it may be the tail of the run before, or a later run that was cancelled while it waited.
    */
   private async waitForNext(previousId: string | undefined, signal: AbortSignal): Promise<CarriedRun> {
     for (;;) {
       const next = await this.findNext(previousId);
       if (next !== undefined) return next;
-      const runId = await this.reader.nextRun((id) => this.heard.has(id), signal);
-      if (runId !== 'resync') this.heard.add(runId);
+      const heard = await this.reader.nextRun((id) => this.heard.has(id), signal);
+      if (heard === 'resync') continue;
+      if (heard.follows === (previousId ?? null)) return { id: heard.runId, mayBeUnstarted: false };
+      this.heard.add(heard.runId);
     }
   }
 }

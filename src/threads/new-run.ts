@@ -41,3 +41,9 @@ export const RUN_COLUMNS = `
 
 /** A row read with `RUN_COLUMNS`. */
 export type RunRow = RunEntity;
+
+/** A run that an attempt works on. */
+export interface ClaimedRun extends RunRow {
+  /** The run that was posted to the thread right before it; null for the thread's first. It never changes. */
+  previousId: string | null;
+}

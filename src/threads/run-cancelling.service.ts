@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { PreparedStatements } from './prepared-statements.js';
 import type { RunOutcome } from './run-attempt.js';
 import { type FinishedRun, finishRun } from './run-finish.js';
 
@@ -9,11 +10,14 @@ const CANCELLED: RunOutcome = { status: 'cancelled', error: null, finishReason: 
 /** Records cancellations. */
 @Injectable()
 export class RunCancellingService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+  ) {}
 
   /** Ends a run that has not started; undefined if it has. */
   cancelQueued(runId: string): Promise<FinishedRun | undefined> {
-    return finishRun(this.dataSource, runId, CANCELLED);
+    return finishRun(this.statements, runId, CANCELLED);
   }
 
   /** Marks a running run as to be stopped; false if it does not run. */

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ANSWER_ORDINAL } from './message.entity.js';
-import { RUN_COLUMNS, type RunRow } from './new-run.js';
+import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
+import { PreparedStatements } from './prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
 import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
@@ -17,21 +18,45 @@ const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
                            WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
                              AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))`;
 
+const CLAIM = {
+  name: 'run_claim',
+  text: `
+    UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+     WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running') AND ${WITHOUT_WAITING_FOR_THE_DISK}
+       AND ${IS_FIRST_OPEN_RUN}
+     RETURNING ${RUN_COLUMNS}, (
+       SELECT earlier.id FROM runs earlier
+        WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+          AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
+};
+
+const SAVE_ANSWER = {
+  name: 'run_save_answer',
+  text: `
+    WITH fenced AS (
+      UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
+       WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING *
+    ), answer AS (
+      INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
+      SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
+      ON CONFLICT (organization_id, thread_id, id)
+        DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
+    )
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
+};
+
 /** What a worker does to the record of a run. Every write is fenced by the attempt's number. */
 @Injectable()
 export class RunExecutionService {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+  ) {}
 
   /** Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job). */
-  async claim({ runId, attempt }: RunClaim): Promise<RunRow | undefined> {
-    const [rows]: [RunRow[], number] = await this.dataSource.query(
-      `UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
-        WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running') AND ${WITHOUT_WAITING_FOR_THE_DISK}
-          AND ${IS_FIRST_OPEN_RUN}
-        RETURNING ${RUN_COLUMNS}`,
-      [runId, attempt],
-    );
-    return rows[0];
+  async claim({ runId, attempt }: RunClaim): Promise<ClaimedRun | undefined> {
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt]);
+    return run;
   }
 
   /**
@@ -39,37 +64,32 @@ export class RunExecutionService {
    * @throws StaleAttemptError
    */
   async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
-    const rows: { cancelRequested: boolean }[] = await this.dataSource.query(
-      `WITH fenced AS (
-         UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
-          WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING *
-       ), answer AS (
-         INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
-         SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
-         ON CONFLICT (organization_id, thread_id, id)
-           DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
-       )
-       SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
-      [
-        claim.runId,
-        claim.attempt,
-        answer.step,
-        JSON.stringify(answer.usage),
-        model,
-        JSON.stringify(answer.parts),
-        JSON.stringify(answer.metadata),
-      ],
-    );
-    if (rows[0] === undefined) throw new StaleAttemptError(claim);
-    return rows[0];
+    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(SAVE_ANSWER, [
+      claim.runId,
+      claim.attempt,
+      answer.step,
+      JSON.stringify(answer.usage),
+      model,
+      JSON.stringify(answer.parts),
+      JSON.stringify(answer.metadata),
+    ]);
+    if (saved === undefined) throw new StaleAttemptError(claim);
+    return saved;
   }
 
   /**
-   * Ends the run and moves the thread on, in one transaction. Returns the run that may start now, if one waits.
+   * Stores the last state of the answer, ends the run and moves the thread on, in one transaction. The call may be repeated.
+   * Returns the run that may start now, if one waits.
    * @throws StaleAttemptError
    */
-  async finish(claim: RunClaim, outcome: RunOutcome): Promise<NextRun | undefined> {
-    const finished = await finishRun(this.dataSource, claim.runId, outcome, claim.attempt);
+  async finish(
+    claim: RunClaim,
+    model: string | null,
+    answer: AnswerState,
+    outcome: RunOutcome,
+  ): Promise<NextRun | undefined> {
+    const { runId, attempt } = claim;
+    const finished = await finishRun(this.statements, runId, outcome, { attempt, model, answer });
     if (finished === undefined) throw new StaleAttemptError(claim);
     return finished.next;
   }

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, Not, Repository } from 'typeorm';
+import { In, Repository } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
+import { PreparedStatements } from './prepared-statements.js';
 import type { RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
 
@@ -25,10 +26,34 @@ const RUN_LIST: ListSpec = {
   tieBreaker: 'id',
 };
 
+/** What a stream needs to know of a run. */
+export type RunState = Pick<RunEntity, 'id' | 'status'>;
+
+const TURN = {
+  name: 'run_turn',
+  text: `
+    (SELECT id, status, true AS open FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running') ORDER BY position LIMIT 1)
+    UNION ALL
+    (SELECT id, status, false FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN ('queued', 'running') ORDER BY position DESC LIMIT 1)`,
+};
+
+const AFTER = {
+  name: 'run_after',
+  text: `
+    SELECT id, status FROM runs
+     WHERE organization_id = $1 AND thread_id = $2 AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
+     ORDER BY position LIMIT 1`,
+};
+
 /** Questions about runs, always within one organization. */
 @Injectable()
 export class RunReaderService {
-  constructor(@InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>) {}
+  constructor(
+    @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
+    private readonly statements: PreparedStatements,
+  ) {}
 
   /** @throws DomainError `run_not_found` */
   async get(organizationId: string, id: string): Promise<RunItem> {
@@ -64,38 +89,23 @@ export class RunReaderService {
     });
   }
 
-  /** The run that a stream on this thread should carry: the one that runs, or the first that waits. */
-  findCurrent(organizationId: string, threadId: string): Promise<RunEntity | null> {
-    return this.runs.findOne({
-      where: { organizationId, threadId, status: In(['queued', 'running']) },
-      order: { position: 'ASC' },
-    });
-  }
-
-  /** The last run of a thread that is finished. */
-  findLastFinished(organizationId: string, threadId: string): Promise<RunEntity | null> {
-    return this.runs.findOne({
-      where: { organizationId, threadId, status: Not(In(['queued', 'running'])) },
-      order: { position: 'DESC' },
-    });
-  }
-
   /**
-   * The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. Asked
-   * between a run's first signal and its first frame, so it reads no more than is needed.
+   * Where a stream on this thread begins: the run that runs, or the first that waits; and the last run that is finished. Both are
+   * of one moment, so that without a current run nothing was posted after the last one.
    */
+  async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
+    const runs = await this.statements.rows<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
+    return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
+  }
+
+  /** The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. */
   async findAfter(
     thread: { organizationId: string; threadId: string },
     runId: string | undefined,
-  ): Promise<Pick<RunEntity, 'id' | 'status'> | undefined> {
-    const rows: Pick<RunEntity, 'id' | 'status'>[] = await this.runs.query(
-      `SELECT id, status FROM runs
-        WHERE organization_id = $1 AND thread_id = $2
-          AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
-        ORDER BY position LIMIT 1`,
-      [thread.organizationId, thread.threadId, runId ?? null],
-    );
-    return rows[0];
+  ): Promise<RunState | undefined> {
+    const values = [thread.organizationId, thread.threadId, runId ?? null];
+    const [next] = await this.statements.rows<RunState>(AFTER, values);
+    return next;
   }
 }
 

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
 import { MessageEntity } from './message.entity.js';
+import { PreparedStatements } from './prepared-statements.js';
 import { RunEntity } from './run.entity.js';
 import { RunCancellingService } from './run-cancelling.service.js';
 import { RunExecutionService } from './run-execution.service.js';
@@ -18,6 +19,7 @@ import { TranscriptService } from './transcript.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity, RunEntity]), AgentsModule],
   providers: [
+    PreparedStatements,
     ThreadService,
     ThreadRepository,
     ThreadTools,

@@ -1,15 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
-import { LessThan, Repository } from 'typeorm';
+import { Repository } from 'typeorm';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MessageEntity } from './message.entity.js';
+import { PreparedStatements } from './prepared-statements.js';
 import type { RunEntity } from './run.entity.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
 /** More than any model's context holds; it only bounds memory. */
 const MAX_HISTORY_MESSAGES = 1000;
+
+const HISTORY = {
+  name: 'transcript_history',
+  text: `
+    SELECT id, role, parts, metadata, run_id AS "runId" FROM messages
+     WHERE organization_id = $1 AND thread_id = $2 AND run_position <= $3
+     ORDER BY run_position DESC, ordinal DESC LIMIT $4`,
+};
 
 /** A message as the agent loop reads it. */
 export type TranscriptMessage = UIMessage & { runId: string };
@@ -17,7 +26,10 @@ export type TranscriptMessage = UIMessage & { runId: string };
 /** Reads the durable transcript: the messages of a thread in the order of the runs that brought or wrote them. */
 @Injectable()
 export class TranscriptService {
-  constructor(@InjectRepository(MessageEntity) private readonly messages: Repository<MessageEntity>) {}
+  constructor(
+    @InjectRepository(MessageEntity) private readonly messages: Repository<MessageEntity>,
+    private readonly statements: PreparedStatements,
+  ) {}
 
   async list(organizationId: string, input: ThreadMessagesInput): Promise<MessagePage> {
     const { thread_id: threadId, limit, cursor, offset, order = 'asc' } = input;
@@ -41,12 +53,8 @@ export class TranscriptService {
   /** The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included. */
   async readHistory(run: RunEntity): Promise<TranscriptMessage[]> {
     const { organizationId, threadId, position } = run;
-    const rows = await this.messages.find({
-      where: { organizationId, threadId, runPosition: LessThan(position + 1) },
-      order: { runPosition: 'DESC', ordinal: 'DESC' },
-      take: MAX_HISTORY_MESSAGES,
-    });
-    return rows.toReversed().map(({ id, role, parts, metadata, runId }) => ({ id, role, parts, metadata, runId }));
+    const values = [organizationId, threadId, position, MAX_HISTORY_MESSAGES];
+    return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
   }
 }
 

@@ -2,6 +2,7 @@ import { StaleWriterError } from '../../src/events/run-event-errors.js';
 import {
   type FrameBatch,
   type FramePage,
+  type PreviousRun,
   RunEventStore,
   type RunSignal,
   type RunSignalListener,
@@ -12,6 +13,7 @@ import {
 /** A store of one run in memory whose delays, failures and signals the test decides. */
 export class ScriptedRunEventStore extends RunEventStore {
   readonly appended: FrameBatch[] = [];
+  readonly started: { runId: string; follows: PreviousRun }[] = [];
   reads = 0;
   /** Thrown by the next calls of `append` and `read`, one each. */
   readonly failures: Error[] = [];
@@ -27,6 +29,14 @@ export class ScriptedRunEventStore extends RunEventStore {
     }
     this.fence = fence;
     return this.frames.length + 1;
+  }
+
+  async start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
+    this.started.push({ runId: batch.runId, follows });
+    if (this.frames.length === 0) {
+      this.fence = fence;
+    }
+    await this.append(topic, batch, fence);
   }
 
   async append(_topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {

@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
+import type { PreviousRun } from '../events/run-event-store.js';
+import { TopicReader } from '../events/topic-reader.js';
+import { type CarriedRun, RunStream } from './run-stream.js';
+
+const topic = { organizationId: 'o', threadId: 't' };
+const query = { taskId: undefined, after: 0, follow: false, idle204: false };
+
+/** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
+async function waiting(previousId: string | undefined, posted: CarriedRun | undefined) {
+  const store = new ScriptedRunEventStore();
+  await store.open('next', 1);
+  const looks: (string | undefined)[] = [];
+  const findNext = async (id: string | undefined): Promise<CarriedRun | undefined> => {
+    looks.push(id);
+    return looks.length === 1 ? undefined : posted;
+  };
+  const stream = new RunStream(await TopicReader.open(store, topic), query, { run: undefined, previousId }, findNext);
+  const frames = collect(stream.frames(new AbortController().signal));
+  await new Promise(setImmediate);
+  /** The whole of a run as one batch. */
+  const signal = (runId: string, follows?: PreviousRun): void => {
+    const batch = { runId, first: 1, frames: [`"${runId}"`], end: true };
+    store.signal({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
+  };
+  return { frames, signal, looks };
+}
+
+async function collect(frames: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const part of frames) text += part;
+  return text;
+}
+
+describe('RunStream on an idle thread', () => {
+  const next = 'id: next:1\ndata: "next"\n\ndata: [DONE]\n\n';
+
+  it.each([
+    ['the last run', 'last', 'last'],
+    ['no run', undefined, null],
+  ])('carries a run that says to follow %s, without another look', async (_, previousId, follows) => {
+    const { frames, signal, looks } = await waiting(previousId, undefined);
+    signal('next', follows);
+    expect(await frames).toBe(next);
+    expect(looks).toEqual([previousId]);
+  });
+
+  it.each([
+    ['another run', 'other'],
+    ['no run, though one was before', null],
+    ['nothing', undefined],
+  ])('looks which run is next when a signal says to follow %s', async (_, follows) => {
+    const { frames, signal, looks } = await waiting('last', { id: 'next', mayBeUnstarted: true });
+    signal('cancelled while it waited', follows);
+    await new Promise(setImmediate);
+    signal('next', 'last');
+    expect(await frames).toBe(next);
+    expect(looks).toEqual(['last', 'last']);
+  });
+});
