@@ -71,6 +71,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       connection_url: DEAD_URL,
       connection_token: null,
       connection_headers: null,
+      stdio: null,
       timeout: 300_000,
       status: 'active',
       status_reason: null,
@@ -215,7 +216,7 @@ describe('what is refused', () => {
     ['a long title', { title: 'a'.repeat(129) }, 'data.title'],
     ['a description with NUL', { description: 'a\u0000b' }, 'data.description'],
     ['a long description', { description: 'a'.repeat(2001) }, 'data.description'],
-    ['STDIO', { connection_type: 'STDIO' }, 'data.connection_type'],
+    ['a program', { stdio: { command: 'node' } }, 'data.stdio'],
     ['VIRTUAL', { connection_type: 'VIRTUAL' }, 'data.connection_type'],
     ['no type', { connection_type: undefined }, 'data.connection_type'],
     ['no URL', { connection_url: undefined }, 'data.connection_url'],
@@ -279,6 +280,7 @@ describe('what is refused', () => {
     [{ status: null }, 'data.status'],
     [{ connection_url: null }, 'data.connection_url'],
     [{ connection_type: 'STDIO' }, 'data.connection_type'],
+    [{ stdio: { command: 'node' } }, 'data.stdio'],
     [{ connection_headers: { headers: { 'X-Other': '***' } } }, 'data.connection_headers.headers.X-Other'],
   ])('the update %j', async (data, path) => {
     const { id } = await create({ connection_headers: { headers: { 'X-Api-Key': HEADER } } });

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { DomainError } from '../common/domain-error.js';
 import { isSameOrigin } from '../net/same-origin.js';
+import type { StdioProgram } from './connection.js';
 import { type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
@@ -20,6 +22,22 @@ export function refuseCarriedCredentials(stored: ConnectionEntity, data: Connect
   throw new DomainError('invalid_request', `${path}: ${MESSAGE}`, [
     { path, code: 'credentials_kept', message: MESSAGE },
   ]);
+}
+
+/**
+ * The same for a program: who may change it but not read its environment could else have the secrets printed. Any other
+ * argument or directory counts as another program.
+ * @throws DomainError `invalid_request`
+ */
+export function refuseCarriedEnvironment(
+  { stdio }: ConnectionEntity,
+  program: StdioProgram,
+  env: Readonly<Record<string, string>>,
+): void {
+  if (!Object.values(env).includes(MASK) || isDeepStrictEqual(stdio, program)) return;
+  const path = 'data.stdio.env';
+  const message = 'The stored values were given to another program. To change it, send them again in the same update.';
+  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
 }
 
 function keepsToken(stored: ConnectionEntity, { connection_token: token }: ConnectionUpdateData): boolean {

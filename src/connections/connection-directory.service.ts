@@ -68,9 +68,10 @@ function toConnection(connection: ConnectionEntity, organizationSlug: string): C
     title: connection.title,
     status: connection.status,
     url: connection.connectionUrl,
+    stdio: connection.stdio,
     timeoutMs: connection.timeout,
     publicTools: connection.publicTools,
     revision: connection.revision,
-    sealed: { token: connection.connectionToken, headers: connection.connectionHeaders },
+    sealed: { token: connection.connectionToken, headers: connection.connectionHeaders, stdioEnv: connection.stdioEnv },
   };
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
+import type { Principal } from '../common/principal.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
@@ -9,27 +10,35 @@ import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './co
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
+import { refuseForeignProperties } from './foreign-properties.js';
+import { nothingStored, unmasked } from './masked-values.js';
+import { StdioEditor } from './stdio-editor.js';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What may be changed of an agent's connection; the rest of it is the agent's. */
-const VIRTUAL_PROPERTIES: readonly string[] = ['title', 'description', 'status'];
+/** Names of HTTP headers, where case does not matter. */
+const HEADER_NAMES = { fold: (name: string) => name.toLowerCase(), pathOf: headerPath };
 
-/** Turns what a caller sends into columns: checks the address and the headers, and seals the secrets. */
+/** Turns what a caller sends into columns: checks the address, the headers and the program, and seals the secrets. */
 @Injectable()
 export class ConnectionEditor {
   constructor(
     private readonly secrets: ConnectionSecrets,
     private readonly policy: AddressPolicy,
+    private readonly stdio: StdioEditor,
   ) {}
 
-  /** All columns of a new connection but its identity and title. @throws DomainError `invalid_request` or `address_refused` */
-  newColumns(id: string, data: ConnectionCreateData): ConnectionColumns {
+  /**
+   * All columns of a new connection but its identity and title.
+   * @throws DomainError `invalid_request`, `address_refused` or `permission_denied`
+   */
+  newColumns(id: string, data: ConnectionCreateData, caller: Principal): ConnectionColumns {
+    refuseForeignProperties(data.connection_type, data);
     return {
       description: data.description ?? null,
-      connectionUrl: this.checkedUrl(data.connection_url),
-      connectionToken: this.sealedToken(id, null, data.connection_token ?? null),
-      ...this.headerColumns(id, null, data.connection_headers?.headers ?? null),
+      ...(data.connection_type === 'STDIO'
+        ? this.stdio.columns(id, undefined, required(data, 'stdio'), caller)
+        : this.newHttpColumns(id, data)),
       timeout: data.timeout ?? DEFAULT_TIMEOUT_MS,
       status: data.status ?? 'active',
       publicTools: data.public_tools ?? 'honor',
@@ -38,12 +47,12 @@ export class ConnectionEditor {
 
   /**
    * A changed target is a new revision, and a fault that was found with the old one is forgotten.
-   * @throws DomainError `invalid_request` or `address_refused`
+   * @throws DomainError `invalid_request`, `address_refused` or `permission_denied`
    */
-  changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData): ConnectionColumns {
-    if (stored.connectionType === 'VIRTUAL') refuseTargetOfAgent(data);
+  changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
+    refuseForeignProperties(stored.connectionType, data);
     refuseCarriedCredentials(stored, data);
-    const target = this.targetColumns(stored, data);
+    const target = this.targetColumns(stored, data, caller);
     const isRetargeted = Object.values(target).some((value) => value !== undefined);
     const status = data.status ?? (isRetargeted && stored.status === 'error' ? 'active' : undefined);
     return {
@@ -57,14 +66,23 @@ export class ConnectionEditor {
     };
   }
 
-  private targetColumns(stored: ConnectionEntity, data: ConnectionUpdateData): ConnectionColumns {
-    const { connection_url: url, connection_token: token, connection_headers: headers, timeout } = data;
+  private newHttpColumns(id: string, data: ConnectionCreateData): ConnectionColumns {
+    return {
+      connectionUrl: this.checkedUrl(required(data, 'connection_url')),
+      connectionToken: this.sealedToken(id, null, data.connection_token ?? null),
+      ...this.headerColumns(id, null, data.connection_headers?.headers ?? null),
+    };
+  }
+
+  private targetColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
+    const { connection_url: url, connection_token: token, connection_headers: headers, stdio, timeout } = data;
     return {
       connectionUrl: url === undefined ? undefined : this.checkedUrl(url),
       connectionToken: token === undefined ? undefined : this.sealedToken(stored.id, stored.connectionToken, token),
       ...(headers === undefined
         ? {}
         : this.headerColumns(stored.id, stored.connectionHeaders, headers?.headers ?? null)),
+      ...(stdio === undefined ? {} : this.stdio.columns(stored.id, stored, stdio, caller)),
       timeout,
     };
   }
@@ -92,9 +110,7 @@ export class ConnectionEditor {
     if (headers === null || Object.keys(headers).length === 0) {
       return { connectionHeaders: null, connectionHeaderNames: [] };
     }
-    const complete = Object.values(headers).includes(MASK)
-      ? unmasked(headers, this.secrets.openHeaders(id, stored))
-      : headers;
+    const complete = unmasked(headers, () => this.secrets.openHeaders(id, stored), HEADER_NAMES);
     refuseFaulty(complete);
     return {
       connectionHeaders: this.secrets.sealHeaders(id, complete),
@@ -103,16 +119,15 @@ export class ConnectionEditor {
   }
 }
 
-/** Puts the stored value of the same name wherever `***` stands for it. */
-function unmasked(headers: Headers, stored: Headers): Headers {
-  const known = new Map(Object.entries(stored).map(([name, value]) => [name.toLowerCase(), value]));
-  const entries = Object.entries(headers).map(([name, value]) => {
-    if (value !== MASK) return [name, value] as const;
-    const kept = known.get(name.toLowerCase());
-    if (kept === undefined) throw nothingStored(headerPath(name));
-    return [name, kept] as const;
-  });
-  return Object.fromEntries(entries);
+function required<Name extends 'connection_url' | 'stdio'>(
+  data: ConnectionCreateData,
+  name: Name,
+): NonNullable<ConnectionCreateData[Name]> {
+  const value = data[name];
+  if (value != null) return value;
+  const path = `data.${name}`;
+  const message = `A connection of type ${data.connection_type} needs it.`;
+  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'required', message }]);
 }
 
 function refuseFaulty(headers: Headers): void {
@@ -123,23 +138,6 @@ function refuseFaulty(headers: Headers): void {
   }));
   const [first] = faults;
   if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
-}
-
-function refuseTargetOfAgent(data: ConnectionUpdateData): void {
-  const faults = Object.entries(data)
-    .filter(([name, value]) => value !== undefined && !VIRTUAL_PROPERTIES.includes(name))
-    .map(([name]) => ({
-      path: `data.${name}`,
-      code: 'not_of_virtual',
-      message: 'A VIRTUAL connection has no such property; the agent is edited with COLLECTION_VIRTUAL_MCP_UPDATE.',
-    }));
-  const [first] = faults;
-  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
-}
-
-function nothingStored(path: string): DomainError {
-  const message = `${MASK} stands for a stored value, and none is stored here.`;
-  return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'nothing_stored', message }]);
 }
 
 /** Only a plain name is part of the path: another one could hold dots, or be a value that was pasted into its place. */

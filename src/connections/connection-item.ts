@@ -1,7 +1,7 @@
-import { type ConnectionItem, MASK } from './connection.dto.js';
+import { type ConnectionItem, MASK, type StdioItem } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
-/** The connection as its callers see it. Secrets are told only to be there, headers by name. */
+/** The connection as its callers see it. Secrets are told only to be there, headers and environment variables by name. */
 export function toItem(connection: ConnectionEntity): ConnectionItem {
   return {
     id: connection.id,
@@ -10,7 +10,9 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     connection_type: connection.connectionType,
     connection_url: connection.connectionUrl,
     connection_token: connection.connectionToken === null ? null : MASK,
-    connection_headers: connection.connectionHeaders === null ? null : maskedHeaders(connection.connectionHeaderNames),
+    connection_headers:
+      connection.connectionHeaders === null ? null : { headers: masked(connection.connectionHeaderNames) },
+    stdio: toStdio(connection),
     timeout: connection.timeout,
     status: connection.status,
     status_reason: connection.statusReason,
@@ -21,6 +23,12 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
   };
 }
 
-function maskedHeaders(names: readonly string[]): { headers: Record<string, string> } {
-  return { headers: Object.fromEntries(names.map((name) => [name, MASK])) };
+function toStdio({ stdio, stdioEnvNames }: ConnectionEntity): StdioItem | null {
+  if (stdio === null) return null;
+  const { command, args, cwd } = stdio;
+  return { command, args: [...args], env: masked(stdioEnvNames), cwd };
+}
+
+function masked(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, MASK]));
 }

@@ -15,6 +15,10 @@ export class ConnectionSecrets {
     return this.vault.seal(JSON.stringify(headers), headersContext(connectionId));
   }
 
+  sealStdioEnv(connectionId: string, env: Readonly<Record<string, string>>): string {
+    return this.vault.seal(JSON.stringify(env), stdioEnvContext(connectionId));
+  }
+
   /**
    * The credentials in the clear, for the request that is about to carry them.
    * @throws what `VaultService.open` throws, when the key is gone or the row was tampered with
@@ -27,9 +31,18 @@ export class ConnectionSecrets {
   }
 
   openHeaders(connectionId: string, sealed: string | null): Record<string, string> {
+    return this.openMap(sealed, headersContext(connectionId));
+  }
+
+  /** The environment of a STDIO connection's program; throws as `open` does. */
+  openStdioEnv(connectionId: string, sealed: string | null): Record<string, string> {
+    return this.openMap(sealed, stdioEnvContext(connectionId));
+  }
+
+  private openMap(sealed: string | null, context: string): Record<string, string> {
     if (sealed === null) return {};
-    // The envelope is authentic, so it holds what `sealHeaders` wrote.
-    return JSON.parse(this.vault.open(sealed, headersContext(connectionId))) as Record<string, string>;
+    // The envelope is authentic, so it holds the map that was sealed.
+    return JSON.parse(this.vault.open(sealed, context)) as Record<string, string>;
   }
 }
 
@@ -39,4 +52,8 @@ function tokenContext(connectionId: string): string {
 
 function headersContext(connectionId: string): string {
   return `connection:${connectionId}:headers`;
+}
+
+function stdioEnvContext(connectionId: string): string {
+  return `connection:${connectionId}:stdio_env`;
 }

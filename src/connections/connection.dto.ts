@@ -24,6 +24,7 @@ import {
   type SettableStatus,
 } from './connection.js';
 import { IsBearerToken, IsHeaderMap, IsHttpUrl, IsText, IsTitle } from './field-rules.js';
+import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
@@ -35,6 +36,43 @@ const MAX_DESCRIPTION_LENGTH = 2000;
 export class ConnectionHeaders {
   @IsHeaderMap()
   headers: Record<string, string>;
+}
+
+/** A program that speaks MCP on its standard input and output. An update replaces all of it. */
+export class StdioInput {
+  @IsCommand()
+  command: string;
+
+  /** Shown to everybody who may read the connection: secrets belong into `env`. */
+  @MayBeAbsent()
+  @IsArgumentList()
+  args?: string[];
+
+  @MayBeAbsent()
+  @IsEnvironment()
+  env?: Record<string, string>;
+
+  /** The working directory; absent or null is `/`. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsAbsolutePath()
+  cwd?: string | null;
+}
+
+/** The same as it is shown: of the environment only the names. */
+export class StdioItem {
+  @IsString()
+  command: string;
+
+  @IsArgumentList()
+  args: string[];
+
+  @IsEnvironment()
+  env: Record<string, string>;
+
+  @MayBeNull()
+  @IsString()
+  cwd: string | null;
 }
 
 /** What may be left out of a new connection and of a change of one. Null is none. */
@@ -58,6 +96,13 @@ class ConnectionOptions {
   @Type(() => ConnectionHeaders)
   connection_headers?: ConnectionHeaders | null;
 
+  /** The program of a STDIO connection, which needs it. */
+  @MayBeAbsent()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => StdioInput)
+  stdio?: StdioInput;
+
   /** The longest time for one tool call, in milliseconds. */
   @MayBeAbsent()
   @IsInt()
@@ -76,15 +121,16 @@ class ConnectionOptions {
 }
 
 export class ConnectionCreateData extends ConnectionOptions {
-  @IsIn(['HTTP'], { message: whyNotCreatable })
-  connection_type: 'HTTP';
+  @IsIn(['HTTP', 'STDIO'], { message: whyNotCreatable })
+  connection_type: 'HTTP' | 'STDIO';
 
   @IsTitle()
   title: string;
 
-  /** The MCP endpoint (streamable HTTP). */
+  /** The MCP endpoint (streamable HTTP) of an HTTP connection, which needs it. */
+  @MayBeAbsent()
   @IsHttpUrl()
-  connection_url: string;
+  connection_url?: string;
 }
 
 /** What is absent stays as it is. */
@@ -148,6 +194,11 @@ export class ConnectionItem {
   @Type(() => ConnectionHeaders)
   connection_headers: ConnectionHeaders | null;
 
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => StdioItem)
+  stdio: StdioItem | null;
+
   @IsInt()
   timeout: number;
 
@@ -180,6 +231,5 @@ export class ConnectionPage extends PageOf(ConnectionItem) {}
 
 function whyNotCreatable({ value }: ValidationArguments): string {
   if (value === 'VIRTUAL') return 'VIRTUAL connections are agents; create one with COLLECTION_VIRTUAL_MCP_CREATE';
-  if (value === 'STDIO') return 'STDIO connections are not supported by this version; use HTTP';
-  return 'must be HTTP';
+  return 'must be HTTP or STDIO';
 }

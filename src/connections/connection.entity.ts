@@ -9,7 +9,13 @@ import {
   Unique,
   UpdateDateColumn,
 } from 'typeorm';
-import { type ConnectionStatus, type ConnectionType, DEFAULT_TIMEOUT_MS, type PublicToolsRule } from './connection.js';
+import {
+  type ConnectionStatus,
+  type ConnectionType,
+  DEFAULT_TIMEOUT_MS,
+  type PublicToolsRule,
+  type StdioProgram,
+} from './connection.js';
 
 @Entity('connections')
 @Unique(['organizationId', 'id'])
@@ -17,6 +23,7 @@ import { type ConnectionStatus, type ConnectionType, DEFAULT_TIMEOUT_MS, type Pu
 @Check('connections_connection_type_check', "connection_type IN ('HTTP', 'STDIO', 'VIRTUAL')")
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
+@Check('connections_stdio_check', "(connection_type = 'STDIO') = (stdio IS NOT NULL)")
 export class ConnectionEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -48,6 +55,16 @@ export class ConnectionEntity {
   /** The names in the clear, so that a read needs no decryption. */
   @Column({ type: 'jsonb', name: 'connection_header_names', default: [] })
   connectionHeaderNames: string[];
+
+  @Column({ type: 'jsonb', nullable: true })
+  stdio: StdioProgram | null;
+
+  /** One vault envelope around the JSON object of all environment variables. */
+  @Column({ type: 'text', name: 'stdio_env', nullable: true })
+  stdioEnv: string | null;
+
+  @Column({ type: 'jsonb', name: 'stdio_env_names', default: [] })
+  stdioEnvNames: string[];
 
   @Column('integer', { default: DEFAULT_TIMEOUT_MS })
   timeout: number;

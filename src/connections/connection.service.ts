@@ -31,7 +31,7 @@ export class ConnectionService {
     return toItem(connection);
   }
 
-  /** @throws DomainError `invalid_request` or `address_refused` */
+  /** @throws DomainError `invalid_request`, `address_refused` or `permission_denied` */
   async create(data: ConnectionCreateData, caller: Principal): Promise<ConnectionItem> {
     const id = newId();
     const connection = await this.repository.insert({
@@ -39,15 +39,15 @@ export class ConnectionService {
       organizationId: caller.organization.id,
       connectionType: data.connection_type,
       title: data.title,
-      ...this.editor.newColumns(id, data),
+      ...this.editor.newColumns(id, data, caller),
     });
     return toItem(connection);
   }
 
-  /** @throws DomainError `not_found`, `invalid_request` or `address_refused` */
+  /** @throws DomainError `not_found`, `invalid_request`, `address_refused` or `permission_denied` */
   async update(id: string, data: ConnectionUpdateData, caller: Principal): Promise<ConnectionItem> {
     const connection = await this.repository.updateOfOrganization(caller.organization.id, id, (stored) =>
-      this.editor.changedColumns(stored, data),
+      this.editor.changedColumns(stored, data, caller),
     );
     if (connection === null) throw unknownConnection();
     return toItem(connection);

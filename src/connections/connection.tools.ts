@@ -41,7 +41,10 @@ export class ConnectionTools {
 
   @ManagementTool({
     name: 'COLLECTION_CONNECTIONS_CREATE',
-    description: 'Creates a connection to an MCP server over HTTP. Its token and header values are stored encrypted.',
+    description:
+      'Creates a connection to an MCP server: over HTTP (connection_url), or to a program that runs on the server (STDIO; ' +
+      'stdio, for callers with the permission CONNECTION_STDIO). Token, header values and values of stdio.env are stored ' +
+      'encrypted; stdio.args are not.',
     input: ConnectionCreateInput,
     output: ConnectionAnswer,
     annotations: CREATES,
@@ -54,7 +57,8 @@ export class ConnectionTools {
     name: 'COLLECTION_CONNECTIONS_UPDATE',
     description:
       'Changes the given properties of a connection; null clears, "***" keeps a stored secret. ' +
-      'With another server in connection_url the stored secrets have to be sent again, or null. ' +
+      'stdio replaces the whole program. With another server in connection_url, or another program in stdio, the stored ' +
+      'secrets have to be sent again, or left out. ' +
       'Of a VIRTUAL one title, description and status.',
     input: ConnectionUpdateInput,
     output: ConnectionAnswer,

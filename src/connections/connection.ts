@@ -29,6 +29,8 @@ export interface Connection {
   readonly status: ConnectionStatus;
   /** Null for everything but HTTP. */
   readonly url: string | null;
+  /** Null for everything but STDIO. */
+  readonly stdio: StdioProgram | null;
   readonly timeoutMs: number;
   readonly publicTools: PublicToolsRule;
   /** Grows with every change of where and how the upstream is called. */
@@ -40,6 +42,16 @@ export interface Connection {
 export interface SealedCredentials {
   readonly token: string | null;
   readonly headers: string | null;
+  readonly stdioEnv: string | null;
+}
+
+/** What a STDIO connection runs on the server, without a shell. Its environment is secret and kept apart, sealed. */
+export interface StdioProgram {
+  /** One of `STDIO_COMMANDS`, letter for letter. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** An absolute path; null is `/`. */
+  readonly cwd: string | null;
 }
 
 /** What is sent upstream. Decrypted: never log it, never put it into an answer. */

@@ -11,6 +11,7 @@ import { ConnectionRepository } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
+import { StdioEditor } from './stdio-editor.js';
 import { VirtualConnections } from './virtual-connections.service.js';
 
 /** Connections to upstream MCP servers, and the rows that make agents connections too. */
@@ -25,6 +26,7 @@ import { VirtualConnections } from './virtual-connections.service.js';
     ConnectionCache,
     ConnectionChanges,
     ConnectionTools,
+    StdioEditor,
     VirtualConnections,
   ],
   exports: [ConnectionChanges, ConnectionDirectory, ConnectionSecrets, VirtualConnections],

@@ -1,5 +1,16 @@
 import { Initial1763700000000 } from './migrations/1763700000000-initial.js';
 import { RunEvents1763700000100 } from './migrations/1763700000100-run-events.js';
+import { Audit1763700000200 } from './migrations/1763700000200-audit.js';
+import { RunTransactions1763700000400 } from './migrations/1763700000400-run-transactions.js';
+import { RunEventStart1763700000410 } from './migrations/1763700000410-run-event-start.js';
+import { Stdio1763700000300 } from './migrations/1763700000300-stdio.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
-export const MIGRATIONS = [Initial1763700000000, RunEvents1763700000100];
+export const MIGRATIONS = [
+  Initial1763700000000,
+  RunEvents1763700000100,
+  Audit1763700000200,
+  Stdio1763700000300,
+  RunTransactions1763700000400,
+  RunEventStart1763700000410,
+];

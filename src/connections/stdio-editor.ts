@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError, type FieldError } from '../common/domain-error.js';
+import { allows, SELF } from '../common/permissions.js';
+import type { Principal } from '../common/principal.js';
+import { AppConfig } from '../config/app-config.js';
+import { refuseCarriedEnvironment } from './carried-credentials.js';
+import type { StdioInput } from './connection.dto.js';
+import type { ConnectionEntity } from './connection.entity.js';
+import type { ConnectionColumns } from './connection.repository.js';
+import { ConnectionSecrets } from './connection-secrets.js';
+import { environmentFaults } from './environment-faults.js';
+import { unmasked } from './masked-values.js';
+
+/** The management permission that lets a caller decide which programs run on the server. */
+const PERMISSION = 'CONNECTION_STDIO';
+
+const NAMES = { fold: (name: string) => name, pathOf: variablePath };
+
+/** Turns the program of a STDIO connection into columns, for callers who may run programs on the server. */
+@Injectable()
+export class StdioEditor {
+  private readonly commands: readonly string[];
+
+  constructor(
+    private readonly secrets: ConnectionSecrets,
+    config: AppConfig,
+  ) {
+    this.commands = config.settings.stdioCommands;
+  }
+
+  /**
+   * @param stored what is replaced; undefined for a new connection
+   * @throws DomainError `permission_denied` or `invalid_request`
+   */
+  columns(
+    id: string,
+    stored: ConnectionEntity | undefined,
+    { command, args = [], env = {}, cwd = null }: StdioInput,
+    caller: Principal,
+  ): ConnectionColumns {
+    requirePermission(caller);
+    this.refuseCommand(command);
+    const program = { command, args, cwd };
+    if (stored !== undefined) refuseCarriedEnvironment(stored, program, env);
+    const complete = unmasked(env, () => this.secrets.openStdioEnv(id, stored?.stdioEnv ?? null), NAMES);
+    refuseFaulty(complete);
+    const names = Object.keys(complete);
+    return {
+      stdio: program,
+      stdioEnv: names.length === 0 ? null : this.secrets.sealStdioEnv(id, complete),
+      stdioEnvNames: names,
+    };
+  }
+
+  private refuseCommand(command: string): void {
+    if (this.commands.includes(command)) return;
+    const path = 'data.stdio.command';
+    const message = 'This service does not run the command; STDIO_COMMANDS lists those that it does.';
+    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'command_refused', message }]);
+  }
+}
+
+function requirePermission({ permissions }: Principal): void {
+  if (allows(permissions, SELF, PERMISSION)) return;
+  throw new DomainError(
+    'permission_denied',
+    `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`,
+  );
+}
+
+function refuseFaulty(env: Readonly<Record<string, string>>): void {
+  const faults: FieldError[] = environmentFaults(env).map(({ name, message }) => ({
+    path: variablePath(name),
+    code: 'variable_refused',
+    message,
+  }));
+  const [first] = faults;
+  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+}
+
+/** Only a plain name is part of the path: another one could be a value that was pasted into its place. */
+function variablePath(name: string | null): string {
+  return name !== null && /^\w{1,128}$/.test(name) ? `data.stdio.env.${name}` : 'data.stdio.env';
+}

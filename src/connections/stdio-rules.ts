@@ -1,0 +1,79 @@
+import { registerDecorator } from 'class-validator';
+import { JSONSchema } from 'class-validator-jsonschema';
+
+const MAX_COMMAND_LENGTH = 256;
+const MAX_ARGS = 64;
+const MAX_ARG_LENGTH = 4096;
+/** The longest value, so that a private key fits; all of them together are bounded by `environmentFaults`. */
+const MAX_VALUE_LENGTH = 16_384;
+const MAX_PATH_LENGTH = 1024;
+
+/** The command of a STDIO connection. Which commands may be run is for `STDIO_COMMANDS` to say. */
+export function IsCommand(): PropertyDecorator {
+  return rule(
+    'isCommand',
+    { type: 'string', minLength: 1, maxLength: MAX_COMMAND_LENGTH },
+    (value) => typeof value === 'string' && value.length > 0 && value.length <= MAX_COMMAND_LENGTH,
+    `must be a command of at most ${MAX_COMMAND_LENGTH} characters`,
+  );
+}
+
+/** Handed to the program one by one, without a shell. */
+export function IsArgumentList(): PropertyDecorator {
+  return rule(
+    'isArgumentList',
+    { type: 'array', maxItems: MAX_ARGS, items: { type: 'string', maxLength: MAX_ARG_LENGTH } },
+    (value) =>
+      Array.isArray(value) && value.length <= MAX_ARGS && value.every((arg) => isTextWithin(arg, MAX_ARG_LENGTH)),
+    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters`,
+  );
+}
+
+/** An object of variable name → value. Which names are possible is the question of `environmentFaults`. */
+export function IsEnvironment(): PropertyDecorator {
+  return rule(
+    'isEnvironment',
+    {
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: MAX_VALUE_LENGTH },
+      description:
+        'Variable name → value. Values are write-only: reads show "***", which in an update keeps the stored value.',
+    },
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
+    `must be an object whose values are strings of at most ${MAX_VALUE_LENGTH} characters`,
+  );
+}
+
+export function IsAbsolutePath(): PropertyDecorator {
+  return rule(
+    'isAbsolutePath',
+    { type: 'string', pattern: '^/', maxLength: MAX_PATH_LENGTH },
+    (value) => isTextWithin(value, MAX_PATH_LENGTH) && value.startsWith('/'),
+    `must be an absolute path of at most ${MAX_PATH_LENGTH} characters`,
+  );
+}
+
+function isTextWithin(value: unknown, maxLength: number): value is string {
+  return typeof value === 'string' && value.length <= maxLength;
+}
+
+function rule(
+  name: string,
+  schema: Record<string, unknown>,
+  validate: (value: unknown) => boolean,
+  message: string,
+): PropertyDecorator {
+  return (target, property) => {
+    JSONSchema(schema)(target, property as string);
+    registerDecorator({
+      name,
+      target: target.constructor,
+      propertyName: property as string,
+      validator: { validate, defaultMessage: () => message },
+    });
+  };
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { LineSplitter } from './line-splitter.js';
+
+/** The lines that come of these chunks; a cut one ends with `…`. */
+function split(chunks: readonly string[], maxBytes = 1_000): string[] {
+  const lines: string[] = [];
+  const splitter = new LineSplitter(maxBytes, (line, isCut) => lines.push(line.toString('utf8') + (isCut ? '…' : '')));
+  for (const chunk of chunks) splitter.push(Buffer.from(chunk));
+  return lines;
+}
+
+describe('LineSplitter', () => {
+  it('ends lines with LF or CR LF, and keeps other CRs', () => {
+    expect(split(['one\ntwo\r\n\nfo', 'ur\r', '\nf\rive\n', 'no end'])).toEqual(['one', 'two', '', 'four', 'f\rive']);
+  });
+
+  it('gives the same lines however the bytes are cut into chunks', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'ü', '\n', '\r') });
+    fc.assert(
+      fc.property(text, fc.array(fc.nat({ max: 50 })), (whole, cuts) => {
+        const bytes = Buffer.from(whole);
+        const lines: string[] = [];
+        const splitter = new LineSplitter(1_000, (line) => lines.push(line.toString('utf8')));
+        let from = 0;
+        for (const to of [...cuts.toSorted((a, b) => a - b), bytes.length]) {
+          splitter.push(bytes.subarray(from, to));
+          from = Math.max(from, Math.min(to, bytes.length));
+        }
+        expect(lines).toEqual(split([whole]));
+      }),
+    );
+  });
+
+  it('hands a line that is too long on cut, once, and goes on with the next', () => {
+    expect(split(['12345\n', '123456\n', '1234', '5678', '9\nend\n'], 5)).toEqual(['12345', '12345…', '12345…', 'end']);
+  });
+});

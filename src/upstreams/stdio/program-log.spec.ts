@@ -1,0 +1,50 @@
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { ProgramLog } from './program-log.js';
+
+describe('ProgramLog', () => {
+  let written: Record<string, unknown>[] = [];
+  const write = (fields: Record<string, unknown>): void => void written.push(fields);
+
+  beforeEach(() => {
+    written = [];
+    Logger.overrideLogger({ log: write, warn: write, error: write });
+  });
+  afterAll(() => Logger.overrideLogger(false));
+
+  function logOf(env: Record<string, string> = {}): ProgramLog {
+    const identity = { connectionId: 'c', revision: '1', timeoutMs: 1 };
+    return new ProgramLog({ kind: 'stdio', ...identity, command: 'node', args: [], cwd: '/', env });
+  }
+
+  const said = (): unknown[] => written.map(({ stderr }) => stderr);
+
+  it('replaces the values of the connection, the longest first, line by line too', () => {
+    const log = logOf({ A: 'secret', B: 'secret and more', C: 'first line\nsecond line', D: 'short' });
+    log.errorLine('a secret and more, twice: secret and more');
+    log.errorLine('the second line of a key');
+    log.errorLine('short stays');
+    expect(said()).toEqual(['a ***, twice: ***', 'the *** of a key', 'short stays']);
+    expect(written[0]).toMatchObject({ connection_id: 'c', command: 'node' });
+  });
+
+  it('cuts long lines after it has replaced the secrets in them', () => {
+    logOf({ A: 'x'.repeat(2_000) }).errorLine(`${'a'.repeat(500)}${'x'.repeat(2_000)}${'b'.repeat(5_000)}`);
+    expect(said()).toEqual([`${'a'.repeat(500)}***${'b'.repeat(521)}`]);
+  });
+
+  it('writes no more than its share, and says how much that left out', async () => {
+    const log = logOf();
+    for (let n = 0; n < 1_000; n++) log.errorLine(`line ${n}`);
+    expect(written.length).toBeLessThan(100);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    log.errorLine('the last one');
+    expect(said().at(-1)).toBe('the last one');
+    expect(written.at(-2)).toMatchObject({ dropped: expect.any(Number) });
+  });
+
+  it('does not quote what stands on standard output', () => {
+    logOf().strayLine();
+    expect(written).toEqual([{ connection_id: 'c', command: 'node' }]);
+  });
+});

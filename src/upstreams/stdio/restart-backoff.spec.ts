@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { RestartBackoff } from './restart-backoff.js';
+
+describe('RestartBackoff', () => {
+  let now = 1_000;
+  const start = (): RestartBackoff => new RestartBackoff(() => now);
+  const waits = (backoff: RestartBackoff, times: number): number[] =>
+    Array.from({ length: times }, () => {
+      backoff.failed('a', 0);
+      return backoff.waitMs('a');
+    });
+
+  it('waits longer after each failure, within bounds', () => {
+    expect(waits(start(), 10)).toEqual([0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+  });
+
+  it('counts each program for itself, and lets time pass', () => {
+    const backoff = start();
+    waits(backoff, 3);
+    expect(backoff.waitMs('b')).toBe(0);
+    now += 600;
+    expect(backoff.waitMs('a')).toBe(400);
+    now += 600;
+    expect(backoff.waitMs('a')).toBe(0);
+  });
+
+  it('begins anew after a long run, and when a program was told to end', () => {
+    const backoff = start();
+    waits(backoff, 5);
+    backoff.failed('a', 60_000);
+    expect(backoff.waitMs('a')).toBe(0);
+    waits(backoff, 5);
+    backoff.succeeded('a');
+    expect(waits(backoff, 1)).toEqual([0]);
+  });
+
+  it('forgives the last failure, and not those before it', () => {
+    const backoff = start();
+    waits(backoff, 3);
+    backoff.forgive('a');
+    expect(backoff.waitMs('a')).toBe(0);
+    expect(waits(backoff, 1)).toEqual([1_000]);
+  });
+});

@@ -1,0 +1,42 @@
+/** A program that ran this long had started well. */
+const STABLE_MS = 60_000;
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+const MAX_ENTRIES = 10_000;
+
+interface Entry {
+  failures: number;
+  /** On the clock of `performance.now()`. */
+  notBefore: number;
+}
+
+/** When programs that failed may be started again: at once after the first failure, then after pauses that double to 30 s. */
+export class RestartBackoff {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** Milliseconds until the next start; 0 when it may be now. */
+  waitMs(key: string): number {
+    return Math.max(0, (this.entries.get(key)?.notBefore ?? 0) - this.now());
+  }
+
+  /** @param ranMs how long it ran; 0 when it could not be started */
+  failed(key: string, ranMs: number): void {
+    const before = ranMs < STABLE_MS ? (this.entries.get(key)?.failures ?? 0) : 0;
+    const delay = before === 0 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(before - 1, 10));
+    if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
+    this.entries.set(key, { failures: before + 1, notBefore: this.now() + delay });
+  }
+
+  /** The last failure does not count. */
+  forgive(key: string): void {
+    const entry = this.entries.get(key);
+    if (entry !== undefined) this.entries.set(key, { failures: Math.max(0, entry.failures - 1), notBefore: 0 });
+  }
+
+  /** It ran until it was told to end. */
+  succeeded(key: string): void {
+    this.entries.delete(key);
+  }
+}

@@ -1,0 +1,56 @@
+import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import { McpSession } from '../mcp-session.js';
+import { SessionUpstream } from '../session-upstream.js';
+import type { StdioTarget } from '../upstream-target.js';
+import { labelOf } from './stdio-process.js';
+import type { StdioProcesses } from './stdio-processes.js';
+import { StdioTransport } from './stdio-transport.js';
+
+/** How long the probe for the modern era waits for an answer; silence means the legacy era. */
+const PROBE_TIMEOUT_MS = 10_000;
+
+const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } };
+const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
+
+/**
+ * The MCP client of one STDIO target, of either era: one run of the program that all callers without a session share. A run
+ * that has ended is followed by another one with the next request.
+ */
+export class StdioUpstream extends SessionUpstream {
+  private negotiation = EITHER_ERA;
+
+  constructor(
+    private readonly target: StdioTarget,
+    private readonly processes: StdioProcesses,
+  ) {
+    super(labelOf(target), target.timeoutMs);
+  }
+
+  protected async open(signal: AbortSignal): Promise<McpSession> {
+    try {
+      return await this.openIn(this.negotiation, signal);
+    } catch (error) {
+      if (this.negotiation === LEGACY_ERA || !isEndOfProbe(error)) throw error;
+      // Some programs of the legacy era end when anything precedes `initialize`; that is no fault of theirs.
+      this.processes.forgive(this.target);
+      return this.openIn(LEGACY_ERA, signal);
+    }
+  }
+
+  private async openIn(negotiation: VersionNegotiationOptions, signal: AbortSignal): Promise<McpSession> {
+    const transport = new StdioTransport(this.target, this.processes);
+    try {
+      const session = await McpSession.open(transport, signal, negotiation);
+      // A program does not change its era: the next run is spared the probe.
+      if (!session.isModern) this.negotiation = LEGACY_ERA;
+      return session;
+    } catch (error) {
+      void transport.close();
+      throw isEndOfProbe(error) ? error : (transport.fault ?? error);
+    }
+  }
+}
+
+function isEndOfProbe(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
+}
