@@ -70,7 +70,7 @@ async function open(agentId: string, signal?: AbortSignal): Promise<OpenToolset>
   const agent = await service.app.get(AgentsService, { strict: false }).findForRun(organizationId, agentId);
   expect(agent).toBeDefined();
   const toolset = service.app.get(AgentToolset, { strict: false });
-  return toolset.open(organizationId, { connections: agent?.connections ?? [] }, { caller: CALLER, signal });
+  return toolset.open(organizationId, { id: agentId, connections: agent?.connections ?? [] }, { caller: CALLER, signal });
 }
 
 function namesOf({ tools }: OpenToolset): string[] {
@@ -393,8 +393,8 @@ describe('the tools of an agent', () => {
     const { tools } = await open((await create({ connections: holding(connectionId) })).id);
     const invoker = service.app.get(ToolInvoker, { strict: false });
     const forbidden = invoker.callTool({
-      organizationId,
-      connectionId,
+      connection: await invoker.find({ organizationId, connectionId }),
+      door: 'run',
       toolName: 'b',
       args: {},
       caller: CALLER,

@@ -6,7 +6,7 @@ import { parseAllowList } from '../src/net/allow-list.js';
 import { GuardedDispatcher } from '../src/net/guarded-dispatcher.js';
 import { HttpUpstream } from '../src/upstreams/http-upstream.js';
 import { UpstreamError, type UpstreamErrorKind } from '../src/upstreams/upstream-error.js';
-import type { UpstreamTarget } from '../src/upstreams/upstream-target.js';
+import type { HttpTarget } from '../src/upstreams/upstream-target.js';
 import { startEverything, type EverythingServer } from './support/everything-server.js';
 import {
   legacyServer,
@@ -20,7 +20,7 @@ import {
 const open = new GuardedDispatcher(new AddressPolicy({ allowPrivate: true, allow: [] }));
 const upstreams: HttpUpstream[] = [];
 
-function connect(url: string, target: Partial<UpstreamTarget> = {}, dispatcher = open): HttpUpstream {
+function connect(url: string, target: Partial<HttpTarget> = {}, dispatcher = open): HttpUpstream {
   const upstream = new HttpUpstream(
     { connectionId: 'c', revision: '1', url, headers: {}, timeoutMs: 10_000, ...target },
     dispatcher,

@@ -22,7 +22,7 @@ export class AgentTester {
     const agent = await this.agents.findForRun(connection.organizationId, connection.id);
     const { tools, unavailable } = await this.toolset.open(
       connection.organizationId,
-      { connections: agent?.connections ?? [] },
+      { id: connection.id, connections: agent?.connections ?? [] },
       { caller: { userId, apiKeyId, requestId: newId() } },
     );
     const latencyMs = Math.round(performance.now() - start);

@@ -4,7 +4,8 @@ import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import type { UpstreamTool } from '../upstreams/upstream.js';
-import { type ToolCaller, ToolInvoker } from '../upstreams/tool-invoker.js';
+import type { ToolCaller } from '../upstreams/tool-call.js';
+import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import { UpstreamError } from '../upstreams/upstream-error.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';
 import { composeToolNames, prefixFromTitle, type ToolNames } from './tool-naming.js';
@@ -68,14 +69,16 @@ export class AgentToolset {
    */
   async open(
     organizationId: string,
-    agent: Pick<RunnableAgent, 'connections'>,
+    agent: Pick<RunnableAgent, 'id' | 'connections'>,
     context: ToolsetContext,
   ): Promise<OpenToolset> {
     const members = await this.listAll(organizationId, agent.connections, context.signal);
     const names = await this.nameAll(members);
     const tools = members.flatMap((member) =>
       selectedTools(member)
-        .map((tool) => this.toAgentTool(member, tool, nameOf(names, member.connection.id, tool.name), context.caller))
+        .map((tool) =>
+          this.toAgentTool(agent.id, member, tool, nameOf(names, member.connection.id, tool.name), context.caller),
+        )
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     );
     const unavailable = members.flatMap(({ connection, fault }) =>
@@ -129,6 +132,7 @@ export class AgentToolset {
   }
 
   private toAgentTool(
+    agentId: string,
     { selection, connection }: Member,
     tool: UpstreamTool,
     name: string,
@@ -142,16 +146,12 @@ export class AgentToolset {
       description: tool.description,
       inputSchema: tool.inputSchema,
       annotations: tool.annotations,
-      call: (args, signal) =>
-        this.invoker.callTool({
-          organizationId,
-          connectionId,
-          toolName: tool.name,
-          args,
-          caller,
-          permitted: (toolName) => isSelected(selection, toolName),
-          signal,
-        }),
+      call: async (args, signal) => {
+        const found = await this.invoker.find({ organizationId, connectionId });
+        const permitted = (toolName: string): boolean => isSelected(selection, toolName);
+        const call = { connection: found, toolName: tool.name, args, caller, door: 'run', agentId, permitted } as const;
+        return this.invoker.callTool(call, { signal });
+      },
     };
   }
 }

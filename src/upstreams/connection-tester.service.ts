@@ -2,14 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
-import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
-import { HttpUpstream } from './http-upstream.js';
 import { UpstreamError } from './upstream-error.js';
-import type { UpstreamTool } from './upstream.js';
+import { UpstreamFactory } from './upstream-factory.js';
+import type { Upstream, UpstreamTool } from './upstream.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
-/** How long connecting and listing the tools may take together, in milliseconds. */
-const TEST_TIMEOUT_MS = 15_000;
+/**
+ * How long connecting and listing the tools may take together, in milliseconds. The first start of a program may be the time
+ * when `npx` fetches it.
+ */
+const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000 } as const;
 
 /** What a test of a connection found. */
 export interface ConnectionCheck {
@@ -29,7 +31,7 @@ export class ConnectionTester {
   constructor(
     private readonly directory: ConnectionDirectory,
     private readonly targets: UpstreamTargets,
-    private readonly dispatcher: GuardedDispatcher,
+    private readonly upstreams: UpstreamFactory,
   ) {}
 
   /** Connects, lists the tools, and records what was found. */
@@ -45,11 +47,11 @@ export class ConnectionTester {
   private async probe(
     connection: Connection,
   ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string }> {
-    let upstream: HttpUpstream | undefined;
+    let upstream: Upstream | undefined;
     try {
       const target = this.targets.of(connection);
-      const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS);
-      upstream = new HttpUpstream({ ...target, timeoutMs }, this.dispatcher);
+      const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS[target.kind ?? 'http']);
+      upstream = this.upstreams.create({ ...target, timeoutMs });
       const tools = await upstream.listTools();
       return { tools, protocolVersion: upstream.protocolVersion };
     } catch (error) {

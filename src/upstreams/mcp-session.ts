@@ -1,17 +1,19 @@
 import {
   Client,
   ProtocolError,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   type CallToolResult,
   type Implementation,
   type Progress,
   type Tool,
+  type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
-import type { Dispatcher } from 'undici';
+import { type ChannelSession, isSessionLost } from './channel/channel-session.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { collectTools } from './tool-listing.js';
-import { UpstreamTransport } from './upstream-transport.js';
-import type { UpstreamTarget } from './upstream-target.js';
+import type { SessionTransport } from './session-transport.js';
 
 /** How a request is bounded and identified; times in milliseconds. */
 export interface RequestBounds {
@@ -39,14 +41,18 @@ export class McpSession {
 
   private constructor(
     private readonly client: Client,
-    private readonly transport: UpstreamTransport,
+    private readonly transport: SessionTransport,
   ) {}
 
-  static async open(target: UpstreamTarget, dispatcher: Dispatcher, signal: AbortSignal): Promise<McpSession> {
+  /** @param versionNegotiation how the era is found out; mode `legacy` spares the probe for the modern one */
+  static async open(
+    transport: SessionTransport,
+    signal: AbortSignal,
+    versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
+  ): Promise<McpSession> {
     signal.throwIfAborted();
-    const transport = new UpstreamTransport(target, dispatcher);
     const client = new Client(CLIENT_INFO, {
-      versionNegotiation: { mode: 'auto' },
+      versionNegotiation,
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: {
         getValidator() {
@@ -70,6 +76,15 @@ export class McpSession {
 
   get serverInfo(): Implementation | undefined {
     return this.client.getServerVersion();
+  }
+
+  /** What a message needs to be sent in this session as bytes. */
+  get channelSession(): ChannelSession {
+    return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
+  }
+
+  get isModern(): boolean {
+    return this.client.getProtocolEra() === 'modern';
   }
 
   get instructions(): string | undefined {
@@ -103,15 +118,26 @@ export class McpSession {
     return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
   }
 
+  /** Has what carried it ended? */
+  get hasEnded(): boolean {
+    return this.transport.hasEnded;
+  }
+
+  /** What is behind a request's failure: why the connection ended, if that is what made it fail. */
+  causeOf(error: unknown): unknown {
+    const hasEnded =
+      error instanceof SdkError &&
+      (error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.NotConnected);
+    return (hasEnded ? this.transport.fault : undefined) ?? error;
+  }
+
   /**
-   * Does this error say that the upstream has forgotten the session, so that it has not taken the request? The
-   * specification wants 404; 400 with a word on the session is what servers built after the SDK's old examples answer.
+   * Does this error say that the upstream has forgotten the session, so that it has not taken the request?
    */
   wasForgotten(error: unknown): boolean {
     if (this.transport.sessionId === undefined || !(error instanceof SdkHttpError)) return false;
-    if (error.status === 404) return true;
     const body = error.data['text'];
-    return error.status === 400 && typeof body === 'string' && /\bsession\b/i.test(body);
+    return isSessionLost(error.status, typeof body === 'string' ? body : '');
   }
 
   /** Ends the session on both sides; what is under way fails. Never rejects. */

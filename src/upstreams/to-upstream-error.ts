@@ -60,6 +60,12 @@ export function toUpstreamError(error: unknown, address: string): UpstreamError 
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
 }
 
+/** An HTTP answer that says that the request failed, as an `UpstreamError`. @param body the text of the answer, as far as it was read */
+export function httpError(status: number, body: string, address: string): UpstreamError {
+  const [kind, predicate, details] = httpFinding(status, body);
+  return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
+}
+
 function findingOf(error: unknown): Finding | undefined {
   if (error instanceof UpstreamMisbehaviour) return ['protocol', error.message];
   if (error instanceof UnsupportedProtocolVersionError) {

@@ -1,87 +1,161 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
+import { AuditLog } from '../audit/audit-log.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
+import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
+import { ArgumentChecker } from './arguments/argument-checker.js';
+import { refusalOf } from './arguments/argument-verdict.js';
+import { ToolCatalog } from './catalog/tool-catalog.service.js';
+import type { KnownTool } from './catalog/tool-list.js';
+import { Invocation, outcomeOf, SUCCESS, TOOL_FAILED } from './invocation.js';
+import { requireActive } from './require-active.js';
+import type { ConnectionRef, ToolCall } from './tool-call.js';
+import { ToolLister } from './tool-lister.service.js';
 import type { UpstreamTool } from './upstream.js';
+import { UpstreamHealth } from './upstream-health.service.js';
 import { UpstreamPool } from './upstream-pool.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
-/** Names a connection. The id is a UUID. */
-export interface ConnectionRef {
-  readonly organizationId: string;
-  readonly connectionId: string;
-}
-
-/** On whose behalf a tool is called. */
-export interface ToolCaller {
-  readonly userId: string;
-  readonly apiKeyId?: string;
-  readonly runId?: string;
-  /** Sent upstream as `x-request-id`. */
-  readonly requestId: string;
-}
-
-/** One call of an upstream's tool. */
-export interface ToolCall extends ConnectionRef {
-  /** The upstream's own name of the tool. */
-  readonly toolName: string;
-  readonly args: Record<string, unknown>;
-  readonly caller: ToolCaller;
-  /** May the caller call this tool of the connection? Asked once, with `toolName`. */
-  readonly permitted: (toolName: string) => boolean;
-  /** Aborting it cancels the call upstream. */
-  readonly signal?: AbortSignal;
-}
-
-/** The one door to the upstreams. Whoever calls a tool, for whatever reason, passes the same steps here. */
+/**
+ * The one door to the upstreams. Whoever calls a tool, for whatever reason, passes the same steps here: active? → permitted?
+ * → arguments valid? → (inject → forward) → record.
+ */
 @Injectable()
 export class ToolInvoker {
   constructor(
     private readonly directory: ConnectionDirectory,
+    private readonly lister: ToolLister,
+    private readonly catalog: ToolCatalog,
+    private readonly checker: ArgumentChecker,
+    private readonly audit: AuditLog,
+    private readonly telemetry: ProxyTelemetry,
+    private readonly health: UpstreamHealth,
     private readonly targets: UpstreamTargets,
     private readonly pool: UpstreamPool,
   ) {}
+
+  /** @throws DomainError `not_found` */
+  async find({ organizationId, connectionId }: ConnectionRef): Promise<Connection> {
+    const connection = await this.directory.find(organizationId, connectionId);
+    if (connection === undefined) {
+      throw new DomainError('not_found', 'There is no connection with this id in the organization.');
+    }
+    return connection;
+  }
 
   /**
    * The tools that the upstream lists now; they become the last known ones.
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
-  async listTools(ref: ConnectionRef, options: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
-    const connection = await this.activeConnection(ref);
-    const target = this.targets.of(connection);
-    const tools = await this.pool.use(target, (upstream) => upstream.listTools(options.signal));
-    await this.directory.rememberTools(connection, tools);
+  async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
+    const connection = await this.find(ref);
+    requireActive(connection);
+    const tools = await this.lister.list(connection, signal);
+    this.catalog.learn(connection, tools);
     return tools;
   }
 
   /**
    * The result as the upstream sent it; a tool that failed is a result too (`isError`).
-   * @throws DomainError `not_found`, `connection_unavailable` or `permission_denied`, UpstreamError
+   * @throws what `admit` throws, and UpstreamError
    */
-  async callTool(call: ToolCall): Promise<CallToolResult> {
-    const connection = await this.activeConnection(call);
-    requirePermission(call);
-    const target = this.targets.of(connection);
-    const { toolName, args, signal } = call;
-    const { requestId } = call.caller;
-    return this.pool.use(target, (upstream) => upstream.callTool(toolName, args, { signal, requestId }));
+  async callTool(call: ToolCall, { signal }: { signal?: AbortSignal } = {}): Promise<CallToolResult> {
+    const invocation = await this.admit(call);
+    try {
+      const { toolName, connection } = call;
+      const options = { signal, requestId: call.caller.requestId };
+      // `admit` has checked them against the schema, which is of type object (MCP, "Tool").
+      const args = (call.args ?? {}) as Record<string, unknown>;
+      const target = this.targets.of(connection);
+      const result = await this.health.watch(connection, () =>
+        this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options)),
+      );
+      await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS);
+      return result;
+    } catch (error) {
+      await invocation.settle(outcomeOf(error));
+      throw error;
+    }
   }
 
-  /** A connection in the status `error` is tried: that is how it recovers. */
-  private async activeConnection({ organizationId, connectionId }: ConnectionRef): Promise<Connection> {
-    const connection = await this.directory.find(organizationId, connectionId);
-    if (connection === undefined) {
-      throw new DomainError('not_found', 'There is no connection with this id in the organization.');
+  /**
+   * Lets a call pass, or refuses it; either way it is recorded. Who is let pass forwards the call and then settles it.
+   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`,
+   * `tool_schema_invalid` or `storage_unavailable`, UpstreamError if the upstream had to be asked for its tools
+   */
+  async admit(call: ToolCall): Promise<Invocation> {
+    const startedAt = performance.now();
+    const { connection, caller, toolName, door, agentId = null } = call;
+    const isPermitted = call.permitted(toolName);
+    const found = await this.lookUp(call, isPermitted);
+    const isPublic = !isPermitted && found.tool?.isPublic === true;
+    const entry = this.audit.open({
+      organizationId: connection.organizationId,
+      door,
+      connectionId: connection.id,
+      agentId,
+      toolName,
+      userId: caller.userId ?? null,
+      apiKeyId: caller.apiKeyId ?? null,
+      runId: caller.runId ?? null,
+      requestId: caller.requestId,
+      public: isPublic,
+    });
+    const measured = this.telemetry.begin({
+      connectionId: connection.id,
+      toolName,
+      // A name that no upstream lists must not become a label: callers make up as many as they like.
+      toolLabel: found.tool === undefined ? 'other' : toolName,
+      method: 'tools/call',
+      requestId: caller.requestId,
+      streamable: call.streamable ?? false,
+      incoming: call.trace ?? {},
+    });
+    const invocation = new Invocation(entry, measured, startedAt);
+    try {
+      requireActive(connection);
+      if (!isPermitted && !isPublic) throw denied();
+      await this.checkArguments(found, call);
+      return invocation;
+    } catch (error) {
+      await invocation.settle(outcomeOf(error));
+      throw error;
     }
-    if (connection.status === 'inactive')
-      throw new DomainError('connection_unavailable', 'The connection is inactive.');
-    return connection;
+  }
+
+  /** The tool, or why it is not known. For a caller without permission only to see whether it is public. */
+  private async lookUp(call: ToolCall, isPermitted: boolean): Promise<Found> {
+    const { connection, toolName, sessionTools } = call;
+    const mayBePublic = connection.publicTools === 'honor';
+    if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
+    try {
+      const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
+      if (own !== undefined) return { tool: own };
+      const known = this.catalog.of(connection);
+      const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
+      if (tool !== undefined || !isPermitted) return { tool };
+      return { tool: (await this.catalog.recheck(connection)).tools.get(toolName) };
+    } catch (fault) {
+      return { fault };
+    }
+  }
+
+  private async checkArguments({ tool, fault }: Found, { args = {}, connection }: ToolCall): Promise<void> {
+    if (fault !== undefined) throw fault;
+    if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool of this name.');
+    const checked = this.checker.check(tool.inputSchema, args, connection.id);
+    const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
+    if (refusal !== undefined) throw refusal;
   }
 }
 
-function requirePermission({ toolName, permitted }: ToolCall): void {
-  if (!permitted(toolName)) {
-    throw new DomainError('permission_denied', 'The caller may not call this tool of the connection.');
-  }
+interface Found {
+  readonly tool?: KnownTool | undefined;
+  readonly fault?: unknown;
+}
+
+function denied(): DomainError {
+  return new DomainError('permission_denied', 'The caller may not call this tool of the connection.');
 }

@@ -2,10 +2,19 @@
  * What went wrong, as far as a caller must tell it apart:
  * `unreachable` no connection, or the upstream reports that it cannot serve (429, 5xx) · `unauthorized` it does not accept
  * the stored credential · `timeout` no answer in time · `protocol` it answered, but not with MCP, or beyond our limits ·
- * `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it · `cancelled` we gave up first.
+ * `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it · `cancelled` we gave up first ·
+ * `session_lost` it has forgotten the session, and not taken the request · `busy` we can start no more processes.
  */
 export type UpstreamErrorKind =
-  'unreachable' | 'unauthorized' | 'timeout' | 'protocol' | 'rpc' | 'refused_address' | 'cancelled';
+  | 'unreachable'
+  | 'unauthorized'
+  | 'timeout'
+  | 'protocol'
+  | 'rpc'
+  | 'refused_address'
+  | 'cancelled'
+  | 'session_lost'
+  | 'busy';
 
 /** A JSON-RPC error as the upstream sent it. It may quote arguments: relay it to the caller, never log it. */
 export interface UpstreamRpcError {

@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/client';
 import { request, type Dispatcher } from 'undici';
 import { isForbiddenHeader } from '../net/forbidden-headers.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
-import type { UpstreamTarget } from './upstream-target.js';
+import type { HttpTarget } from './upstream-target.js';
 
 /** Largest answer to one request, in bytes; for an event stream, all of its events together. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
@@ -27,7 +27,7 @@ export interface AnswerObserver {
  * answer, and follows no redirect by itself. `observer` is asked for whatever waits for the request's answer, if anything.
  */
 export function createUpstreamFetch(
-  target: UpstreamTarget,
+  target: HttpTarget,
   dispatcher: Dispatcher,
   observer: () => AnswerObserver | undefined,
 ): FetchLike {
@@ -106,7 +106,7 @@ async function* beginning(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 /** Stored headers were checked when they were saved; checked again here, because a forbidden one would break the protocol. */
-function storedHeaders(target: UpstreamTarget): Record<string, string> {
+export function storedHeaders(target: HttpTarget): Record<string, string> {
   const headers: Record<string, string> = { 'user-agent': 'signalbox' };
   if (target.bearerToken !== undefined) headers['authorization'] = `Bearer ${target.bearerToken}`;
   for (const [name, value] of Object.entries(target.headers)) {

@@ -3,9 +3,9 @@ import { Agent } from 'undici';
 import { HttpUpstream } from './http-upstream.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamPool } from './upstream-pool.js';
-import type { UpstreamTarget } from './upstream-target.js';
+import type { HttpTarget, UpstreamTarget } from './upstream-target.js';
 
-function target(connectionId: string, revision = '1'): UpstreamTarget {
+function target(connectionId: string, revision = '1'): HttpTarget {
   return { connectionId, revision, url: 'http://upstream.example/mcp', headers: {}, timeoutMs: 1_000 };
 }
 
@@ -22,7 +22,7 @@ describe('UpstreamPool', () => {
     closed = [];
     const create = (of: UpstreamTarget): HttpUpstream => {
       const name = `${of.connectionId}@${of.revision}`;
-      const upstream = new HttpUpstream(of, dispatcher);
+      const upstream = new HttpUpstream(target(of.connectionId, of.revision), dispatcher);
       jest.spyOn(upstream, 'close').mockImplementation(async () => void closed.push(name));
       created.push(name);
       return upstream;

@@ -9,8 +9,6 @@ export interface UpstreamPoolLimits {
   idleMs: number;
 }
 
-const DEFAULT_LIMITS: UpstreamPoolLimits = { size: 1_000, idleMs: 5 * 60_000 };
-
 interface Entry {
   key: string;
   connectionId: string;
@@ -32,7 +30,7 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   constructor(
     private readonly create: (target: UpstreamTarget) => Upstream,
-    private readonly limits: UpstreamPoolLimits = DEFAULT_LIMITS,
+    private readonly limits: UpstreamPoolLimits,
   ) {}
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */

@@ -1,33 +1,66 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
-import type { Connection, ConnectionCredentials, ConnectionType } from '../connections/connection.js';
+import { AppConfig } from '../config/app-config.js';
+import type { Connection } from '../connections/connection.js';
 import { ConnectionSecrets } from '../connections/connection-secrets.js';
-import type { UpstreamTarget } from './upstream-target.js';
+import type { HttpTarget, StdioTarget, UpstreamTarget } from './upstream-target.js';
 
-const NOT_HTTP: Readonly<Record<Exclude<ConnectionType, 'HTTP'>, string>> = {
-  STDIO: 'STDIO connections cannot be called by this version.',
-  VIRTUAL: 'An agent cannot be called as a connection by this version.',
-};
+const DEFAULT_DIRECTORY = '/';
 
-/** Injects the stored credentials: a connection in, what the HTTP client needs out. */
+/** Injects the stored credentials: a connection in, what its kind of client needs out. */
 @Injectable()
 export class UpstreamTargets {
-  constructor(private readonly secrets: ConnectionSecrets) {}
+  private readonly commands: readonly string[];
+  /** Goes with the connection, which is believed for less than a second: a busy one is not decrypted for each call. */
+  private readonly targets = new WeakMap<Connection, UpstreamTarget>();
+
+  constructor(
+    private readonly secrets: ConnectionSecrets,
+    config: AppConfig,
+  ) {
+    this.commands = config.settings.stdioCommands;
+  }
 
   /** @throws DomainError `connection_unavailable` */
   of(connection: Connection): UpstreamTarget {
-    const { id, type, url, revision, timeoutMs } = connection;
-    if (type !== 'HTTP') throw new DomainError('connection_unavailable', NOT_HTTP[type]);
-    if (url === null) throw new DomainError('connection_unavailable', 'The connection has no URL.');
-    return { connectionId: id, revision: String(revision), url, timeoutMs, ...this.credentialsOf(connection) };
+    const known = this.targets.get(connection);
+    if (known !== undefined) return known;
+    const target = this.targetOf(connection);
+    this.targets.set(connection, target);
+    return target;
   }
 
-  private credentialsOf(connection: Connection): ConnectionCredentials {
-    try {
-      return this.secrets.open(connection);
-    } catch (cause) {
-      const detail = 'The stored credentials of the connection cannot be decrypted; store them anew.';
-      throw new DomainError('connection_unavailable', detail, [], { cause });
+  private targetOf(connection: Connection): UpstreamTarget {
+    if (connection.type === 'HTTP') return this.httpTarget(connection);
+    if (connection.type === 'STDIO') return this.stdioTarget(connection);
+    throw new DomainError('connection_unavailable', 'An agent cannot be called as a connection by this version.');
+  }
+
+  private httpTarget(connection: Connection): HttpTarget {
+    const { id, url, revision, timeoutMs } = connection;
+    if (url === null) throw new DomainError('connection_unavailable', 'The connection has no URL.');
+    const credentials = opened(() => this.secrets.open(connection));
+    return { connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
+  }
+
+  private stdioTarget({ id, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {
+    if (stdio === null) throw new DomainError('connection_unavailable', 'The connection has no program.');
+    const { command, args, cwd } = stdio;
+    // The list may have become shorter since the connection was saved.
+    if (!this.commands.includes(command)) {
+      throw new DomainError('connection_unavailable', 'This service does not run the command of the connection.');
     }
+    const env = opened(() => this.secrets.openStdioEnv(id, sealed.stdioEnv));
+    const identity = { connectionId: id, revision: String(revision), timeoutMs };
+    return { kind: 'stdio', ...identity, command, args, env, cwd: cwd ?? DEFAULT_DIRECTORY };
+  }
+}
+
+function opened<T>(open: () => T): T {
+  try {
+    return open();
+  } catch (cause) {
+    const detail = 'The stored credentials of the connection cannot be decrypted; store them anew.';
+    throw new DomainError('connection_unavailable', detail, [], { cause });
   }
 }

@@ -7,13 +7,13 @@ import {
   type JSONRPCMessage,
   type JSONRPCRequest,
   type RequestId,
-  type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { Dispatcher } from 'undici';
+import type { SessionTransport } from './session-transport.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';
-import type { UpstreamTarget } from './upstream-target.js';
+import type { HttpTarget } from './upstream-target.js';
 
 /** Time for a message that nobody waits for: a notification, or our answer to a request of the upstream. */
 const ONE_WAY_TIMEOUT_MS = 10_000;
@@ -30,7 +30,9 @@ const MAX_RESUME_DELAY_MS = 30_000;
  * answer is in or can no longer come, its HTTP exchange ends when the protocol layer gives up on it, in both eras, and
  * nothing that the upstream sends makes us work without bound.
  */
-export class UpstreamTransport implements Transport {
+export class UpstreamTransport implements SessionTransport {
+  readonly hasEnded = false;
+  readonly fault = undefined;
   readonly hasPerRequestStream = true;
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -42,7 +44,7 @@ export class UpstreamTransport implements Transport {
   private readonly current = new AsyncLocalStorage<Exchange>();
   private answersUnderWay = 0;
 
-  constructor(target: UpstreamTarget, dispatcher: Dispatcher) {
+  constructor(target: HttpTarget, dispatcher: Dispatcher) {
     this.http = new StreamableHTTPClientTransport(new URL(target.url), {
       fetch: createUpstreamFetch(target, dispatcher, () => this.current.getStore()),
       redirectPolicy: 'same-origin',

@@ -1,17 +1,31 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
+import { AppConfig } from '../config/app-config.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
 import { NetModule } from '../net/net.module.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
+import { ArgumentChecker } from './arguments/argument-checker.js';
+import { ToolCatalog } from './catalog/tool-catalog.service.js';
+import { UpstreamChannels } from './channel/upstream-channels.service.js';
 import { ConnectionTester } from './connection-tester.service.js';
-import { HttpUpstream } from './http-upstream.js';
+import { StdioProcesses } from './stdio/stdio-processes.js';
+import { StdioSessions } from './stdio/stdio-sessions.js';
 import { ToolInvoker } from './tool-invoker.js';
+import { ToolLister } from './tool-lister.service.js';
+import { UpstreamFactory } from './upstream-factory.js';
+import { UpstreamHealth } from './upstream-health.service.js';
 import { UpstreamPool } from './upstream-pool.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
+/** Upstreams without use keep their session this long, in milliseconds, and programs no shorter than they are allowed to. */
+const POOL_IDLE_MS = 5 * 60_000;
+const POOL_SIZE = 1_000;
+
 /** The clients of upstream MCP servers behind one door. */
 @Module({
-  imports: [ConnectionsModule, NetModule],
+  imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule],
   providers: [
     {
       provide: GuardedDispatcher,
@@ -19,15 +33,37 @@ import { UpstreamTargets } from './upstream-targets.js';
       useFactory: (policy: AddressPolicy) => new GuardedDispatcher(policy),
     },
     {
-      provide: UpstreamPool,
-      inject: [GuardedDispatcher],
-      useFactory: (dispatcher: GuardedDispatcher) => new UpstreamPool((target) => new HttpUpstream(target, dispatcher)),
+      provide: StdioProcesses,
+      inject: [AppConfig],
+      useFactory: ({ settings }: AppConfig) =>
+        new StdioProcesses({
+          maxProcesses: settings.stdioMaxProcesses,
+          idleMs: settings.stdioIdleMs,
+          maxMemoryBytes: settings.stdioMaxMemoryMb * 2 ** 20,
+          environment: settings.stdioEnvironment,
+        }),
     },
+    {
+      provide: UpstreamPool,
+      inject: [UpstreamFactory, AppConfig],
+      useFactory: (upstreams: UpstreamFactory, { settings }: AppConfig) =>
+        new UpstreamPool((target) => upstreams.create(target), {
+          size: POOL_SIZE,
+          idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs),
+        }),
+    },
+    UpstreamFactory,
     UpstreamTargets,
+    StdioSessions,
+    { provide: ArgumentChecker, useFactory: () => new ArgumentChecker() },
+    UpstreamChannels,
+    UpstreamHealth,
+    ToolLister,
+    ToolCatalog,
     ToolInvoker,
     ConnectionTester,
   ],
-  exports: [ToolInvoker, ConnectionTester],
+  exports: [ToolInvoker, ToolCatalog, UpstreamChannels, UpstreamHealth, ConnectionTester],
 })
 export class UpstreamsModule implements OnApplicationShutdown {
   constructor(private readonly dispatcher: GuardedDispatcher) {}

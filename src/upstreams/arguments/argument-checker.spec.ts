@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ArgumentChecker } from './argument-checker.js';
+import { type ArgumentVerdict, refusalOf } from './argument-verdict.js';
+
+const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
+const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';
+const FIT = { outcome: 'fit' };
+
+/** Not plain, so that what stands beside it is checked on a thread. */
+const ISOLATED = { marker: { type: 'string', pattern: '^m' } };
+
+/** An object schema with one property `a`, to be checked on a thread. */
+function isolated(a: object, more: object = {}): object {
+  return { type: 'object', properties: { ...ISOLATED, a }, ...more };
+}
+
+function nested(depth: number): object {
+  let schema: object = { type: 'string' };
+  for (let level = 0; level < depth; level++) schema = { type: 'object', properties: { a: schema } };
+  return schema;
+}
+
+describe('ArgumentChecker', () => {
+  let checker: ArgumentChecker;
+
+  beforeAll(() => {
+    checker = new ArgumentChecker();
+  });
+
+  afterAll(async () => {
+    await checker.onApplicationShutdown();
+  });
+
+  const check = (schema: object, args: unknown): ArgumentVerdict | Promise<ArgumentVerdict> =>
+    checker.check(schema, args, 'owner');
+
+  /** The first fault as `path: rule`. */
+  async function faultOf(schema: object, args: unknown): Promise<string> {
+    const verdict = await check(schema, args);
+    if (verdict.outcome !== 'unfit') return verdict.outcome;
+    return `${verdict.faults[0]?.path}: ${verdict.faults[0]?.code}`;
+  }
+
+  async function reasonOf(schema: object, args: unknown = {}): Promise<string> {
+    const verdict = await check(schema, args);
+    return verdict.outcome === 'unusable' ? verdict.reason : verdict.outcome;
+  }
+
+  describe('with a plain schema', () => {
+    const sum = {
+      $schema: DRAFT_07,
+      type: 'object',
+      properties: { a: { type: 'number', default: 1 }, list: { type: 'array', items: { type: 'integer' } } },
+      required: ['a', 'b'],
+      additionalProperties: false,
+    };
+
+    it('answers at once, every fault by its path and rule', () => {
+      expect(check({ ...sum, required: ['a'] }, { a: 1 })).toEqual(FIT);
+      expect(check(sum, { a: 'x', list: [1, 2.5], 'o"dd': 1 })).toEqual({
+        outcome: 'unfit',
+        faults: [
+          { path: 'b', code: 'required', message: "must have required property 'b'" },
+          { path: 'o"dd', code: 'additional_properties', message: 'must NOT have additional properties' },
+          { path: 'a', code: 'type', message: 'must be number' },
+          { path: 'list[1]', code: 'type', message: 'must be integer' },
+        ],
+      });
+    });
+
+    it('names no more than 20 faults, and quotes no value', () => {
+      const required = Array.from({ length: 30 }, (_, index) => `field${index}`);
+      const verdict = check({ type: 'object', required, properties: { a: { enum: ['x'] } } }, { a: 'secret value' });
+      expect(verdict).toMatchObject({ outcome: 'unfit', faults: { length: 20 } });
+      expect(JSON.stringify(verdict)).not.toContain('secret');
+    });
+
+    it('changes nothing of the arguments', () => {
+      const args = Object.freeze({ b: '2' });
+      expect(check({ ...sum, required: ['b'], properties: { ...sum.properties, b: {} } }, args)).toEqual(FIT);
+      expect(args).toEqual({ b: '2' });
+    });
+
+    it('asserts the known formats and no other', () => {
+      const withFormat = (format: string): object => ({
+        type: 'object',
+        properties: { a: { type: 'string', format } },
+      });
+      expect(check(withFormat('uuid'), { a: 'x' })).toMatchObject({ faults: [{ path: 'a', code: 'format' }] });
+      for (const format of ['regex', 'unheard-of', 'constructor', '__proto__', 'toString']) {
+        expect(check(withFormat(format), { a: 'x' })).toEqual(FIT);
+      }
+    });
+
+    it('takes no inherited member for a property', () => {
+      const schema = {
+        properties: { constructor: { type: 'string' }, toString: { type: 'number' } },
+        required: ['valueOf'],
+      };
+      expect(check(schema, {})).toMatchObject({ faults: [{ path: 'valueOf', code: 'required' }] });
+      expect(check(schema, { valueOf: 1, constructor: 1 })).toMatchObject({ faults: [{ path: 'constructor' }] });
+    });
+
+    it('takes no number for what JSON has none of', () => {
+      const schema = { properties: { a: { type: 'number' }, price: { multipleOf: 0.01 } } };
+      expect(check(schema, { a: NaN })).toMatchObject({ outcome: 'unfit' });
+      expect(check(schema, { a: Infinity })).toMatchObject({ outcome: 'unfit' });
+      expect(check(schema, { a: -0, price: 19.99 })).toEqual(FIT);
+    });
+
+    it('leaves arguments that are large or deep to a thread', async () => {
+      const schema = { type: 'object', properties: { a: { type: 'array', items: { type: 'object' } } } };
+      const many = Array.from({ length: 100_000 }, () => ({}));
+      const verdict = check(schema, { a: [...many, 1] });
+      expect(verdict).toBeInstanceOf(Promise);
+      expect(await verdict).toMatchObject({ faults: [{ path: 'a[100000]', code: 'type' }] });
+
+      const deep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000)) as unknown;
+      expect(await check(schema, { a: [], deep })).toMatchObject({ faults: [{ code: 'depth' }] });
+    });
+  });
+
+  describe('with a schema that cannot be used', () => {
+    it('refuses one beyond all measure unseen', async () => {
+      const huge = { enum: [['x'.repeat(5 * 1024 * 1024)]] };
+      const wide = { $defs: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, true])), $ref: '#' };
+      expect(check(huge, {})).not.toBeInstanceOf(Promise);
+      expect(await reasonOf(huge)).toContain('characters');
+      expect(await reasonOf(wide)).toContain('nodes');
+      expect(await reasonOf(nested(10_000))).toContain('deep');
+    });
+
+    it('has no trouble with large annotations', () => {
+      expect(check({ type: 'object', description: 'x'.repeat(5 * 1024 * 1024) }, {})).toEqual(FIT);
+    });
+
+    it.each([
+      ['no JSON Schema', { type: 'objekt' }, 'not JSON Schema'],
+      ['a broken expression', isolated({ pattern: '(' }), 'Invalid regular expression'],
+      ['a circle', { $ref: '#' }, 'refers to itself'],
+      [
+        'a circle of two',
+        { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
+        'refers to itself',
+      ],
+      ['a reference to elsewhere', { $ref: 'http://127.0.0.1:9/schema.json' }, 'not part of it'],
+      ['a long complaint', { $ref: '#', type: 'x'.repeat(100_000) }, 'not JSON Schema'],
+    ])('says why: %s', async (_, schema, reason) => {
+      const found = await reasonOf(schema);
+      expect(found).toContain(reason);
+      expect(found.length).toBeLessThan(400);
+    });
+  });
+
+  describe('with a schema of some draft', () => {
+    const tuple = isolated({ items: [{ type: 'string' }] });
+    const prefix = isolated({ prefixItems: [{ type: 'string' }], items: false });
+
+    it('reads lists of items as that draft does', async () => {
+      expect(await faultOf({ $schema: DRAFT_07, ...tuple }, { a: [1] })).toBe('a[0]: type');
+      expect(await reasonOf({ $schema: DRAFT_2020, ...tuple })).toContain('not JSON Schema');
+      expect(await faultOf({ $schema: DRAFT_2020, ...prefix }, { a: [1] })).toBe('a[0]: type');
+      expect(await faultOf({ $schema: DRAFT_2020, ...prefix }, { a: ['x', 1] })).toBe('a: items');
+      expect(await faultOf({ $schema: DRAFT_07, ...prefix }, { a: ['x', 1] })).toBe('a[0]: false_schema');
+    });
+
+    it('takes one that names none for 2020-12, unless it is valid only as draft-07', async () => {
+      expect(await faultOf(prefix, { a: [1] })).toBe('a[0]: type');
+      expect(await faultOf(tuple, { a: [1] })).toBe('a[0]: type');
+      expect(await faultOf({ $schema: 'urn:my-own', ...prefix }, { a: [1] })).toBe('a[0]: type');
+    });
+
+    it('forgives what is common in the field', async () => {
+      expect(await faultOf(isolated({ pattern: '^[\\w-.]\\_$' }), { a: '!' })).toBe('a: pattern');
+      expect(await faultOf(isolated({ id: 'x', type: 'string' }, { id: 'y' }), { a: 1 })).toBe('a: type');
+      expect(await faultOf(isolated({ type: 'string' }, { $async: true }), { a: 1 })).toBe('a: type');
+      const nullable = isolated({ $ref: '#/$defs/b', nullable: true }, { $defs: { b: { type: 'string' } } });
+      expect(await faultOf(nullable, { a: 1 })).toBe('a: type');
+    });
+
+    it('follows references within the schema, however deep the arguments are', async () => {
+      const list = { type: 'object', properties: { next: { $ref: '#' }, value: { type: 'number' } } };
+      expect(await faultOf(list, { next: { next: { value: 'x' } } })).toBe('next.next.value: type');
+      const named = { ...list, $id: 'https://schemas.example/list' };
+      expect(await faultOf(named, { next: { value: 'x' } })).toBe('next.value: type');
+    });
+
+    it('knows what has been evaluated', async () => {
+      const schema = { properties: { a: true }, unevaluatedProperties: false };
+      expect(await faultOf(schema, { a: 1, b: 2 })).toBe('b: unevaluated_properties');
+      // Ajv's optimized code for this one does not run.
+      const branches = [{ oneOf: [{ items: false }], not: true }, { type: 'null' }];
+      expect(await faultOf({ allOf: [{ anyOf: branches }], patternProperties: {} }, null)).toBe('fit');
+    });
+
+    it('lets no schema answer the references of another', async () => {
+      const lender = { $defs: { x: { $id: 'https://schemas.example/x', type: 'number' } }, pattern: 'x' };
+      expect(await faultOf(lender, {})).toBe('fit');
+      expect(await reasonOf({ $ref: 'https://schemas.example/x' })).toContain('not part of it');
+      expect(await faultOf({ ...lender, $ref: 'https://schemas.example/x' }, {})).toBe(': type');
+    });
+  });
+
+  it('runs nothing that a name spells, in the process or on a thread', async () => {
+    const names = [
+      '"];globalThis.hacked=1;//',
+      "'+(globalThis.hacked=1)+'",
+      '`${globalThis.hacked=1}`',
+      '\n*/',
+      '\u2028',
+    ];
+    const properties = Object.fromEntries(names.map((name) => [name, { enum: [name], type: 'string' }]));
+    const args = Object.fromEntries(names.map((name) => [name, name]));
+    for (const more of [{}, ISOLATED]) {
+      const schema = { type: 'object', required: names, properties: { ...properties, ...more } };
+      expect(await check(schema, args)).toEqual(FIT);
+      expect(await check(schema, {})).toMatchObject({ outcome: 'unfit' });
+    }
+    expect(globalThis).not.toHaveProperty('hacked');
+  });
+
+  it('bears members named __proto__', async () => {
+    const schema = JSON.parse('{"properties":{"__proto__":{"type":"string"}},"required":["__proto__"]}') as object;
+    expect(await faultOf(schema, {})).toBe('__proto__: required');
+    expect(await faultOf(schema, JSON.parse('{"__proto__":{"polluted":1}}'))).toBe('fit');
+    expect(check(JSON.parse('{"__proto__":{"type":"string"}}') as object, {})).toEqual(FIT);
+    expect({}).not.toHaveProperty('polluted');
+  });
+
+  it('turns its verdicts into errors of the service', async () => {
+    expect(refusalOf(await check({}, {}))).toBeUndefined();
+    expect(refusalOf(await check({ required: ['a', 'b'] }, {}))).toMatchObject({
+      code: 'invalid_arguments',
+      detail: "arguments.a must have required property 'a' (and 1 more)",
+      errors: [{ path: 'a' }, { path: 'b' }],
+    });
+    expect(refusalOf(await check({ $ref: '#' }, {}))).toMatchObject({ code: 'tool_schema_invalid' });
+    const stopped = new ArgumentChecker();
+    await stopped.onApplicationShutdown();
+    expect(refusalOf(await stopped.check(isolated({}), {}, 'owner'))).toMatchObject({ code: 'connection_unavailable' });
+  });
+});

@@ -1,0 +1,103 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
+import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
+import { exceededLimit, type JsonLimits } from './json-size.js';
+import { type PlainForm, plainFormOf } from './plain-form.js';
+import { type PlainSchema, PlainValidators } from './plain-validators.js';
+import { Quarantine } from './quarantine.js';
+
+const TIMES: IsolationTimes = {
+  quick: { compile: 250, check: 100 },
+  slow: { compile: 2_000, check: 1_000 },
+  demotion: 60_000,
+  tolerance: 3_000,
+  patience: 10_000,
+};
+
+/** Schemas beyond this are refused unseen: no honest tool has one, and handling it would cost the process too much. */
+const SCHEMA_LIMITS: JsonLimits = { nodes: 20_000, depth: 100, characters: 512 * 1024 };
+const REFUSALS: Record<keyof JsonLimits, ArgumentVerdict> = {
+  nodes: unusable(`it has more than ${SCHEMA_LIMITS.nodes} nodes`),
+  depth: unusable(`it is nested more than ${SCHEMA_LIMITS.depth} deep`),
+  characters: unusable(`its texts have more than ${SCHEMA_LIMITS.characters} characters`),
+};
+
+/** Nodes of the schema times nodes of the arguments that the event loop checks itself: some milliseconds at worst. */
+const INLINE_WORK = 50_000;
+/** Characters that are measured in the time of one node. */
+const CHARACTERS_PER_NODE = 64;
+const INLINE_DEPTH = 64;
+
+const PLAIN_VALIDATORS = 2_000;
+
+/** What is known of one schema. */
+interface KnownSchema extends IsolatedSchema {
+  plain?: PlainSchema & { readonly limits: JsonLimits };
+}
+
+/**
+ * Checks the arguments of tool calls against the tools' input schemas, which are their upstreams' and may be hostile. Plain
+ * schemas are checked at once, in microseconds; all others on threads with a deadline (see `IsolatedChecks`). Arguments are
+ * never changed: defaults are not filled in, types not coerced.
+ */
+export class ArgumentChecker implements OnApplicationShutdown {
+  /** By identity: what is known of a schema goes with the list of tools that it came in. */
+  private readonly schemas = new WeakMap<object, KnownSchema>();
+  private readonly validators = new PlainValidators(PLAIN_VALIDATORS);
+  private readonly isolated: IsolatedChecks;
+  private keys = 0;
+
+  constructor(private readonly times: IsolationTimes = TIMES) {
+    this.isolated = new IsolatedChecks(times);
+  }
+
+  /**
+   * Never throws or rejects, whatever the schema is.
+   * @param inputSchema the tool's, as parsed from the upstream's list; hand in the same object each time
+   * @param args `{}` for a call without arguments
+   * @param owner whose schema it is, such as the connection's id: owners share the threads fairly
+   * @returns the verdict itself for a plain schema, a promise otherwise
+   */
+  check(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
+    const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema);
+    const { plain } = schema;
+    if (plain !== undefined && exceededLimit(args, plain.limits) === undefined) {
+      return verdictOn(this.validators.of(plain)(args));
+    }
+    return schema.unusable ?? this.isolated.check(schema, args, owner);
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.isolated.close();
+  }
+
+  private examine(inputSchema: object): KnownSchema {
+    const form = plainFormOf(inputSchema);
+    const schema: KnownSchema =
+      form === undefined
+        ? this.newSchema(inputSchema, refusalOfSize(inputSchema))
+        : { ...this.newSchema(form.schema), plain: plainSchemaOf(form) };
+    this.schemas.set(inputSchema, schema);
+    return schema;
+  }
+
+  private newSchema(source: object, unusable?: ArgumentVerdict): KnownSchema {
+    return {
+      key: this.keys++,
+      text: () => JSON.stringify(source),
+      quarantine: new Quarantine(this.times.tolerance),
+      unusable,
+    };
+  }
+}
+
+function refusalOfSize(inputSchema: object): ArgumentVerdict | undefined {
+  const exceeded = exceededLimit(inputSchema, SCHEMA_LIMITS);
+  return exceeded === undefined ? undefined : REFUSALS[exceeded];
+}
+
+function plainSchemaOf({ schema, nodes, measuresText }: PlainForm): KnownSchema['plain'] {
+  const inlineNodes = Math.floor(INLINE_WORK / nodes);
+  const characters = measuresText ? inlineNodes * CHARACTERS_PER_NODE : Infinity;
+  return { form: schema, isInUse: false, limits: { nodes: inlineNodes, depth: INLINE_DEPTH, characters } };
+}

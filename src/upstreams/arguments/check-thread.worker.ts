@@ -1,0 +1,46 @@
+import { parentPort } from 'node:worker_threads';
+import type { CheckAnswer, CheckRequest, Ready } from './check-message.js';
+import type { Validate } from './schema-validator.js';
+
+// The body of a check thread: compiles schemas that are not to be trusted, and checks arguments against them. Node runs
+// this file as it is: from `dist`, or, under Jest, from `src` by stripping its types. There a `.js` names no file, so what
+// it shares with the main thread is imported by the extension that it has itself.
+const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const shared = (await import(
+  new URL(`./schema-validator${extension}`, import.meta.url).href
+)) as typeof import('./schema-validator.js');
+
+const ENDLESS = 'it refers to itself without end, or the arguments are nested too deeply for it';
+
+const known = new Map<number, Validate>();
+
+function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
+  for (const forgotten of forget) known.delete(forgotten);
+  let validate = known.get(key);
+  if (validate === undefined) {
+    try {
+      if (schema === undefined) throw new Error('it is not known here');
+      validate = shared.compileSchema(JSON.parse(schema));
+    } catch (error) {
+      return {
+        kind: 'invalid',
+        reason: error instanceof Error ? error.message.slice(0, 1_000) : 'it does not compile',
+      };
+    }
+    known.set(key, validate);
+  }
+  try {
+    return { kind: 'checked', faults: validate(JSON.parse(args)) };
+  } catch (error) {
+    // A check that throws has come to the end of the stack, unless Ajv made code that is wrong.
+    const isStackSpent = error instanceof RangeError;
+    return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to these arguments' };
+  }
+}
+
+// The meta-schemas are compiled before the first request, whose time is measured.
+shared.compileSchema({});
+shared.compileSchema({ $schema: 'http://json-schema.org/draft-07/schema#' });
+
+parentPort?.on('message', (request: CheckRequest) => parentPort?.postMessage(answer(request)));
+parentPort?.postMessage('ready' satisfies Ready);

@@ -1,0 +1,123 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.service.js';
+import { ToolLister } from '../tool-lister.service.js';
+import type { UpstreamTool } from '../upstream.js';
+import { type ToolList, toToolList } from './tool-list.js';
+
+/** After this time a list that is used is read anew, in the background. */
+const FRESH_MS = 60_000;
+/** A tool that is not on the list may be new: the list is read anew for it, but not more often than this. */
+const RECHECK_MS = 2_000;
+/** All lists together, in UTF-16 code units of their JSON text. */
+const MAX_SIZE = 64 * 1024 * 1024;
+
+interface Entry {
+  readonly revision: number;
+  list: ToolList | undefined;
+  reading: Promise<ToolList> | undefined;
+}
+
+/**
+ * The tools of every connection in use: for checking arguments, and for knowing the public ones. A list comes from the
+ * database or, when it was never listed, from the upstream; then it is kept, and refreshed in the background.
+ */
+@Injectable()
+export class ToolCatalog {
+  private readonly logger = new Logger(ToolCatalog.name);
+  /** In the order of last reading. */
+  private readonly entries = new Map<string, Entry>();
+  private size = 0;
+
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly lister: ToolLister,
+  ) {}
+
+  /** The connection's tools; a promise only when they have to be waited for. Rejects as `ToolLister.list` does. */
+  of(connection: Connection): ToolList | Promise<ToolList> {
+    const entry = this.entryOf(connection);
+    if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
+    if (Date.now() - entry.list.at > FRESH_MS) this.refreshInBackground(connection, entry);
+    return entry.list;
+  }
+
+  /** The list that has to be looked at before a tool is said not to exist. */
+  async recheck(connection: Connection): Promise<ToolList> {
+    const list = await this.of(connection);
+    const entry = this.entryOf(connection);
+    if (Date.now() - list.at < RECHECK_MS) return list;
+    return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
+  }
+
+  /** Takes over a complete list that the upstream has just sent for another reason. */
+  learn(connection: Connection, tools: readonly UpstreamTool[]): void {
+    this.keep(connection, this.entryOf(connection), toToolList(tools, Date.now()));
+  }
+
+  /** The upstream says that its tools have changed (`notifications/tools/list_changed`). */
+  refresh(connection: Connection): void {
+    const entry = this.entries.get(connection.id);
+    if (entry?.list !== undefined && Date.now() - entry.list.at > RECHECK_MS)
+      this.refreshInBackground(connection, entry);
+  }
+
+  private refreshInBackground(connection: Connection, entry: Entry): void {
+    if (entry.reading !== undefined) return;
+    this.read(connection, entry, () => this.fetch(connection)).catch((error: Error) => {
+      this.logger.debug({ connection_id: connection.id, err: error }, 'The tools of a connection were not refreshed');
+      // The old list goes on for another while.
+      if (entry.list !== undefined) entry.list = { ...entry.list, at: Date.now() };
+    });
+  }
+
+  private read(connection: Connection, entry: Entry, load: () => Promise<ToolList>): Promise<ToolList> {
+    entry.reading = load()
+      .then((list) => {
+        this.keep(connection, entry, list);
+        return list;
+      })
+      .finally(() => {
+        entry.reading = undefined;
+      });
+    return entry.reading;
+  }
+
+  private async load(connection: Connection): Promise<ToolList> {
+    const stored = await this.directory.lastKnownTools(connection);
+    // What was stored came from `listTools`.
+    if (stored !== undefined) return toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
+    return this.fetch(connection);
+  }
+
+  private async fetch(connection: Connection): Promise<ToolList> {
+    return toToolList(await this.lister.list(connection), Date.now());
+  }
+
+  private entryOf({ id, revision }: Connection): Entry {
+    const known = this.entries.get(id);
+    if (known?.revision === revision) return known;
+    const entry: Entry = { revision, list: undefined, reading: undefined };
+    this.drop(id);
+    this.entries.set(id, entry);
+    return entry;
+  }
+
+  private keep({ id }: Connection, entry: Entry, list: ToolList): void {
+    // It may have been dropped for another revision meanwhile.
+    if (this.entries.get(id) !== entry) return;
+    this.size += list.size - (entry.list?.size ?? 0);
+    entry.list = list;
+    this.entries.delete(id);
+    this.entries.set(id, entry);
+    for (const oldest of this.entries.keys()) {
+      if (this.size <= MAX_SIZE || oldest === id) break;
+      this.drop(oldest);
+    }
+  }
+
+  private drop(id: string): void {
+    this.size -= this.entries.get(id)?.list?.size ?? 0;
+    this.entries.delete(id);
+  }
+}

@@ -1,0 +1,43 @@
+import type { UpstreamTool } from '../upstream.js';
+
+/** What must be known of a tool to decide on a call of it. */
+export interface KnownTool {
+  readonly name: string;
+  /** As the upstream sent it. One object for as long as the list is kept: compiled validators hang on it. */
+  readonly inputSchema: object;
+  /** The upstream marks it as callable by anyone (`_meta`, interface "Tool metadata"). */
+  readonly isPublic: boolean;
+}
+
+/** The tools of a connection, as listed at one time. */
+export interface ToolList {
+  readonly tools: ReadonlyMap<string, KnownTool>;
+  readonly hasPublic: boolean;
+  /** When it was listed, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The length of the list as JSON text: what it may cost to keep. */
+  readonly size: number;
+}
+
+/** The current and the legacy key of a tool's metadata. */
+const METADATA_KEYS = ['mcp.service', 'mcp.legacy'];
+
+export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList {
+  const known = new Map<string, KnownTool>();
+  let hasPublic = false;
+  for (const { name, inputSchema, _meta } of tools) {
+    if (known.has(name)) continue;
+    const isPublic = isMarkedPublic(_meta);
+    hasPublic ||= isPublic;
+    known.set(name, { name, inputSchema, isPublic });
+  }
+  return { tools: known, hasPublic, at, size: JSON.stringify(tools).length };
+}
+
+/** Does the upstream mark the tool as callable by anyone? @param meta the `_meta` of the tool */
+export function isMarkedPublic(meta: Record<string, unknown> | undefined): boolean {
+  return METADATA_KEYS.some((key) => {
+    const value = meta?.[key];
+    return typeof value === 'object' && value !== null && 'public_tool' in value && value.public_tool === true;
+  });
+}

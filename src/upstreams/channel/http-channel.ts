@@ -1,0 +1,140 @@
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { httpError, toUpstreamError } from '../to-upstream-error.js';
+import { UpstreamError } from '../upstream-error.js';
+import { storedHeaders } from '../upstream-fetch.js';
+import type { HttpTarget } from '../upstream-target.js';
+import { type ChannelSession, isSessionLost } from './channel-session.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
+
+type Method = 'POST' | 'GET' | 'DELETE';
+
+/** As much of an error answer as is read. */
+const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
+/** How much longer than the call itself a socket may stay silent before it is given up. */
+const SILENCE_MARGIN_MS = 5_000;
+const ACCEPT: Readonly<Record<Method, string>> = {
+  POST: 'application/json, text/event-stream',
+  GET: 'text/event-stream',
+  DELETE: 'application/json',
+};
+/** The response headers that may come back, beside the content type. Cookies and challenges are not among them. */
+const RELAYED_HEADERS = ['allow', 'cache-control', 'retry-after'];
+/** Statuses that speak about our credential or the upstream's health, whatever the body says. */
+const UNRELAYED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 429]);
+
+/**
+ * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed: each would have to
+ * be trusted with the stored credentials.
+ */
+export class HttpChannel implements UpstreamChannel {
+  private readonly url: URL;
+  private readonly stored: Readonly<Record<string, string>>;
+
+  constructor(
+    private readonly target: HttpTarget,
+    private readonly dispatcher: Dispatcher,
+    private readonly session: ChannelSession = {},
+  ) {
+    this.url = new URL(target.url);
+    this.stored = storedHeaders(target);
+  }
+
+  post({ body }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('POST', options, body);
+  }
+
+  listen(options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('GET', options);
+  }
+
+  end(options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('DELETE', options);
+  }
+
+  private async exchange(method: Method, options: ExchangeOptions, body?: Buffer): Promise<UpstreamAnswer> {
+    const { url, target } = this;
+    const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
+    try {
+      const answer = await this.dispatcher.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: this.headersFor(method, options),
+        body: body ?? null,
+        signal: options.signal,
+        headersTimeout: silenceMs,
+        // A stream of unsolicited messages may be silent for as long as it likes.
+        bodyTimeout: method === 'GET' ? 0 : silenceMs,
+      });
+      return await this.toAnswer(method, answer);
+    } catch (error) {
+      throw toUpstreamError(error, url.host);
+    }
+  }
+
+  private headersFor(method: Method, { headers = {} }: ExchangeOptions): Record<string, string> {
+    const { id, protocolVersion } = this.session;
+    const all: Record<string, string> = { ...this.stored, accept: ACCEPT[method], 'accept-encoding': 'identity' };
+    if (method === 'POST') all['content-type'] = 'application/json';
+    if (id !== undefined) all['mcp-session-id'] = id;
+    if (protocolVersion !== undefined) all['mcp-protocol-version'] = protocolVersion;
+    return Object.assign(all, headers);
+  }
+
+  private async toAnswer(method: Method, answer: Dispatcher.ResponseData): Promise<UpstreamAnswer> {
+    const { statusCode: status, body } = answer;
+    // One that is given up before anybody reads it fails as well, and without a listener that would end this process.
+    body.on('error', () => undefined);
+    const isFailure = status < 200 || status >= 300;
+    if (!isFailure) return { ...headOf(answer), body };
+    const text = await beginningOf(body);
+    if (this.session.id !== undefined && isSessionLost(status, text)) {
+      throw new UpstreamError('session_lost', `The upstream at ${this.url.host} has forgotten the session.`, {
+        status,
+      });
+    }
+    const isOptional = method !== 'POST' && status === 405;
+    const isRelayed = status >= 400 && status < 500 && !UNRELAYED_STATUSES.has(status);
+    if (isRelayed && (isOptional || isRpcError(text))) {
+      return { ...headOf(answer), body: Readable.from([Buffer.from(text)], { objectMode: false }) };
+    }
+    throw httpError(status, text, this.url.host);
+  }
+}
+
+function headOf({ statusCode: status, headers }: Dispatcher.ResponseData): Omit<UpstreamAnswer, 'body'> {
+  const relayed: Record<string, string> = {};
+  for (const name of RELAYED_HEADERS) {
+    const value = headers[name];
+    if (typeof value === 'string') relayed[name] = value;
+  }
+  const contentType = headers['content-type'];
+  const sessionId = headers['mcp-session-id'];
+  return {
+    status,
+    contentType: typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim().toLowerCase() : undefined,
+    ...(typeof sessionId === 'string' && { sessionId }),
+    headers: relayed,
+  };
+}
+
+async function beginningOf(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_ERROR_ANSWER_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_ANSWER_BYTES).toString('utf8');
+}
+
+function isRpcError(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'jsonrpc' in value && 'error' in value;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+import { HttpUpstream } from '../http-upstream.js';
+import type { Upstream } from '../upstream.js';
+import { UpstreamError } from '../upstream-error.js';
+import type { UpstreamPool } from '../upstream-pool.js';
+import type { UpstreamTarget } from '../upstream-target.js';
+import { answerThroughClient } from './answer-through-client.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from './upstream-channel.js';
+
+const CANCEL_TIMEOUT_MS = 10_000;
+
+/**
+ * Carries the messages of callers without a session: in the session that this process keeps with the upstream. Its callers
+ * share it, so the ids of their requests must be made unique before.
+ */
+export class PooledChannel {
+  constructor(
+    private readonly target: UpstreamTarget,
+    private readonly pool: UpstreamPool,
+  ) {}
+
+  /** @throws UpstreamError */
+  post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const answered = Promise.withResolvers<UpstreamAnswer>();
+    const lent = this.pool.use(this.target, async (upstream) => {
+      const answer = await this.postTo(upstream, message, options);
+      answered.resolve(answer);
+      // The upstream stays borrowed until its answer has been read.
+      if (!answer.body.closed) await new Promise<void>((resolve) => answer.body.once('close', resolve));
+    });
+    lent.catch(answered.reject);
+    return answered.promise;
+  }
+
+  /** Tells the upstream that nobody waits for the answer any longer (MCP 2025-11-25, cancellation). Never rejects. */
+  async cancel(requestId: string): Promise<void> {
+    const body = Buffer.from(
+      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`,
+    );
+    const message = { body, method: 'notifications/cancelled' };
+    await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) }).then(
+      (answer) => answer.body.resume(),
+      () => undefined,
+    );
+  }
+
+  private async postTo(
+    upstream: Upstream,
+    message: OutgoingMessage,
+    options: ExchangeOptions,
+  ): Promise<UpstreamAnswer> {
+    if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
+    const { session, channel } = await upstream.lend(options.signal);
+    // The modern era needs an envelope around each request.
+    if (session.isModern) return answerThroughClient(upstream, message, options);
+    try {
+      return await channel.post(message, options);
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
+      upstream.forget(session);
+      const renewed = await upstream.lend(options.signal);
+      return renewed.channel.post(message, options);
+    }
+  }
+}

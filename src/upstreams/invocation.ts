@@ -1,0 +1,56 @@
+import type { AuditEntry } from '../audit/audit-log.js';
+import type { AuditStatus } from '../audit/audit-record.js';
+import { DomainError } from '../common/domain-error.js';
+import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
+import { UpstreamError } from './upstream-error.js';
+
+/** How a call of a tool ended; a stable word says why it failed. */
+export interface InvocationOutcome {
+  readonly status: AuditStatus;
+  readonly errorCode: string | null;
+}
+
+export const SUCCESS: InvocationOutcome = { status: 'success', errorCode: null };
+/** The tool itself reports that it failed (`isError`), or the upstream answered with a JSON-RPC error. */
+export const TOOL_FAILED: InvocationOutcome = { status: 'error', errorCode: 'tool_error' };
+
+/** A call that was let through: what goes with it upstream, and where its end is told. */
+export class Invocation {
+  private settled: Promise<void> | undefined;
+
+  constructor(
+    private readonly entry: AuditEntry,
+    private readonly measured: MeasuredCall,
+    private readonly startedAt: number,
+  ) {}
+
+  /** W3C trace context for the request upstream. */
+  get traceHeaders(): Readonly<Record<string, string>> {
+    return this.measured.headers;
+  }
+
+  /**
+   * Measures and records the end of the call; only the first end counts. Resolves when the record is in the database.
+   * @throws DomainError `storage_unavailable`
+   */
+  settle(outcome: InvocationOutcome): Promise<void> {
+    this.settled ??= this.record(outcome);
+    return this.settled;
+  }
+
+  private record({ status, errorCode }: InvocationOutcome): Promise<void> {
+    this.measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined });
+    return this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt });
+  }
+}
+
+/** The outcome of a call that broke off with this error. */
+export function outcomeOf(error: unknown): InvocationOutcome {
+  if (error instanceof DomainError) {
+    return { status: error.code === 'permission_denied' ? 'denied' : 'error', errorCode: error.code };
+  }
+  if (error instanceof UpstreamError) {
+    return { status: 'error', errorCode: error.kind === 'rpc' ? 'tool_error' : `upstream_${error.kind}` };
+  }
+  return { status: 'error', errorCode: 'internal' };
+}
