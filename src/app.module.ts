@@ -3,6 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { APP_FILTER } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { AuditModule } from './audit/audit.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
@@ -15,16 +16,18 @@ import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
+import { ProxyModule } from './proxy/proxy.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './runs/run-worker.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
-const PLATFORM = [DatabaseModule, QueueModule, EventsModule, HealthModule];
+const PLATFORM = [TelemetryModule, DatabaseModule, QueueModule, EventsModule, HealthModule, AuditModule];
 
 /** What answers HTTP callers. */
 const API = [
@@ -40,6 +43,7 @@ const API = [
   ThreadsModule,
   RunsModule,
   StreamingModule,
+  ProxyModule,
 ];
 
 /** What executes runs. */

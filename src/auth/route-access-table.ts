@@ -38,8 +38,9 @@ export class RouteAccessTable implements OnModuleInit {
     const prototype = controller.prototype as Record<string, Decorated>;
     return this.scanner.getAllMethodNames(prototype).flatMap((name) => {
       const handler = prototype[name];
-      const path = handler && this.reflector.get<string | undefined>(PATH_METADATA, handler);
-      return handler === undefined || path === undefined ? [] : [this.routeOf(controller, handler, path)];
+      const paths = handler && this.reflector.get<string | string[] | undefined>(PATH_METADATA, handler);
+      if (handler === undefined || paths === undefined) return [];
+      return [paths].flat().map((path) => this.routeOf(controller, handler, path));
     });
   }
 

@@ -1,8 +1,29 @@
+import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** A new time-ordered id (UUID version 7, RFC 9562 §5.7). */
+/** Random bytes are fetched for many ids at once: the call costs more than the bytes. */
+const ID_BYTES = 16;
+const random = Buffer.alloc(256 * ID_BYTES);
+let used = random.length;
+let milliseconds = 0;
+let sequence = 0;
+
+/** A new time-ordered id (UUID version 7, RFC 9562 §5.7); those of one process ascend, also within a millisecond. */
 export function newId(): string {
-  return v7();
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  const own = random.subarray(used, (used += ID_BYTES));
+  const now = Date.now();
+  if (now > milliseconds) {
+    milliseconds = now;
+    // A random beginning with room above it: a millisecond is too short to use it up.
+    sequence = own.readUInt32BE() >>> 2;
+  } else {
+    sequence++;
+  }
+  return v7({ random: own, msecs: milliseconds, seq: sequence });
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -41,6 +41,18 @@ describe('readSettings', () => {
       streamKeepAliveMs: 15_000,
       upstreamAllowPrivate: true,
       upstreamAllow: [],
+      allowedOrigins: [],
+      authorizationServerUrl: undefined,
+      auditRetentionDays: 90,
+      metricsHost: '127.0.0.1',
+      metricsPort: 9464,
+      exportTraces: false,
+      exportMetrics: undefined,
+      stdioCommands: ['npx', 'node'],
+      stdioMaxProcesses: 32,
+      stdioIdleMs: 300_000,
+      stdioMaxMemoryMb: 512,
+      stdioEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     });
   });
 
@@ -49,7 +61,16 @@ describe('readSettings', () => {
       databaseUrl: DATABASE_URL,
       encryptionKeys: [{ id: 'one' }],
       upstreamAllowPrivate: false,
+      stdioCommands: [],
     });
+  });
+
+  it('takes origins, with or without a slash at their end, and nothing else in ALLOWED_ORIGINS', () => {
+    const { allowedOrigins } = readSettings({ ALLOWED_ORIGINS: 'https://App.example.com, http://localhost:5173/' });
+    expect(allowedOrigins).toEqual(['https://app.example.com', 'http://localhost:5173']);
+    for (const value of ['app.example.com', 'https://app.example.com/path', '*', 'null']) {
+      expect(faultOf({ ALLOWED_ORIGINS: value })).toContain('ALLOWED_ORIGINS');
+    }
   });
 
   it('takes what is set', () => {

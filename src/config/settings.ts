@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
+import { readProgramEnvironment, toStdioCommand } from './stdio-programs.js';
 
 /** Which halves of the service this process runs. */
 export type Role = 'all' | 'api' | 'worker';
@@ -26,17 +27,46 @@ export interface Settings {
   streamKeepAliveMs: number;
   upstreamAllowPrivate: boolean;
   upstreamAllow: readonly string[];
+  /** How long audit records are kept; 0 is forever. */
+  auditRetentionDays: number;
+  /** Commands that STDIO connections may run: bare names, looked up on the PATH, or absolute paths. */
+  stdioCommands: readonly string[];
+  /** Programs of STDIO connections that run at once in this process. */
+  stdioMaxProcesses: number;
+  stdioIdleMs: number;
+  /** Resident memory of one such program with all its child processes, in MiB. */
+  stdioMaxMemoryMb: number;
+  /** All that such a program sees of this process's environment; none of it is a secret of the service. */
+  stdioEnvironment: Readonly<Record<string, string>>;
   /** Origins of web pages that may call the MCP endpoints, beside the service's own. */
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
+  metricsHost: string;
+  /** 0: any free one. Undefined (`off`): no metrics for Prometheus. */
+  metricsPort: number | undefined;
+  /** Do the `OTEL_*` variables ask for traces? */
+  exportTraces: boolean;
+  /** Where the `OTEL_*` variables ask for metrics. */
+  exportMetrics: OtlpMetrics | undefined;
 }
+
+/** How metrics are pushed by OTLP; the names are those of `OTEL_EXPORTER_OTLP_PROTOCOL`. */
+export interface OtlpMetrics {
+  protocol: (typeof OTLP_PROTOCOLS)[number];
+  intervalMs: number;
+  timeoutMs: number;
+}
+
+const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const;
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
- * Reads and checks the environment. This file is the only reader of it.
+ * Reads and checks the environment. This file is the only reader of it, but for the OpenTelemetry SDK: whether it is
+ * asked for is decided here, and once loaded it reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits,
+ * resource) from `process.env` itself.
  * @throws ConfigError with one sentence that names the variable
  */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -78,6 +108,16 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     streamKeepAliveMs: read.integer('STREAM_KEEP_ALIVE_MS', 100, 300_000, 15_000),
     upstreamAllowPrivate: read.flag('UPSTREAM_ALLOW_PRIVATE', embedded),
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
+    auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, 36_500, 90),
+    metricsHost: read.text('METRICS_HOST') ?? '127.0.0.1',
+    metricsPort: read.text('METRICS_PORT') === 'off' ? undefined : read.integer('METRICS_PORT', 0, 65_535, 9464),
+    exportTraces: isExported(read, 'TRACES', () => true),
+    exportMetrics: isExported(read, 'METRICS', (exporter) => exporter === 'otlp') ? readOtlpMetrics(read) : undefined,
+    stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []).map(toStdioCommand),
+    stdioMaxProcesses: read.integer('STDIO_MAX_PROCESSES', 1, 10_000, 32),
+    stdioIdleMs: read.integer('STDIO_IDLE_MS', 100, 86_400_000, 300_000),
+    stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
+    stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
@@ -89,4 +129,27 @@ function toOrigin(text: string): string {
     throw new ConfigError('ALLOWED_ORIGINS must be origins such as https://app.example.com, separated by commas.');
   }
   return url.origin;
+}
+
+/**
+ * Asked for by name (`OTEL_TRACES_EXPORTER`), or without one by an endpoint to send to. Unlike in the OpenTelemetry
+ * specification, nothing set means nothing sent.
+ */
+function isExported(read: EnvReader, signal: 'TRACES' | 'METRICS', counts: (exporter: string) => boolean): boolean {
+  if (read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return false;
+  const exporters = read.list(`OTEL_${signal}_EXPORTER`, []);
+  if (exporters.includes('none')) return false;
+  if (exporters.length > 0) return exporters.some(counts);
+  return ['OTEL_EXPORTER_OTLP_ENDPOINT', `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`].some(
+    (name) => read.text(name) !== undefined,
+  );
+}
+
+function readOtlpMetrics(read: EnvReader): OtlpMetrics {
+  const protocol = read.oneOf('OTEL_EXPORTER_OTLP_PROTOCOL', OTLP_PROTOCOLS, 'http/protobuf');
+  return {
+    protocol: read.oneOf('OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', OTLP_PROTOCOLS, protocol),
+    intervalMs: read.integer('OTEL_METRIC_EXPORT_INTERVAL', 1, 86_400_000, 60_000),
+    timeoutMs: read.integer('OTEL_METRIC_EXPORT_TIMEOUT', 1, 86_400_000, 30_000),
+  };
 }

@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals';
+import { EnvReader } from './env-reader.js';
+import { readProgramEnvironment, toStdioCommand } from './stdio-programs.js';
+
+describe('toStdioCommand', () => {
+  it.each(['node', 'npx', 'python3.12', 'my-server', '/usr/local/bin/my server'])('takes %s', (command) => {
+    expect(toStdioCommand(command)).toBe(command);
+  });
+
+  it.each(['./node', '../node', 'bin/node', '.', '..', 'node -e', '/opt/../bin/sh', 'a;b', '$(x)'])(
+    'refuses %s',
+    (command) => {
+      expect(() => toStdioCommand(command)).toThrow('STDIO_COMMANDS must be');
+    },
+  );
+});
+
+describe('readProgramEnvironment', () => {
+  it('hands on what programs need, and nothing else', () => {
+    const ours = { DATABASE_URL: 'postgres://secret', ENCRYPTION_KEYS: 'secret', NODE_OPTIONS: '--inspect' };
+    const env = { ...ours, HOME: '/home/app', LANG: 'C.UTF-8', npm_config_cache: '/x' };
+    expect(readProgramEnvironment(new EnvReader(env))).toEqual({
+      HOME: '/home/app',
+      LANG: 'C.UTF-8',
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+    });
+  });
+
+  it('leaves out of the PATH what depends on the working directory', () => {
+    const env = { PATH: '/usr/bin::node_modules/.bin:.:/bin:' };
+    expect(readProgramEnvironment(new EnvReader(env))).toEqual({ PATH: '/usr/bin:/bin' });
+  });
+});

@@ -1,0 +1,41 @@
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import type { RelayedAnswer } from '../relay/relay-plan.js';
+
+/** Keeps buffers between here and the caller from holding events back. */
+const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };
+
+/** Sends relayed answers to their callers. */
+@Injectable()
+export class ReplyWriter {
+  constructor(private readonly credentials: OpenCredentials) {}
+
+  /** @param headers of the upstream's answer that may be relayed */
+  write(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { status, contentType, body }: RelayedAnswer,
+    headers: Readonly<Record<string, string>>,
+  ): void {
+    reply.status(status).headers(headers);
+    if (contentType !== undefined) reply.header('content-type', contentType);
+    if (Buffer.isBuffer(body)) {
+      void reply.send(body);
+      return;
+    }
+    if (contentType === 'text/event-stream') reply.headers(STREAM_HEADERS);
+    this.watchCredential(request, reply);
+    void reply.send(Readable.from(body, { objectMode: false }));
+  }
+
+  /** A response that stays open ends when its caller's credential does. */
+  private watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
+    if (principal === undefined) return;
+    reply.raw.once(
+      'close',
+      this.credentials.watch(principal, () => reply.raw.destroy()),
+    );
+  }
+}

@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import type { CallScope } from '../../upstreams/call-scope.js';
+import type { OutgoingMessage, UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+import { type SessionAtUpstream, UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
+import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
+import type { InboundMessage } from '../jsonrpc/inbound-message.js';
+import type { ProxyCaller } from '../proxy-caller.js';
+import { uniqueId } from '../relay/unique-id.js';
+import { storedInitialize } from '../session/initialize-request.js';
+import type { Route } from './route.js';
+
+/** What is sent, in which way. */
+export interface Dispatch {
+  readonly caller: ProxyCaller;
+  readonly route: Route;
+  readonly message: InboundMessage;
+  /** Headers for the upstream. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly scope: CallScope;
+}
+
+export interface Sent {
+  readonly answer: UpstreamAnswer;
+  /** The id that was sent instead of the caller's, JSON text. */
+  readonly sentId?: string | undefined;
+}
+
+/** Sends callers' messages upstream, as the bytes that came. Only a request that shares a session gets another id. */
+@Injectable()
+export class Sender {
+  constructor(
+    private readonly channels: UpstreamChannels,
+    private readonly health: UpstreamHealth,
+  ) {}
+
+  /** @throws DomainError `connection_unavailable`, UpstreamError */
+  send(dispatch: Dispatch): Promise<Sent> {
+    return this.health.watch(dispatch.caller.connection, () => this.post(dispatch));
+  }
+
+  private async post(dispatch: Dispatch): Promise<Sent> {
+    const { caller, route, message, headers, scope } = dispatch;
+    const options = { headers, signal: scope.signal };
+    const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
+    const outgoing = toOutgoing(message, sentId);
+    if (route.kind !== 'shared') {
+      const channel = await this.channels.session(caller.connection, sessionAtUpstream(route));
+      return { answer: await channel.post(outgoing, options), sentId };
+    }
+    const channel = this.channels.pooled(caller.connection);
+    if (sentId !== undefined) {
+      // In the legacy era a closed connection cancels nothing: the upstream has to be told.
+      scope.onStop(() => void channel.cancel(sentId));
+    }
+    return { answer: await channel.post(outgoing, options), sentId };
+  }
+}
+
+/** Do other callers send requests in the same session, or to an upstream that keeps none and may mix them up? */
+function isShared({ caller, route }: Dispatch): boolean {
+  if (route.kind !== 'session') return route.kind === 'shared';
+  return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
+}
+
+function toOutgoing(message: InboundMessage, sentId: string | undefined): OutgoingMessage {
+  const { body, method } = message;
+  if (message.kind !== 'request') return { body, ...(method !== undefined && { method }) };
+  if (sentId === undefined) return { body, method: message.method, id: message.id };
+  const { idStart, idEnd } = message;
+  const parts = [body.subarray(0, idStart), Buffer.from(sentId), body.subarray(idEnd)];
+  return { body: Buffer.concat(parts), method: message.method, id: sentId };
+}
+
+/** The caller's own session; none for a message that opens one or stands by itself. */
+export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>): SessionAtUpstream {
+  if (route.kind === 'opening') return { key: route.key };
+  if (route.kind === 'stateless') return { key: 'none' };
+  const { key, upstreamId, initialize } = route.session;
+  return { key, upstreamId, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
+}

@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../common/domain-error.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/channel/upstream-channel.js';
+import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
+import { requireActive } from '../../upstreams/require-active.js';
+import { CallScope } from '../../upstreams/call-scope.js';
+import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
+import { CallerResolver } from '../caller-resolver.service.js';
+import { forwardedHeaders } from '../mcp-headers.js';
+import { OriginPolicy } from '../origin-policy.js';
+import type { ProxyCaller } from '../proxy-caller.js';
+import { keepAlive } from '../relay/keep-alive.js';
+import { relayUnsolicited } from '../relay/relay-unsolicited.js';
+import type { Session } from '../session/sealed-sessions.service.js';
+import { SessionTools } from '../session/session-tools.service.js';
+import { toProxyError } from '../upstream-refusal.js';
+import { ReplyWriter } from './reply-writer.service.js';
+import { Router } from './router.service.js';
+import { sessionAtUpstream } from './sender.service.js';
+
+/** Longer than any `setTimeout` can wait is longer than any session. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+const END_TIMEOUT_MS = 10_000;
+
+/** GET and DELETE of the MCP transport, which are about a session as a whole. */
+@Injectable()
+export class SessionExchange {
+  constructor(
+    private readonly origins: OriginPolicy,
+    private readonly callers: CallerResolver,
+    private readonly router: Router,
+    private readonly channels: UpstreamChannels,
+    private readonly health: UpstreamHealth,
+    private readonly catalog: ToolCatalog,
+    private readonly sessionTools: SessionTools,
+    private readonly writer: ReplyWriter,
+  ) {}
+
+  /** The stream of what the upstream sends unasked. @throws DomainError */
+  async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { caller, session } = await this.openSession(request);
+    const scope = new CallScope(undefined, NO_LIMIT_MS);
+    reply.raw.once('close', () => scope.cancel());
+    const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
+    if (answer.contentType !== 'text/event-stream') {
+      answer.body.resume();
+      throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
+    }
+    const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller) };
+    const body = keepAlive(
+      relayUnsolicited(answer.body, filter, () => {
+        this.sessionTools.forget(session.key);
+        this.catalog.refresh(caller.connection);
+      }),
+      0,
+    );
+    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
+  }
+
+  /** Ends the session. @throws DomainError */
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { caller, session } = await this.openSession(request);
+    const scope = new CallScope(undefined, END_TIMEOUT_MS);
+    try {
+      const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
+      answer.body.resume();
+      this.sessionTools.forget(session.key);
+      await reply.status(answer.status).headers(answer.headers).send();
+    } finally {
+      scope.end();
+    }
+  }
+
+  private async openSession(request: FastifyRequest): Promise<{ caller: ProxyCaller; session: Session }> {
+    this.origins.check(request.headers);
+    const caller = await this.callers.resolve(request);
+    const session = this.router.sessionOf(request, caller);
+    if (session === undefined) {
+      throw new DomainError('method_not_allowed', 'This needs a session: send `initialize` with POST first.', [], {
+        headers: { allow: 'POST' },
+      });
+    }
+    requireActive(caller.connection);
+    return { caller, session };
+  }
+
+  private async exchange(
+    { connection }: ProxyCaller,
+    session: Session,
+    scope: CallScope,
+    work: (channel: UpstreamChannel, options: ExchangeOptions) => Promise<UpstreamAnswer>,
+    request: FastifyRequest,
+  ): Promise<UpstreamAnswer> {
+    const headers = { ...forwardedHeaders(request.headers), 'x-request-id': request.id };
+    try {
+      return await this.health.watch(connection, async () => {
+        const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
+        return work(channel, { signal: scope.signal, headers });
+      });
+    } catch (error) {
+      throw toProxyError(scope.explain(error));
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { createMcpHandler, type McpHttpHandler, type Server } from '@modelcontextprotocol/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Builds the MCP server that answers one request, for the caller of that request. */
+export type ServerFor<T> = (context: T) => Server;
+
+/** Response headers that Fastify sets itself. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
+
+/**
+ * An MCP server of our own behind a Fastify route, for both protocol eras: each request is answered by a server that is made
+ * for it, so nothing is kept between requests and any process can answer. `T` is what the server needs to know of its caller.
+ */
+export class HostedMcp<T> {
+  private readonly handler: McpHttpHandler;
+  private readonly contexts = new WeakMap<Request, T>();
+
+  constructor(serverFor: ServerFor<T>) {
+    this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)));
+  }
+
+  /** @param message the parsed body; undefined for a request without one */
+  async answer(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
+    const abort = new AbortController();
+    reply.raw.once('close', () => abort.abort());
+    const asked = new Request(`http://signalbox.internal${request.url}`, {
+      method: request.method,
+      headers: headersOf(request),
+      signal: abort.signal,
+      ...(request.method === 'POST' && { body: '{}' }),
+    });
+    this.contexts.set(asked, context);
+    const response = await this.handler.fetch(asked, { parsedBody: message });
+    reply.status(response.status);
+    for (const [name, value] of response.headers) if (!OWN_HEADERS.has(name)) reply.header(name, value);
+    void reply.send(response.body === null ? undefined : Readable.fromWeb(response.body as ReadableStream));
+  }
+
+  close(): Promise<void> {
+    return this.handler.close();
+  }
+
+  private contextOf(request: Request | undefined): T {
+    const context = request && this.contexts.get(request);
+    if (context === undefined) throw new Error('A request reached an MCP server without its context.');
+    return context;
+  }
+}
+
+/** What belongs to the MCP transport; the credential stays here. */
+function headersOf({ headers }: FastifyRequest): Headers {
+  const kept = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    const isOfTransport =
+      name === 'accept' || name === 'content-type' || name === 'last-event-id' || name.startsWith('mcp-');
+    if (isOfTransport && typeof value === 'string') kept.set(name, value);
+  }
+  return kept;
+}

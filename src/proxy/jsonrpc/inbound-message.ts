@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer';
+import { DomainError } from '../../common/domain-error.js';
+import { inspectJson } from './inspect-json.js';
+
+/** A request: wants an answer with the same id. */
+export interface InboundRequest {
+  readonly kind: 'request';
+  /** The id as it stands in the body, JSON text: `7` or `"a"`. */
+  readonly id: string;
+  /** Where it stands in the body, in bytes. */
+  readonly idStart: number;
+  readonly idEnd: number;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+/** A message without an answer: a notification, or the caller's answer to a request of the upstream. */
+export interface InboundOneWay {
+  readonly kind: 'notification' | 'answer';
+  /** Of a notification. */
+  readonly method?: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+export type InboundMessage = InboundRequest | InboundOneWay;
+
+const MAX_ID_LENGTH = 1024;
+const MAX_METHOD_LENGTH = 256;
+const NOTIFICATION = 'notifications/';
+
+/**
+ * Reads the one message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body itself is what goes
+ * upstream, so nothing is accepted that another parser could read differently.
+ * @throws DomainError `malformed_json` or `invalid_rpc_request`
+ */
+export function readMessage(body: unknown): InboundMessage {
+  if (!Buffer.isBuffer(body) || body.length === 0) throw new DomainError('malformed_json', 'The body is empty.');
+  if (!isUtf8(body)) throw new DomainError('malformed_json', 'The body is not valid UTF-8.');
+  const text = body.toString('utf8');
+  const value = parse(text);
+  if (Array.isArray(value)) throw invalid('Batches are not part of MCP: send one message per request.');
+  if (!isRecord(value)) throw invalid('The body must be a JSON object.');
+  const idRange = inspectJson(text);
+  if (value['jsonrpc'] !== '2.0') throw invalid('`jsonrpc` must be "2.0".');
+
+  const { method } = value;
+  const params = paramsOf(value);
+  if (method === undefined) return { kind: 'answer', params: {}, body: checkedAnswer(value, body) };
+  if (typeof method !== 'string' || method === '' || method.length > MAX_METHOD_LENGTH) {
+    throw invalid(`\`method\` must be a string of 1 to ${MAX_METHOD_LENGTH} characters.`);
+  }
+  if ('result' in value || 'error' in value) throw invalid('A message is either a request or an answer.');
+  if (!('id' in value)) {
+    if (!method.startsWith(NOTIFICATION)) throw invalid('A request needs an `id`, a string or a number.');
+    return { kind: 'notification', method, params, body };
+  }
+  if (method.startsWith(NOTIFICATION)) throw invalid('A notification has no `id`.');
+  checkId(value['id']);
+  if (idRange === undefined) throw invalid('`id` must be a string or a number.');
+  const id = text.slice(idRange.start, idRange.end);
+  const isAscii = text.length === body.length;
+  const idStart = isAscii ? idRange.start : Buffer.byteLength(text.slice(0, idRange.start));
+  return { kind: 'request', id, idStart, idEnd: idStart + Buffer.byteLength(id), method, params, body };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new DomainError('malformed_json', 'The body is not valid JSON.');
+  }
+}
+
+function paramsOf({ params }: Record<string, unknown>): Record<string, unknown> {
+  if (params === undefined) return {};
+  if (!isRecord(params)) throw invalid('`params` must be an object.');
+  return params;
+}
+
+function checkId(id: unknown): void {
+  const isId = typeof id === 'string' ? id.length <= MAX_ID_LENGTH : typeof id === 'number' && Number.isFinite(id);
+  if (!isId) throw invalid(`\`id\` must be a string of at most ${MAX_ID_LENGTH} characters or a number.`);
+}
+
+function checkedAnswer(value: Record<string, unknown>, body: Buffer): Buffer {
+  if ('result' in value === 'error' in value)
+    throw invalid('A message needs a `method`, or one of `result` and `error`.');
+  checkId(value['id']);
+  return body;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(detail: string): DomainError {
+  return new DomainError('invalid_rpc_request', detail);
+}

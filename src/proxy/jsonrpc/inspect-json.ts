@@ -1,0 +1,100 @@
+import { DomainError } from '../../common/domain-error.js';
+
+/** Where the id of a JSON-RPC message stands in its text, as indexes of UTF-16 code units. */
+export interface IdRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+const MAX_DEPTH = 64;
+const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+/** The members of `params` that decide something here. */
+const PARAMS = new Set(['name', 'arguments', 'uri', 'cursor', 'ref', 'argument', 'task', '_meta']);
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+
+/**
+ * Looks at what `JSON.parse` does not tell about a text that it has accepted: JSON parsers differ in which of two equal
+ * keys counts, and some take keys of any case. What is decided here on one reading must not be read otherwise upstream
+ * (RFC 8259 §4), so a message that can be read in two ways is refused.
+ * @throws DomainError `invalid_rpc_request`
+ */
+export function inspectJson(text: string): IdRange | undefined {
+  /** The keys of every open object; null for an open array. */
+  const open: (Set<string> | null)[] = [];
+  let expectsKey = false;
+  let inParams = false;
+  let id: IdRange | undefined;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char === QUOTE) {
+      const end = endOfString(text, i);
+      if (expectsKey) {
+        const key = keyOf(text, i, end);
+        const keys = open.at(-1);
+        if (keys?.has(key) === true) throw ambiguous('A key is given twice in one object.');
+        keys?.add(key);
+        if (open.length === 1) {
+          refuseVariant(key, ENVELOPE);
+          inParams = key === 'params';
+          if (key === 'id') id = idAfter(text, end);
+        } else if (open.length === 2 && inParams) {
+          refuseVariant(key, PARAMS);
+        }
+        expectsKey = false;
+      }
+      i = end - 1;
+    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
+      open.push(char === OPEN_BRACE ? new Set() : null);
+      expectsKey = char === OPEN_BRACE;
+      if (open.length > MAX_DEPTH) throw ambiguous(`The body is nested deeper than ${MAX_DEPTH} levels.`);
+    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) {
+      open.pop();
+      expectsKey = false;
+    } else if (char === COMMA) {
+      expectsKey = open.at(-1) !== null;
+    }
+  }
+  return id;
+}
+
+/** The index after the closing quote. */
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; ; i++) {
+    const char = text.charCodeAt(i);
+    if (char === BACKSLASH) i++;
+    else if (char === QUOTE) return i + 1;
+  }
+}
+
+function keyOf(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end - 1);
+  return raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw;
+}
+
+function refuseVariant(key: string, known: ReadonlySet<string>): void {
+  // Both ways: `ſ` becomes `S` only when raised, the Kelvin sign becomes `k` only when lowered.
+  const folded = key.toUpperCase().toLowerCase();
+  if (folded !== key && known.has(folded)) {
+    throw ambiguous('A key is spelled in another case than MCP spells it.');
+  }
+}
+
+const ID = /\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/y;
+
+/** A string or a number; the range of anything else is of no interest. */
+function idAfter(text: string, keyEnd: number): IdRange | undefined {
+  ID.lastIndex = keyEnd;
+  const value = ID.exec(text)?.[1];
+  return value === undefined ? undefined : { start: ID.lastIndex - value.length, end: ID.lastIndex };
+}
+
+function ambiguous(detail: string): DomainError {
+  return new DomainError('invalid_rpc_request', detail);
+}

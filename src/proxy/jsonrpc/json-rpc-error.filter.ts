@@ -1,0 +1,47 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DomainError } from '../../common/domain-error.js';
+import { toDomainError } from '../../common/to-domain-error.js';
+import { ProtectedResource } from '../protected-resource.js';
+import { isModernRequest } from '../mcp-headers.js';
+import { readMessage } from './inbound-message.js';
+import { rpcErrorText, rpcStatus } from './json-rpc-error.js';
+
+/** Answers every error on an MCP endpoint as a JSON-RPC error, and a 401 with the challenge of RFC 9728 §5.1. */
+@Catch()
+@Injectable()
+export class JsonRpcErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger(JsonRpcErrorFilter.name);
+
+  constructor(private readonly resource: ProtectedResource) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.answer(toDomainError(thrown), http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+
+  private answer(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
+    if (error.status === 500) {
+      const cause = error.cause instanceof Error ? error.cause : error;
+      this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
+    }
+    if (reply.sent || reply.raw.headersSent) return;
+    const headers: Record<string, string> = { ...error.headers };
+    if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
+    void reply
+      .status(rpcStatus(error, isModernRequest(request.headers)))
+      .headers(headers)
+      .header('content-type', 'application/json')
+      .send(rpcErrorText(error, idOf(request.body), request.id));
+  }
+}
+
+/** The id that the answer repeats; null when the body does not tell it (JSON-RPC 2.0 §5). */
+function idOf(body: unknown): string | null {
+  try {
+    const message = readMessage(body);
+    return message.kind === 'request' ? message.id : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,46 @@
+import type { DomainError } from '../../common/domain-error.js';
+import type { ErrorCode } from '../../common/error-codes.js';
+
+/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). What is not listed is -32000. */
+const RPC_CODES: Partial<Record<ErrorCode, number>> = {
+  malformed_json: -32700,
+  invalid_rpc_request: -32600,
+  body_too_large: -32600,
+  unknown_method: -32601,
+  invalid_arguments: -32602,
+  unknown_tool: -32602,
+  upstream_timeout: -32603,
+  upstream_protocol: -32603,
+  tool_schema_invalid: -32603,
+  internal: -32603,
+  header_mismatch: -32020,
+};
+
+/** Answers to a request that was understood: MCP clients read these errors only from a successful HTTP response. */
+const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'unknown_method',
+  'invalid_arguments',
+  'unknown_tool',
+  'upstream_timeout',
+  'tool_schema_invalid',
+]);
+
+/** The HTTP status that goes with a JSON-RPC error. The modern era (MCP 2026-07-28) has one of its own for unknown methods. */
+export function rpcStatus({ code, status }: DomainError, isModern: boolean): number {
+  const isInBand = IN_BAND.has(code) && !(isModern && code === 'unknown_method');
+  return isInBand ? 200 : status;
+}
+
+/** The JSON text of an error answer. @param id the request's id as JSON text; null when it is not known */
+export function rpcErrorText(error: DomainError, id: string | null, requestId: string): string {
+  const body = {
+    code: RPC_CODES[error.code] ?? -32000,
+    message: error.detail ?? `${error.title}.`,
+    data: {
+      code: error.code,
+      request_id: requestId,
+      ...(error.errors !== undefined && error.errors.length > 0 && { errors: error.errors }),
+    },
+  };
+  return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(body)}}`;
+}

@@ -1,0 +1,76 @@
+import type { InvocationOutcome } from '../../upstreams/invocation.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { judgeAnswer, judgeMessage } from './answer-judge.js';
+import { GATHERED_BYTES, type RelayPlan } from './relay-plan.js';
+import { replaceAll } from './replace-id.js';
+import { filterToolList } from './tool-list-filter.js';
+
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** A whole answer as the caller gets it, and how the request ended by it. */
+export interface CompleteAnswer {
+  readonly bytes: Buffer;
+  readonly outcome: InvocationOutcome;
+}
+
+/**
+ * Makes the answer to the caller's request from the one that the upstream sent. A small one is read, so that no half or
+ * foreign one passes for it; a large one is only looked at.
+ * @throws UpstreamError if it is no answer to the request
+ */
+export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
+  const { sentId, callerId, filter } = plan;
+  const outcome = bytes.length > GATHERED_BYTES ? judgeLarge(bytes, plan) : judgeSmall(bytes, plan, status);
+  if (outcome === undefined) {
+    throw new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
+  }
+  const answer = sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId));
+  if (filter === undefined) return { bytes: answer, outcome };
+  const filtered = filterToolList(answer.toString('utf8'), filter);
+  if (filtered === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
+  return { bytes: Buffer.from(filtered), outcome };
+}
+
+/** The message that a JSON text holds; undefined when it holds none. */
+export function parseMessage(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Is this message the response to the request that was sent, result or error? */
+export function isResponse(message: Record<string, unknown>, { sentId, callerId }: RelayPlan): boolean {
+  return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
+}
+
+function judgeSmall(bytes: Buffer, plan: RelayPlan, status: number): InvocationOutcome | undefined {
+  const message = parseMessage(bytes.toString('utf8'));
+  if (message === undefined || !('result' in message || 'error' in message)) return undefined;
+  // An error that was found before the id was read has none.
+  const isEarlyError = status >= 400 && 'error' in message;
+  return isEarlyError || isResponse(message, plan) ? judgeMessage(message) : undefined;
+}
+
+function judgeLarge(bytes: Buffer, { sentId }: RelayPlan): InvocationOutcome | undefined {
+  const isWhole = firstByte(bytes) === OPEN_BRACE && lastByte(bytes) === CLOSE_BRACE;
+  return isWhole && bytes.includes(sentId ?? '"jsonrpc"') ? judgeAnswer(bytes) : undefined;
+}
+
+function firstByte(bytes: Buffer): number | undefined {
+  return bytes.find((byte) => !isSpace(byte));
+}
+
+function lastByte(bytes: Buffer): number | undefined {
+  return bytes.findLast((byte) => !isSpace(byte));
+}
+
+/** White space of JSON (RFC 8259 §2). */
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

@@ -1,0 +1,148 @@
+import type { Readable } from 'node:stream';
+import { outcomeOf } from '../../upstreams/invocation.js';
+import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { rpcErrorText } from '../jsonrpc/json-rpc-error.js';
+import { toProxyError } from '../upstream-refusal.js';
+import { judgeEnds } from './answer-judge.js';
+import { brokenAnswer } from './broken-answer.js';
+import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
+import { filterEvent } from './filter-event.js';
+import { keepAlive } from './keep-alive.js';
+import { GATHERED_BYTES, MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { replaceAll, StreamingReplacement } from './replace-id.js';
+import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../upstreams/channel/sse-parts.js';
+
+const LIST_CHANGED = 'notifications/tools/list_changed';
+/** Of an event that is cut into pieces: enough to tell how its answer ended. */
+const TAIL_BYTES = 4 * 1024;
+/** A message that says what it is before it says anything else: a notification or a request. */
+const METHOD_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"/;
+const EVENT_ID = /^id:/m;
+
+/** Relays an event stream as one, or gathers its answer into one JSON body for a caller that accepts nothing else. */
+export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
+  if (!plan.acceptsStream) return { status, contentType: 'application/json', body: await answerIn(body, plan) };
+  return { status, contentType: 'text/event-stream', body: keepAlive(new EventRelay(body, plan).events()) };
+}
+
+/** @throws UpstreamError if the stream ends without the answer */
+async function answerIn(body: Readable, plan: RelayPlan): Promise<Buffer> {
+  try {
+    for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
+      if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large to be gathered.');
+      const data = dataOf(bytes);
+      if (data === undefined || !isAnswer(bytes, data, plan)) continue;
+      const answer = completeAnswer(Buffer.from(data), plan);
+      await plan.settle(answer.outcome);
+      return answer.bytes;
+    }
+  } catch (error) {
+    throw brokenAnswer(error, plan);
+  }
+  throw endedWithoutAnswer();
+}
+
+/** One event stream on its way to the caller. */
+class EventRelay {
+  private readonly replacement: StreamingReplacement | undefined;
+  private isAnswered = false;
+  /** Can the caller ask for the rest in another request (`Last-Event-ID`)? */
+  private isResumable = false;
+  /** Of an event that is too large to be gathered: its first piece, and its last bytes so far. */
+  private cut: { first: Buffer; last: Buffer } | undefined;
+
+  constructor(
+    private readonly body: Readable,
+    private readonly plan: RelayPlan,
+  ) {
+    const { sentId, callerId } = plan;
+    if (sentId !== undefined) this.replacement = new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
+  }
+
+  /** A stream that breaks off ends with an event that says so (an error answer), never without a word. */
+  async *events(): AsyncGenerator<Buffer> {
+    const { plan, body } = this;
+    try {
+      for await (const part of sseParts(body, plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES)) {
+        const bytes = part.isWhole ? await this.relayEvent(part.bytes) : await this.relayPiece(part.bytes);
+        if (bytes !== undefined) yield bytes;
+        // In a shared session nothing that comes after the answer belongs to this caller.
+        if (this.isAnswered && plan.sentId !== undefined) break;
+      }
+      if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
+    } catch (error) {
+      const cause = brokenAnswer(error, plan);
+      // If not even that can be recorded, then that is what broke it off.
+      await plan.settle(outcomeOf(cause)).catch(() => undefined);
+      const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.requestId));
+      // Behind half an event it would be taken for a part of it.
+      yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
+    } finally {
+      body.destroy();
+      // A caller with a session of its own may read on in another request: how it ends is not seen here.
+      await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
+    }
+  }
+
+  private async relayEvent(event: Buffer): Promise<Buffer | undefined> {
+    const { plan } = this;
+    const data = dataOf(event);
+    // The stream of a shared session is not one that its callers can resume.
+    if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
+    if (data === undefined) return event;
+    if (event.includes(LIST_CHANGED)) plan.onListChanged();
+    if (isAnswer(event, data, plan)) {
+      const { bytes, outcome } = completeAnswer(Buffer.from(data), plan);
+      this.isAnswered = true;
+      await plan.settle(outcome);
+      return withData(event, bytes.toString('utf8'));
+    }
+    if (plan.filter !== undefined) return filterEvent(event, plan.filter);
+    if (plan.sentId === undefined) return event;
+    // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one.
+    if (isRequest(data)) return undefined;
+    return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
+  }
+
+  private async relayPiece(bytes: Buffer): Promise<Buffer> {
+    const { plan, replacement } = this;
+    if (plan.filter !== undefined) throw new UpstreamError('protocol', 'The list of tools is too large.');
+    this.cut ??= { first: afterData(bytes), last: Buffer.alloc(0) };
+    const { first, last } = this.cut;
+    this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
+    const replaced = replacement?.push(bytes) ?? bytes;
+    if (!endsEvent(bytes)) return replaced;
+    const isAboutIt = replacement?.found !== false;
+    if (isAboutIt && !METHOD_FIRST.test(first.toString('utf8'))) {
+      this.isAnswered = true;
+      await plan.settle(judgeEnds(first, this.cut.last));
+    }
+    this.cut = undefined;
+    return replacement === undefined ? replaced : Buffer.concat([replaced, replacement.flush()]);
+  }
+}
+
+function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
+  const { sentId } = plan;
+  const mayBe = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
+  if (!mayBe) return false;
+  const message = parseMessage(data);
+  // With a unique id there will be no better one.
+  return message === undefined ? sentId !== undefined : isResponse(message, plan);
+}
+
+function isRequest(data: string): boolean {
+  if (!data.includes('"method"') || !data.includes('"id"')) return false;
+  const message = parseMessage(data);
+  return message !== undefined && 'method' in message && 'id' in message;
+}
+
+function afterData(event: Buffer): Buffer {
+  const at = event.indexOf('data:');
+  return at === -1 ? event : event.subarray(at + 'data:'.length);
+}
+
+function endedWithoutAnswer(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream ended its answer without a response to the request.');
+}

@@ -1,0 +1,78 @@
+import { Buffer } from 'node:buffer';
+import type { Readable } from 'node:stream';
+import { outcomeOf } from '../../upstreams/invocation.js';
+import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { judgeEnds } from './answer-judge.js';
+import { brokenAnswer } from './broken-answer.js';
+import { completeAnswer } from './complete-answer.js';
+import { GATHERED_BYTES, MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { StreamingReplacement } from './replace-id.js';
+
+const TAIL_BYTES = 4 * 1024;
+
+/**
+ * Relays an answer of one JSON body: as a whole when it is small or has to be filtered, else as it arrives.
+ * @throws UpstreamError while nothing has been sent yet
+ */
+export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
+  const limit = plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES;
+  const { first, isWhole } = await beginning(body, limit).catch((error: unknown) => {
+    throw brokenAnswer(error, plan);
+  });
+  const contentType = 'application/json';
+  if (!isWhole) {
+    if (plan.filter !== undefined) {
+      body.destroy();
+      throw new UpstreamError('protocol', 'The list of tools is too large.');
+    }
+    return { status, contentType, body: streamJson(first, body, plan) };
+  }
+  const { bytes, outcome } = completeAnswer(first, plan, status);
+  await plan.settle(outcome);
+  return { status, contentType, body: bytes };
+}
+
+/** What comes after the gathered beginning is not looked at, but for the id. */
+async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): AsyncGenerator<Buffer> {
+  const { sentId, callerId } = plan;
+  const replacement =
+    sentId === undefined ? undefined : new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
+  let last = first;
+  try {
+    yield replacement?.push(first) ?? first;
+    for await (const chunk of rest as AsyncIterable<Buffer>) {
+      last = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([last.subarray(-TAIL_BYTES), chunk]);
+      yield replacement?.push(chunk) ?? chunk;
+    }
+    await plan.settle(judgeEnds(first, last.subarray(-TAIL_BYTES)));
+    if (replacement !== undefined) yield replacement.flush();
+  } catch (error) {
+    // The status has left already: the caller sees a body that breaks off.
+    const cause = brokenAnswer(error, plan);
+    await plan.settle(outcomeOf(cause));
+    throw cause;
+  } finally {
+    rest.destroy();
+    await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' });
+  }
+}
+
+async function beginning(body: Readable, limit: number): Promise<{ first: Buffer; isWhole: boolean }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer): void => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) finish(false);
+    };
+    const onEnd = (): void => finish(true);
+    const finish = (isWhole: boolean): void => {
+      body.pause();
+      body.off('data', onData).off('end', onEnd).off('error', reject);
+      resolve({ first: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks), isWhole });
+    };
+    body.on('data', onData).on('end', onEnd).on('error', reject);
+  });
+}

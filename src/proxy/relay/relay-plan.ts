@@ -1,0 +1,32 @@
+import type { InvocationOutcome } from '../../upstreams/invocation.js';
+import type { ToolListFilter } from './tool-list-filter.js';
+
+/** What an answer of the upstream must pass on its way to the caller. */
+export interface RelayPlan {
+  /** The id of the caller's request as JSON text. */
+  readonly callerId: string;
+  /** The id that was sent instead, JSON text, in a session that is shared with other callers. */
+  readonly sentId?: string | undefined;
+  /** Does the caller accept an event stream? If not, it gets one JSON body. */
+  readonly acceptsStream: boolean;
+  readonly requestId: string;
+  readonly filter?: ToolListFilter | undefined;
+  /** The upstream says that its list of tools has changed. */
+  readonly onListChanged: () => void;
+  /** What an error while reading the answer means: a timeout, a caller that went away, or what it says. */
+  readonly explain: (error: unknown) => unknown;
+  /** Told how the request ended, before the last byte leaves; only the first end counts. */
+  readonly settle: (outcome: InvocationOutcome) => Promise<void>;
+}
+
+/** An answer, ready to be sent. */
+export interface RelayedAnswer {
+  readonly status: number;
+  readonly contentType: 'application/json' | 'text/event-stream' | undefined;
+  readonly body: Buffer | AsyncGenerator<Buffer>;
+}
+
+/** How many bytes of an answer are gathered before they are sent, so that a failure can still be told. */
+export const GATHERED_BYTES = 64 * 1024;
+/** How large an answer may be that has to be read as a whole: lists that are filtered, streams that become one body. */
+export const MAX_WHOLE_BYTES = 32 * 1024 * 1024;

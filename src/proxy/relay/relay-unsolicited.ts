@@ -1,0 +1,27 @@
+import type { Readable } from 'node:stream';
+import { filterEvent } from './filter-event.js';
+import { GATHERED_BYTES, MAX_WHOLE_BYTES } from './relay-plan.js';
+import { sseParts } from '../../upstreams/channel/sse-parts.js';
+import type { ToolListFilter } from './tool-list-filter.js';
+
+const LIST_CHANGED = 'notifications/tools/list_changed';
+
+/**
+ * Relays the stream of messages that belong to no request (GET). A stream that resumes another one may hold an answer to
+ * `tools/list`, so it passes the caller's filter too; what cannot be judged by it is left out.
+ */
+export async function* relayUnsolicited(
+  body: Readable,
+  filter: ToolListFilter | undefined,
+  onListChanged: () => void,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const { bytes, isWhole } of sseParts(body, filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES)) {
+      if (isWhole && bytes.includes(LIST_CHANGED)) onListChanged();
+      const allowed = filter === undefined ? bytes : isWhole ? filterEvent(bytes, filter) : undefined;
+      if (allowed !== undefined) yield allowed;
+    }
+  } finally {
+    body.destroy();
+  }
+}

@@ -1,0 +1,45 @@
+/** Puts the caller's id back wherever an answer repeats the unique one. */
+export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let start = 0;
+  for (let at = bytes.indexOf(from); at !== -1; at = bytes.indexOf(from, start)) {
+    parts.push(bytes.subarray(start, at), to);
+    start = at + from.length;
+  }
+  return start === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(start)]);
+}
+
+/** The same over a stream: holds back as many bytes as could be the beginning of the id, and never more. */
+export class StreamingReplacement {
+  private held: Buffer = Buffer.alloc(0);
+  /** Has the id been seen? */
+  found = false;
+
+  constructor(
+    private readonly from: Buffer,
+    private readonly to: Buffer,
+  ) {}
+
+  /** The bytes that can go on. */
+  push(chunk: Buffer): Buffer {
+    const bytes = this.held.length === 0 ? chunk : Buffer.concat([this.held, chunk]);
+    const replaced: Buffer[] = [];
+    let start = 0;
+    for (let at = bytes.indexOf(this.from); at !== -1; at = bytes.indexOf(this.from, start)) {
+      this.found = true;
+      replaced.push(bytes.subarray(start, at), this.to);
+      start = at + this.from.length;
+    }
+    const keep = Math.max(start, bytes.length - this.from.length + 1);
+    replaced.push(bytes.subarray(start, keep));
+    this.held = bytes.subarray(keep);
+    return replaced.length === 1 && replaced[0] !== undefined ? replaced[0] : Buffer.concat(replaced);
+  }
+
+  /** What was held back. */
+  flush(): Buffer {
+    const rest = this.held;
+    this.held = Buffer.alloc(0);
+    return rest;
+  }
+}

@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { AuditLog } from '../../audit/audit-log.js';
+import { DomainError } from '../../common/domain-error.js';
+import type { Principal } from '../../common/principal.js';
+import { toDomainError } from '../../common/to-domain-error.js';
+import { type ToolListing, ToolsService } from '../../tools/tools.service.js';
+import { outcomeOf, SUCCESS } from '../../upstreams/invocation.js';
+import { version } from '../../version.js';
+
+/** Who calls the management tools. */
+export interface SelfCaller {
+  readonly principal: Principal;
+  readonly requestId: string;
+}
+
+const INSTRUCTIONS =
+  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the record of tool calls.';
+
+/** The management tools as an MCP server: the same registry as `POST /api/:org/tools/:NAME`. */
+@Injectable()
+export class SelfServer {
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** A server for one caller, who sees exactly the tools that the credential may call. */
+  for(caller: SelfCaller): Server {
+    const server = new Server(
+      { name: 'signalbox', title: 'Signalbox', version },
+      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    );
+    server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
+    server.setRequestHandler('tools/call', ({ params }) => this.call(params.name, params.arguments ?? {}, caller));
+    return server;
+  }
+
+  private async call(name: string, args: unknown, { principal, requestId }: SelfCaller): Promise<CallToolResult> {
+    const startedAt = performance.now();
+    const entry = this.audit.open({
+      organizationId: principal.organization.id,
+      door: 'self',
+      connectionId: null,
+      agentId: null,
+      toolName: name,
+      userId: principal.userId,
+      apiKeyId: principal.apiKeyId,
+      runId: null,
+      requestId,
+      public: false,
+    });
+    try {
+      const output = await this.tools.call(name, args, principal);
+      await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt });
+      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
+    } catch (thrown) {
+      const error = toDomainError(thrown);
+      await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt });
+      return failure(error, requestId);
+    }
+  }
+}
+
+function toMcpTool(tool: ToolListing) {
+  const { name, description, input_schema: inputSchema, output_schema: outputSchema, annotations } = tool;
+  // The schemas of DTO classes are of type object (`schemaOf`).
+  return { name, description, inputSchema, outputSchema, annotations } as never;
+}
+
+/** What is wrong with the request is for the model to read and mend; only an unknown tool is an error of the protocol. */
+function failure(error: DomainError, requestId: string): CallToolResult {
+  const { code, detail, title, errors } = error;
+  if (code === 'unknown_tool') throw new ProtocolError(ProtocolErrorCode.InvalidParams, detail ?? title);
+  const problem = { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
+  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] };
+}

@@ -1,0 +1,40 @@
+import { All, Controller, type OnApplicationShutdown, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { credentialMissing } from '../caller-resolver.service.js';
+import { HostedMcp } from '../hosted/hosted-mcp.js';
+import { readMessage } from '../jsonrpc/inbound-message.js';
+import { McpEndpoint } from '../mcp-endpoint.js';
+import { OriginPolicy } from '../origin-policy.js';
+import { type SelfCaller, SelfServer } from './self-server.service.js';
+
+/** The service itself as an MCP server. */
+@ApiTags('connection proxy')
+@ApiParam({ name: 'org', description: 'Organization slug' })
+@Controller('api/:org/mcp/self')
+export class SelfController implements OnApplicationShutdown {
+  private readonly hosted: HostedMcp<SelfCaller>;
+
+  constructor(
+    servers: SelfServer,
+    private readonly origins: OriginPolicy,
+  ) {
+    this.hosted = new HostedMcp((caller) => servers.for(caller));
+  }
+
+  @All()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Serves the management tools to MCP clients.' })
+  async answer(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    this.origins.check(request.headers);
+    const { principal, id: requestId } = request;
+    if (principal === undefined) throw credentialMissing();
+    const message: unknown =
+      request.method === 'POST' ? JSON.parse(readMessage(request.body).body.toString('utf8')) : undefined;
+    await this.hosted.answer(request, reply, message, { principal, requestId });
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.hosted.close();
+  }
+}
