@@ -38,6 +38,7 @@ export interface TestAppOptions {
 const TEST_ENVIRONMENT = {
   LOG_LEVEL: 'silent',
   PORT: '0',
+  METRICS_PORT: '0',
   UPSTREAM_ALLOW_PRIVATE: 'true',
   ENCRYPTION_KEYS: generateEncryptionKey('test'),
 };

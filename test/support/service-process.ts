@@ -21,7 +21,7 @@ export class ServiceProcess {
 
   constructor(env: Record<string, string>) {
     this.#child = spawn(process.execPath, [MAIN], {
-      env: { PATH: process.env['PATH'], PORT: '0', LOG_LEVEL: 'info', ...env },
+      env: { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;

@@ -19,6 +19,7 @@ export async function startWorkerProcess(env: Record<string, string>): Promise<W
   const child = spawn(process.execPath, [ENTRY], {
     env: {
       PATH: process.env['PATH'],
+      METRICS_PORT: '0',
       LOG_LEVEL: 'error',
       ...env,
       ROLE: 'worker',

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { connect, succeed } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { openLegacyClient, openModernClient } from '../support/field-clients.js';
+import { startAuthorizingShim, type AuthorizingShim } from './authorizing-shim.js';
+import { compareChecks, type Comparison } from './compare-checks.js';
+import { startFixture, type Fixture } from './fixture/start-fixture.js';
+import { runSuite, type Check } from './run-suite.js';
+import { SUITES } from './suites.js';
+
+const RUN_TIMEOUT_MS = 360_000;
+
+/** What the caller of the proxy holds: lists are relayed as they came, or filtered, which is another way through it. */
+const GRANTS = ['everything', 'each tool by its name'] as const;
+
+let fixture: Fixture;
+let app: TestApp;
+const shims = new Map<(typeof GRANTS)[number], AuthorizingShim>();
+
+beforeAll(async () => {
+  fixture = await startFixture();
+  app = await startTestApp();
+  const connectionId = await connect(app, fixture.url, 'Conformance fixture');
+  const permissions = { [connectionId]: [...(await toolNames()), 'resources', 'prompts'] };
+  const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'conformance', permissions });
+  const target = `${app.url}/api/${app.org}/mcp/${connectionId}`;
+  shims.set('everything', await startAuthorizingShim(target, app.apiKey));
+  shims.set('each tool by its name', await startAuthorizingShim(target, key));
+});
+
+afterAll(async () => {
+  for (const shim of shims.values()) await shim.close();
+  await app?.close();
+  await fixture?.close();
+});
+
+/** The tools of both eras. */
+async function toolNames(): Promise<string[]> {
+  const names = new Set<string>();
+  for (const client of [await openLegacyClient(fixture), await openModernClient(fixture, 'auto')]) {
+    for (const { name } of (await client.listTools()).tools) names.add(name);
+    await client.close();
+  }
+  return [...names];
+}
+
+describe.each(SUITES)('the official conformance suite, $title', (suite) => {
+  const comparisons = new Map<string, Comparison>();
+
+  // One after the other: some checks are about time.
+  beforeAll(async () => {
+    const direct = await runSuite(suite, fixture.url);
+    for (const [grant, shim] of shims) {
+      comparisons.set(grant, compareChecks(direct, await runSuite(suite, shim.url), suite.exceptions));
+    }
+  }, RUN_TIMEOUT_MS);
+
+  it('passes direct what it always passed', () => {
+    expect(comparisons.get('everything')?.passesDirect).toBeGreaterThanOrEqual(suite.passesDirect);
+  });
+
+  it.each(GRANTS)('passes through the proxy whatever passes direct, for a caller who holds %s', (grant) => {
+    const { lost, needless } = comparisons.get(grant) ?? {};
+    expect({ lost, needless }).toEqual({ lost: {}, needless: [] });
+  });
+});
+
+describe('the comparison', () => {
+  const good: Check = { status: 'SUCCESS', reason: '' };
+  const bad: Check = { status: 'FAILURE', reason: 'too late' };
+  const direct = new Map([
+    ['a', good],
+    ['b', good],
+    ['c', bad],
+  ]);
+
+  it('tells which checks are lost, and those that were not made at all', () => {
+    const { passesDirect, lost } = compareChecks(
+      direct,
+      new Map([
+        ['a', bad],
+        ['c', good],
+      ]),
+      {},
+    );
+    expect({ passesDirect, lost }).toEqual({ passesDirect: 2, lost: { a: 'FAILURE: too late', b: 'was not made' } });
+  });
+
+  it('tells which exceptions are none', () => {
+    const proxied = new Map([
+      ['a', bad],
+      ['b', good],
+      ['c', bad],
+    ]);
+    const exceptions = { a: 'is one', b: 'passes meanwhile', c: 'fails direct too', d: 'does not exist' };
+    expect(compareChecks(direct, proxied, exceptions)).toMatchObject({ lost: {}, needless: ['b', 'c', 'd'] });
+  });
+});

@@ -1,0 +1,33 @@
+import { expect } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MonitoringLogItem } from '../../src/audit/monitoring.dto.js';
+import { succeed } from './agent-runs.js';
+import type { TestApp } from './app.js';
+
+/** Makes an HTTP connection; returns its id. */
+export async function connectTo(app: TestApp, url: string, more: object = {}): Promise<string> {
+  const data = { title: 'Upstream', connection_type: 'HTTP', connection_url: url, ...more };
+  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
+}
+
+/** Makes a key; returns its value. */
+export async function keyWith(app: TestApp, permissions: Record<string, string[]>, more: object = {}): Promise<string> {
+  return (await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'test', permissions, ...more })).key;
+}
+
+/** The audit record of a request; undefined when there is none. */
+export async function auditOf(app: TestApp, requestId: string | undefined): Promise<MonitoringLogItem | undefined> {
+  const where = { field: ['request_id'], operator: 'eq', value: requestId };
+  const { items } = await succeed<{ items: MonitoringLogItem[] }>(app, 'MONITORING_LOGS_LIST', { where });
+  expect(items.length).toBeLessThanOrEqual(1);
+  return items[0];
+}
+
+/** Waits until the condition holds; long for a busy machine. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 15_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain: ${what}`);
+    await sleep(20);
+  }
+}
