@@ -1,0 +1,88 @@
+/**
+ * The load of the proxy benchmark, in a process of its own: callers that each keep one socket open and send the next call
+ * when the answer to the last one is whole. Raw sockets, because an HTTP client would cost more than what is measured.
+ * Gets `{ url, headers, callers, ms }` as a message from the parent; answers `{ calls, seconds, p50, p99, busy }` (times
+ * in milliseconds, `busy` the part of one core that this process used) or `{ error }`.
+ */
+import { connect } from 'node:net';
+import { quantile } from './report.mjs';
+
+const TEXT = 'The quick brown fox jumps over the lazy dog, again and again....';
+const HEAD_END = Buffer.from('\r\n\r\n');
+let nextId = 1;
+
+process.on('message', (job) => {
+  measure(job).then(
+    (figures) => process.send(figures),
+    (error) => process.send({ error: error.message }),
+  );
+});
+process.once('disconnect', () => process.exit(0));
+
+async function measure({ url, headers, callers, ms }) {
+  const times = [];
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  const until = start + ms;
+  await Promise.all(Array.from({ length: callers }, () => call(new URL(url), headers, until, times)));
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    calls: times.length,
+    seconds,
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    busy: (user + system) / 1e6 / seconds,
+  };
+}
+
+/** One caller, until the time is over. Any answer but the right one ends the benchmark. */
+function call({ hostname, port, host, pathname }, headers, until, times) {
+  const lines = Object.entries({ ...headers, host }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    let received = Buffer.alloc(0);
+    let id;
+    let sentAt;
+    const send = () => {
+      id = nextId++;
+      const params = `{"name":"echo","arguments":{"text":"${TEXT}","times":2}}`;
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+      sentAt = performance.now();
+      socket.write(`${head}${body.length}\r\n\r\n${body}`);
+    };
+    socket.on('connect', send);
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('The connection was closed.')));
+    socket.on('data', (chunk) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+      const answer = whole(received);
+      if (answer === undefined) return;
+      const now = performance.now();
+      times.push(now - sentAt);
+      received = Buffer.alloc(0);
+      if (!isRight(answer, id)) return reject(new Error(`Wrong answer to call ${id}: ${answer.slice(0, 1000)}`));
+      if (now < until) return send();
+      socket.removeAllListeners('close').end();
+      resolve();
+    });
+  });
+}
+
+/** The whole answer as text, or undefined while a part is still to come. */
+function whole(received) {
+  const headEnd = received.indexOf(HEAD_END);
+  if (headEnd < 0) return undefined;
+  const head = received.latin1Slice(0, headEnd);
+  const length = /\ncontent-length: *(\d+)/i.exec(head)?.[1];
+  const isComplete =
+    length === undefined
+      ? received.latin1Slice(received.length - 5) === '0\r\n\r\n'
+      : received.length >= headEnd + HEAD_END.length + Number(length);
+  return isComplete ? received.latin1Slice() : undefined;
+}
+
+function isRight(answer, id) {
+  return answer.startsWith('HTTP/1.1 200') && answer.includes(`"id":${id},`) && answer.includes(`"text":"${TEXT}"`);
+}

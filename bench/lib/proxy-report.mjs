@@ -1,0 +1,77 @@
+import { quantile } from './report.mjs';
+
+/** The aims of issue A2. */
+const MOST_ADDED_MS = 0.3;
+const LEAST_PART_OF_BARE = 0.6;
+
+const TITLES = { direct: 'direct', bare: 'bare (peer)', ours: 'ours' };
+const FIGURES = [
+  ['requests per second', 'rps', 0],
+  ['p50, ms', 'p50', 3],
+  ['p99, ms', 'p99', 3],
+  ['CPU per request, us', 'cpuPerCall', 0],
+  ['… of PostgreSQL, us', 'databaseCpuPerCall', 0],
+  ['load generator, cores', 'busy', 2],
+];
+
+/** The figures for one number of callers: medians of the rounds, limit and verdict beside them. */
+export function proxyTable(figures, callers) {
+  const names = Object.keys(figures);
+  const median = (name, key) =>
+    quantile(
+      figures[name][callers].map((round) => round[key]),
+      0.5,
+    );
+  const head = [callers === 1 ? '1 caller' : `${callers} callers`, ...names.map((name) => TITLES[name]), 'limit', ''];
+  const rows = FIGURES.map(([title, key, digits]) => [
+    title,
+    ...names.map((name) => number(median(name, key), digits)),
+    ...judge(callers, key, names.includes('bare') && names.includes('ours') ? (name) => median(name, key) : undefined),
+  ]);
+  return layOut([head, ...rows]);
+}
+
+/** Whether all that was to be recorded was. */
+export function recordsLine(calls, recorded) {
+  const parts = Object.entries(recorded).map(
+    ([kind, count]) => `${count} ${kind}${count === calls ? '' : ' (MISSED)'}`,
+  );
+  return `Recorded by ours of ${calls} calls: ${parts.join(', ')}.`;
+}
+
+/** How it was measured. */
+export function methodOf(rounds, seconds) {
+  return [
+    `Medians of ${rounds} rounds of ${seconds} s, in which the targets take turns. Each caller waits for its answer before it sends`,
+    'the next call (tools/call with 64 bytes of text). CPU is that of the proxy process (direct: of the upstream). All',
+    'processes share the cores named above.',
+    'Peer: Fastify and undici alone. Key and tool are looked up in a map, the bytes are forwarded and the answer is piped.',
+    'Ours: one process (ROLE=all) with key, permission, schema, audit, telemetry, log and injected credentials.',
+  ].join('\n');
+}
+
+/** Limit and verdict of a row; empty where there is no aim. */
+function judge(callers, key, median) {
+  if (median === undefined) return ['', ''];
+  if (callers === 1 && key === 'p50') {
+    const limit = median('bare') + MOST_ADDED_MS;
+    return [`<= ${limit.toFixed(3)} (bare + ${MOST_ADDED_MS})`, median('ours') <= limit ? 'met' : 'MISSED'];
+  }
+  if (callers > 1 && key === 'rps') {
+    const limit = median('bare') * LEAST_PART_OF_BARE;
+    const part = `${Math.round((median('ours') / median('bare')) * 100)} % of bare`;
+    const verdict = median('ours') >= limit ? 'met' : 'MISSED';
+    return [`>= ${limit.toFixed(0)} (${LEAST_PART_OF_BARE * 100} % of bare)`, `${verdict}: ${part}`];
+  }
+  return ['', ''];
+}
+
+function number(value, digits) {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits);
+}
+
+function layOut(rows) {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));
+  const aligned = (cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]));
+  return rows.map((cells) => cells.map(aligned).join('  ').trimEnd()).join('\n');
+}

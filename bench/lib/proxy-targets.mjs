@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { generateApiKey } from '../../dist/common/api-key-value.js';
+import { attachEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
+import { findFreePort } from '../../dist/database/embedded/server.js';
+import { Child } from './child.mjs';
+import { postJson } from './http-client.mjs';
+
+const START_WITHIN_MS = 60_000;
+const STOP_WITHIN_MS = 15_000;
+/** What every caller sends, whoever answers. */
+const MCP_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2025-11-25',
+};
+
+/**
+ * @typedef {{ url: string, headers: Record<string, string>, pid: number, stop: () => Promise<void> }} Target
+ * what is called, with which headers, and the process whose CPU time is counted; the service also has `databasePid`,
+ * and in `records` where it keeps what it records of calls
+ */
+
+/** @returns {Promise<Target>} */
+export async function startUpstream() {
+  const child = new Child(process.execPath, [pathOf('proxy-upstream.mjs')], { NODE_ENV: 'production' });
+  const url = `${await child.line(/^listening on (\S+)/)}/mcp`;
+  return { url, headers: await sessionHeaders(url), pid: child.pid, stop: () => child.stop() };
+}
+
+/** @returns {Promise<Target>} */
+export async function startBare(upstream) {
+  const connectionId = randomUUID();
+  const key = generateApiKey();
+  const { 'mcp-session-id': session } = await sessionHeaders(upstream.url);
+  const args = [pathOf('proxy-bare.mjs'), upstream.url, session, connectionId, key];
+  const child = new Child(process.execPath, args, { NODE_ENV: 'production' });
+  const origin = await child.line(/^listening on (\S+)/);
+  return {
+    url: `${origin}/api/default/mcp/${connectionId}`,
+    headers: { ...MCP_HEADERS, authorization: `Bearer ${key}` },
+    pid: child.pid,
+    stop: () => child.stop(),
+  };
+}
+
+/**
+ * The built service with everything on, as in production: embedded PostgreSQL, the log at level info into a file. The key
+ * that is used holds one tool of one connection.
+ * @param {string[]} nodeArgs for Node itself
+ * @returns {Promise<Target>}
+ */
+export async function startOurs(upstream, folder, nodeArgs) {
+  const bootstrapKey = generateApiKey();
+  const [port, metricsPort] = [await findFreePort(), await findFreePort()];
+  const dataDir = join(folder, 'data');
+  const logFile = join(folder, 'service.log');
+  const log = openSync(logFile, 'a', 0o600);
+  const child = spawn(process.execPath, [...nodeArgs, pathOf('../../dist/main.js')], {
+    stdio: ['ignore', log, 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      LOG_LEVEL: 'info',
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort),
+      DATA_DIR: dataDir,
+      BOOTSTRAP_API_KEY: bootstrapKey,
+    },
+  });
+  const stop = () => stopProcess(child);
+  try {
+    const origin = `http://127.0.0.1:${port}`;
+    await ready(child, origin);
+    const tools = `${origin}/api/default/tools`;
+    const bootstrapHeaders = { authorization: `Bearer ${bootstrapKey}` };
+    const { connectionId, key } = await setUp(tools, bootstrapHeaders, upstream.url);
+    const databasePid = await postmasterOf(dataDir);
+    const headers = { ...MCP_HEADERS, authorization: `Bearer ${key}` };
+    const url = `${origin}/api/default/mcp/${connectionId}`;
+    const records = { tools, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`, logFile, bootstrapHeaders };
+    return { url, headers, pid: child.pid, databasePid, records, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The process that all sessions of the embedded server are children of. */
+async function postmasterOf(dataDir) {
+  const { url } = await attachEmbeddedPostgres(dataDir);
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query(`SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int AS pid`);
+    return rows[0].pid;
+  } finally {
+    await client.end();
+  }
+}
+
+/** A connection to the upstream, and a key that may call its one tool and nothing else. */
+async function setUp(tools, headers, upstreamUrl) {
+  const tool = (name, body) => postJson(`${tools}/${name}`, headers, body);
+  const { item: connection } = await tool('COLLECTION_CONNECTIONS_CREATE', {
+    data: {
+      connection_type: 'HTTP',
+      title: 'Benchmark',
+      connection_url: upstreamUrl,
+      connection_token: 'upstream',
+      connection_headers: { headers: { 'x-benchmark': 'yes' } },
+    },
+  });
+  const { key } = await tool('API_KEY_CREATE', { name: 'benchmark', permissions: { [connection.id]: ['echo'] } });
+  return { connectionId: connection.id, key };
+}
+
+/** Opens a session of the upstream. */
+async function sessionHeaders(url) {
+  const params = {
+    protocolVersion: MCP_HEADERS['mcp-protocol-version'],
+    capabilities: {},
+    clientInfo: { name: 'benchmark', version: '1' },
+  };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+  const answer = await fetch(url, { method: 'POST', headers: MCP_HEADERS, body });
+  await answer.arrayBuffer();
+  return { ...MCP_HEADERS, 'mcp-session-id': answer.headers.get('mcp-session-id') };
+}
+
+async function ready(child, origin) {
+  const giveUpAt = Date.now() + START_WITHIN_MS;
+  while (Date.now() < giveUpAt) {
+    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}.`);
+    const answer = await fetch(`${origin}/health/ready`).catch(() => undefined);
+    await answer?.arrayBuffer();
+    if (answer?.ok) return;
+    await sleep(100);
+  }
+  throw new Error('The service did not become ready.');
+}
+
+async function stopProcess(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+  await gone;
+  clearTimeout(timer);
+}
+
+function pathOf(file) {
+  return fileURLToPath(new URL(file, import.meta.url));
+}

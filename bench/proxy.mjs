@@ -1,0 +1,69 @@
+/**
+ * `npm run bench:proxy`: what the proxy costs. The same calls to the same upstream, direct, through a bare pass-through
+ * (the peer) and through the service with everything on (key, permission, schema, audit, telemetry, log), in one run.
+ * Upstream, peer, service and load are processes of their own on loopback; all files are in a temporary folder.
+ *
+ * --seconds <n>   how long each target is measured in each round (3)
+ * --rounds <n>    rounds; the figures are their medians (5)
+ * --only <names>  of direct,bare,ours
+ * --cpu-prof      profiles the service and prints where its main thread spent its time
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { topOfProfile } from './lib/proxy-profile.mjs';
+import { recordedCalls } from './lib/proxy-recorded.mjs';
+import { methodOf, proxyTable, recordsLine } from './lib/proxy-report.mjs';
+import { measureInTurns } from './lib/proxy-rounds.mjs';
+import { startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { machine } from './lib/report.mjs';
+
+const CALLERS = [1, 16];
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string', default: 'direct,bare,ours' },
+    'cpu-prof': { type: 'boolean', default: false },
+  },
+});
+const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
+const only = values.only.split(',');
+
+const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
+// The embedded server may run as another user, who has to pass through.
+await chmod(folder, 0o711);
+const profiles = join(folder, 'profiles');
+const profiling = values['cpu-prof'] ? ['--cpu-prof', '--cpu-prof-dir', profiles] : [];
+const started = [];
+let measuredSince;
+
+try {
+  const upstream = await keep(startUpstream());
+  const targets = {};
+  if (only.includes('direct')) targets.direct = upstream;
+  if (only.includes('bare')) targets.bare = await keep(startBare(upstream));
+  if (only.includes('ours')) targets.ours = await keep(startOurs(upstream, folder, profiling));
+
+  console.log(`${machine()}\n`);
+  const { figures, calls, since } = await measureInTurns(targets, { callers: CALLERS, rounds, ms: seconds * 1000 });
+  for (const callers of CALLERS) console.log(`${proxyTable(figures, callers)}\n`);
+  if (targets.ours) console.log(`${recordsLine(calls.ours, await recordedCalls(targets.ours.records))}\n`);
+  console.log(methodOf(rounds, seconds));
+  measuredSince = since;
+} finally {
+  for (const target of started.toReversed()) await target.stop();
+  if (values['cpu-prof'] && measuredSince !== undefined) {
+    console.log(`\n${await topOfProfile(profiles, measuredSince)}`);
+  }
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Remembers what has to be stopped at the end. */
+async function keep(starting) {
+  const target = await starting;
+  started.push(target);
+  return target;
+}
