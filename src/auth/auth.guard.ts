@@ -11,16 +11,16 @@ import { Authenticator } from './authenticator.js';
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
+  /** By handler: looking metadata up costs more than all the rest of the guard. */
+  private readonly known = new WeakMap<object, RouteAccess | undefined>();
+
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const access = this.accessOf(context);
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
     const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { org?: string } }>>();
@@ -34,5 +34,14 @@ export class AuthGuard implements CanActivate {
       throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
     }
     return true;
+  }
+
+  private accessOf(context: ExecutionContext): RouteAccess | undefined {
+    const handler = context.getHandler();
+    if (!this.known.has(handler)) {
+      const places = [handler, context.getClass()];
+      this.known.set(handler, this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, places));
+    }
+    return this.known.get(handler);
   }
 }

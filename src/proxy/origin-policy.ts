@@ -14,6 +14,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 export class OriginPolicy {
   private readonly allowed: ReadonlySet<string>;
   private readonly listensOnLoopback: boolean;
+  private lastAllowedHost: string | undefined;
 
   constructor(private readonly config: AppConfig) {
     this.allowed = new Set(config.settings.allowedOrigins);
@@ -25,9 +26,11 @@ export class OriginPolicy {
     if (origin !== undefined && !this.allowsOrigin(origin)) {
       throw new DomainError('origin_refused', 'Web pages of this origin may not call this service.');
     }
-    if (this.listensOnLoopback && !this.allowsHost(host)) {
+    if (!this.listensOnLoopback || host === this.lastAllowedHost) return;
+    if (!this.allowsHost(host)) {
       throw new DomainError('origin_refused', 'This service is not known by the name in the Host header.');
     }
+    this.lastAllowedHost = host;
   }
 
   private allowsOrigin(text: string): boolean {
