@@ -14,7 +14,7 @@ const REDACTED = [
 ];
 
 /** Lines are written together, some milliseconds late: a system call for each would cost more than all the rest of it. */
-const GATHERED_BYTES = 16 * 1024;
+const GATHERED_BYTES = 8 * 1024;
 const FLUSH_EVERY_MS = 20;
 
 /** The process's structured log: JSON lines with RFC 3339 times, on standard output unless told otherwise. */
