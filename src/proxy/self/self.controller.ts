@@ -1,5 +1,5 @@
-import { All, Controller, type OnApplicationShutdown, Req, Res } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Controller, Delete, Get, type OnApplicationShutdown, Post, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { credentialMissing } from '../caller-resolver.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
@@ -22,10 +22,29 @@ export class SelfController implements OnApplicationShutdown {
     this.hosted = new HostedMcp((caller) => servers.for(caller));
   }
 
-  @All()
+  @Post()
   @McpEndpoint()
   @ApiOperation({ summary: 'Serves the management tools to MCP clients.' })
-  async answer(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.answer(request, reply);
+  }
+
+  /** There is nothing to listen to: the answer says so, as MCP wants it. */
+  @Get()
+  @McpEndpoint()
+  @ApiExcludeEndpoint()
+  listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.answer(request, reply);
+  }
+
+  @Delete()
+  @McpEndpoint()
+  @ApiExcludeEndpoint()
+  end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.answer(request, reply);
+  }
+
+  private async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.origins.check(request.headers);
     const { principal, id: requestId } = request;
     if (principal === undefined) throw credentialMissing();
