@@ -15,9 +15,12 @@ const ENTRY = fileURLToPath(
 );
 const START_TIMEOUT_MS = 20_000;
 
-/** Starts the reference server `@modelcontextprotocol/server-everything` on a free port, and waits until it listens. */
-export async function startEverything(): Promise<EverythingServer> {
-  const port = await freePort();
+/** Starts the reference server `@modelcontextprotocol/server-everything`, on a free port if none is given, and waits until it listens. */
+export async function startEverything(port?: number): Promise<EverythingServer> {
+  return startOn(port ?? (await freePort()));
+}
+
+async function startOn(port: number): Promise<EverythingServer> {
   const child = spawn(process.execPath, [ENTRY, 'streamableHttp'], {
     env: { PATH: process.env['PATH'], PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
