@@ -28,7 +28,7 @@ beforeAll(async () => {
     return sendResult(response, message, { content: [{ type: 'text', text: JSON.stringify(message.params) }] });
   });
   upstream = await startScripted(script);
-  app = await startTestApp({ env: { LOG_LEVEL: 'error' }, onLogLine: (l) => process.stderr.write(l) });
+  app = await startTestApp();
   const connectionId = await connectTo(app, upstream.url);
   path = pathOf(connectionId);
   limited = await keyWith(app, { [connectionId]: ['echo'] });

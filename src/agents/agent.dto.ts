@@ -181,6 +181,29 @@ export class AgentItem {
 
 export class AgentAnswer extends ItemOf(AgentItem) {}
 
+/** Where a tool of an agent comes from. */
+export class AgentToolItem {
+  /** The composed name, by which the gateway and the agent's runs know it. */
+  @IsString()
+  name: string;
+
+  /** The connection that it is in the end a tool of. */
+  @IsUUID()
+  connection_id: string;
+
+  /** The upstream's own name of it. */
+  @IsString()
+  upstream_name: string;
+}
+
+export class AgentDetails extends ItemOf(AgentItem) {
+  /** As last known; no upstream is asked for it. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AgentToolItem)
+  tools: AgentToolItem[];
+}
+
 export class AgentPage extends PageOf(AgentItem) {}
 
 /** UUIDs are equal whatever the case of their letters. What is no connection at all is refused elsewhere. */

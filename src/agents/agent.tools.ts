@@ -2,12 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
-import { AgentAnswer, AgentCreateInput, AgentIdInput, AgentPage, AgentUpdateInput } from './agent.dto.js';
+import { AgentAnswer, AgentCreateInput, AgentDetails, AgentIdInput, AgentPage, AgentUpdateInput } from './agent.dto.js';
 import { AgentsService } from './agents.service.js';
+import { AgentComposition } from './composition/agent-composition.service.js';
 
 @Injectable()
 export class AgentTools {
-  constructor(private readonly service: AgentsService) {}
+  constructor(
+    private readonly service: AgentsService,
+    private readonly compositions: AgentComposition,
+  ) {}
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_LIST',
@@ -24,13 +28,20 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_GET',
-    description: 'Reads one agent.',
+    description: 'Reads one agent, and what its tools are called.',
     input: AgentIdInput,
-    output: AgentAnswer,
+    output: AgentDetails,
     annotations: READ_ONLY,
   })
-  async get(input: AgentIdInput, caller: Principal): Promise<AgentAnswer> {
-    return { item: await this.service.get(input.id, caller) };
+  async get({ id }: AgentIdInput, caller: Principal): Promise<AgentDetails> {
+    const item = await this.service.get(id, caller);
+    const { places } = await this.compositions.namesOf({ id: item.id, organizationId: caller.organization.id });
+    const tools = [...places.values()].map(({ name, connection, upstreamName }) => ({
+      name,
+      connection_id: connection.id,
+      upstream_name: upstreamName,
+    }));
+    return { item, tools };
   }
 
   @ManagementTool({

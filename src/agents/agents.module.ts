@@ -9,12 +9,27 @@ import { AgentTester } from './agent-tester.service.js';
 import { AgentTools } from './agent.tools.js';
 import { AgentToolset } from './agent-toolset.service.js';
 import { AgentsService } from './agents.service.js';
+import { AgentComposition } from './composition/agent-composition.service.js';
+import { CompositionBuilder } from './composition/composition-builder.js';
+import { MemberLists } from './composition/member-lists.js';
+import { OfferLists } from './composition/offer-lists.js';
 import { ConnectionTestTools } from './connection-test.tools.js';
 
 /** Agents (virtual MCPs): what they are composed of, and their tools. */
 @Module({
   imports: [TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]), ConnectionsModule, UpstreamsModule],
-  providers: [AgentsService, AgentRepository, AgentTools, AgentToolset, AgentTester, ConnectionTestTools],
-  exports: [AgentsService, AgentToolset],
+  providers: [
+    AgentsService,
+    AgentRepository,
+    AgentTools,
+    AgentToolset,
+    AgentTester,
+    ConnectionTestTools,
+    AgentComposition,
+    CompositionBuilder,
+    MemberLists,
+    OfferLists,
+  ],
+  exports: [AgentsService, AgentToolset, AgentComposition, OfferLists],
 })
 export class AgentsModule {}

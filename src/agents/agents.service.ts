@@ -6,6 +6,7 @@ import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
+import { ConnectionChanges } from '../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../connections/virtual-connections.service.js';
 import { type AgentConnection, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
 import type { AgentConnectionData, AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
@@ -19,6 +20,7 @@ export class AgentsService {
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly repository: AgentRepository,
     private readonly virtual: VirtualConnections,
+    private readonly changes: ConnectionChanges,
   ) {}
 
   /** The agent with everything that a run of it needs. Any text may be asked for. */
@@ -72,6 +74,8 @@ export class AgentsService {
       await this.compose(manager, organizationId, id, connections);
       await this.refuseCycle(manager, id);
     });
+    // Only now is it there to be read: what was read in between is old.
+    this.changes.changed(id);
     return this.get(id, caller);
   }
 

@@ -49,3 +49,7 @@ export function endpointPathOf(org: string | undefined, connectionId: string): s
   const endpoint = `/mcp/${encodeURIComponent(connectionId)}`;
   return org === undefined ? endpoint : `/api/${encodeURIComponent(org)}${endpoint}`;
 }
+
+export function gatewayPathOf(org: string, virtualMcpId: string): string {
+  return `/api/${encodeURIComponent(org)}/mcp/gateway/${encodeURIComponent(virtualMcpId)}`;
+}

@@ -16,6 +16,11 @@ export class ProxyCaller {
     readonly requestId: string,
   ) {}
 
+  /** The agent by way of which the connection is used. */
+  get agentId(): string | undefined {
+    return undefined;
+  }
+
   /** May call every tool, and everything else that the connection offers. */
   get holdsAll(): boolean {
     return this.mayCall(ALL);

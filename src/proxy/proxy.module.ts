@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/audit.module.js';
+import { AgentsModule } from '../agents/agents.module.js';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
@@ -12,11 +13,19 @@ import { Deprecation } from './deprecation.service.js';
 import { DirectController } from './direct.controller.js';
 import { McpExchange } from './exchange/mcp-exchange.service.js';
 import { ReplyWriter } from './exchange/reply-writer.service.js';
+import { RequestExchange } from './exchange/request-exchange.service.js';
 import { Router } from './exchange/router.service.js';
 import { Sender } from './exchange/sender.service.js';
 import { SessionExchange } from './exchange/session-exchange.service.js';
 import { ToolCallEndpoint } from './exchange/tool-call-endpoint.service.js';
 import { ToolCalls } from './exchange/tool-calls.service.js';
+import { AgentToolRouter } from './gateway/agent-tool-router.service.js';
+import { GatewayController } from './gateway/gateway.controller.js';
+import { GatewayExchange } from './gateway/gateway-exchange.service.js';
+import { GatewayOffers } from './gateway/gateway-offers.service.js';
+import { GatewayServer } from './gateway/gateway-server.service.js';
+import { GatewayStream } from './gateway/gateway-stream.service.js';
+import { ListChanges } from './gateway/list-changes.service.js';
 import { LegacyController } from './legacy.controller.js';
 import { OriginPolicy } from './origin-policy.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
@@ -29,8 +38,24 @@ import { SessionTools } from './session/session-tools.service.js';
 
 /** The MCP endpoints: every connection behind one door. */
 @Module({
-  imports: [AuditModule, ApiKeysModule, ConnectionsModule, TelemetryModule, ToolsModule, UpstreamsModule, VaultModule],
-  controllers: [SelfController, DirectController, CallToolController, LegacyController, ProtectedResourceController],
+  imports: [
+    AgentsModule,
+    AuditModule,
+    ApiKeysModule,
+    ConnectionsModule,
+    TelemetryModule,
+    ToolsModule,
+    UpstreamsModule,
+    VaultModule,
+  ],
+  controllers: [
+    SelfController,
+    GatewayController,
+    DirectController,
+    CallToolController,
+    LegacyController,
+    ProtectedResourceController,
+  ],
   providers: [
     OriginPolicy,
     CallerResolver,
@@ -40,6 +65,7 @@ import { SessionTools } from './session/session-tools.service.js';
     Sender,
     ToolCalls,
     McpExchange,
+    RequestExchange,
     SessionExchange,
     ToolCallEndpoint,
     ReplyWriter,
@@ -47,6 +73,12 @@ import { SessionTools } from './session/session-tools.service.js';
     SessionOpening,
     SessionTools,
     SelfServer,
+    AgentToolRouter,
+    GatewayExchange,
+    GatewayServer,
+    GatewayOffers,
+    GatewayStream,
+    ListChanges,
   ],
 })
 export class ProxyModule {}

@@ -13,7 +13,7 @@ import { Invocation, outcomeOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
 import { ToolLister } from './tool-lister.service.js';
-import type { UpstreamTool } from './upstream.js';
+import type { CallToolOptions, UpstreamTool } from './upstream.js';
 import { UpstreamHealth } from './upstream-health.service.js';
 import { UpstreamPool } from './upstream-pool.js';
 import { UpstreamTargets } from './upstream-targets.js';
@@ -61,11 +61,14 @@ export class ToolInvoker {
    * The result as the upstream sent it; a tool that failed is a result too (`isError`).
    * @throws what `admit` throws, and UpstreamError
    */
-  async callTool(call: ToolCall, { signal }: { signal?: AbortSignal } = {}): Promise<CallToolResult> {
+  async callTool(
+    call: ToolCall,
+    { signal, onProgress }: Pick<CallToolOptions, 'signal' | 'onProgress'> = {},
+  ): Promise<CallToolResult> {
     const invocation = await this.admit(call);
     try {
       const { toolName, connection } = call;
-      const options = { signal, requestId: call.caller.requestId };
+      const options = { signal, onProgress, requestId: call.caller.requestId };
       // `admit` has checked them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.of(connection);
@@ -133,7 +136,8 @@ export class ToolInvoker {
     try {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
-      const known = this.catalog.of(connection);
+      // Without a permission, the public mark alone decides.
+      const known = isPermitted ? this.catalog.of(connection) : this.catalog.fresh(connection);
       const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
       return { tool: (await this.catalog.recheck(connection)).tools.get(toolName) };

@@ -17,6 +17,7 @@ import { ToolLister } from './tool-lister.service.js';
 import { UpstreamFactory } from './upstream-factory.js';
 import { UpstreamHealth } from './upstream-health.service.js';
 import { UpstreamPool } from './upstream-pool.js';
+import { UpstreamRequests } from './upstream-requests.service.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
 /** Upstreams without use keep their session this long, in milliseconds, and programs no shorter than they are allowed to. */
@@ -62,8 +63,9 @@ const POOL_SIZE = 1_000;
     ToolCatalog,
     ToolInvoker,
     ConnectionTester,
+    UpstreamRequests,
   ],
-  exports: [ToolInvoker, ToolCatalog, UpstreamChannels, UpstreamHealth, ConnectionTester],
+  exports: [ToolInvoker, ToolCatalog, UpstreamChannels, UpstreamHealth, ConnectionTester, UpstreamRequests],
 })
 export class UpstreamsModule implements OnApplicationShutdown {
   constructor(private readonly dispatcher: GuardedDispatcher) {}

@@ -8,6 +8,7 @@ import { requireActive } from '../../upstreams/require-active.js';
 import { CallScope } from '../../upstreams/call-scope.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
 import { CallerResolver } from '../caller-resolver.service.js';
+import { GatewayStream } from '../gateway/gateway-stream.service.js';
 import { forwardedHeaders } from '../mcp-headers.js';
 import { OriginPolicy } from '../origin-policy.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -36,11 +37,16 @@ export class SessionExchange {
     private readonly catalog: ToolCatalog,
     private readonly sessionTools: SessionTools,
     private readonly writer: ReplyWriter,
+    private readonly agentStream: GatewayStream,
   ) {}
 
   /** The stream of what the upstream sends unasked. @throws DomainError */
   async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
+    if (caller.connection.type === 'VIRTUAL') {
+      this.agentStream.listen(request, reply, caller);
+      return;
+    }
     const scope = new CallScope(undefined, NO_LIMIT_MS);
     reply.raw.once('close', () => scope.cancel());
     const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
@@ -62,6 +68,11 @@ export class SessionExchange {
   /** Ends the session. @throws DomainError */
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
+    if (caller.connection.type === 'VIRTUAL') {
+      // Nothing is kept of it that could be ended.
+      await reply.status(200).send();
+      return;
+    }
     const scope = new CallScope(undefined, END_TIMEOUT_MS);
     try {
       const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);

@@ -4,11 +4,13 @@ import { DomainError } from '../../common/domain-error.js';
 import { CallScope } from '../../upstreams/call-scope.js';
 import { outcomeOf } from '../../upstreams/invocation.js';
 import { CallerResolver } from '../caller-resolver.service.js';
+import { AgentToolRouter } from '../gateway/agent-tool-router.service.js';
 import { readMessage } from '../jsonrpc/inbound-message.js';
 import { OriginPolicy } from '../origin-policy.js';
 import { relayAnswer } from '../relay/relay-answer.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { ReplyWriter } from './reply-writer.service.js';
+import { abandoned } from './request-exchange.service.js';
 import { type Dispatch, Sender } from './sender.service.js';
 import { ToolCalls } from './tool-calls.service.js';
 
@@ -21,14 +23,17 @@ export class ToolCallEndpoint {
     private readonly toolCalls: ToolCalls,
     private readonly sender: Sender,
     private readonly writer: ReplyWriter,
+    private readonly agentTools: AgentToolRouter,
   ) {}
 
   /** @throws DomainError */
   async call(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.origins.check(request.headers);
     const { toolName = '' } = request.params as { toolName?: string };
-    const message = readMessage(envelope(toolName, request));
-    const caller = await this.callers.resolve(request);
+    const resolved = await this.callers.resolve(request);
+    const asked = { message: readMessage(envelope(toolName, request)), caller: resolved };
+    const isAgent = asked.caller.connection.type === 'VIRTUAL';
+    const { message, caller } = isAgent ? await this.agentTools.find(request, 'call_tool', asked) : asked;
     const scope = new CallScope(undefined, caller.connection.timeoutMs);
     reply.raw.once('close', () => (reply.raw.writableFinished ? scope.end() : scope.cancel()));
     const unsent = { caller, route: { kind: 'shared' }, message, scope } as const satisfies Omit<Dispatch, 'headers'>;
@@ -39,12 +44,13 @@ export class ToolCallEndpoint {
       const relayed = await relayAnswer(answer, {
         callerId: JSON.stringify(request.id),
         sentId,
-        acceptsStream: true,
+        acceptsStream: !isAgent,
         requestId: request.id,
         onListChanged: () => this.toolCalls.listChanged(unsent),
         explain: (error) => scope.explain(error),
         settle: (outcome) => invocation.settle(outcome),
       });
+      if (reply.raw.destroyed) throw abandoned(answer);
       this.writer.write(request, reply, relayed, answer.headers);
     } catch (error) {
       const cause = scope.explain(error);

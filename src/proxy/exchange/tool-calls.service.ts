@@ -39,6 +39,8 @@ export class ToolCalls {
         args,
         caller: caller.asToolCaller,
         door,
+        streamable: door === 'call_tool',
+        ...(caller.agentId !== undefined && { agentId: caller.agentId }),
         permitted: (toolName) => caller.mayCall(toolName),
         trace: traceContextOf(request.headers),
         ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(dispatch) }),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { createMcpHandler, type McpHttpHandler, type Server } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpHttpHandler, type Server, type ServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
@@ -17,8 +17,10 @@ export class HostedMcp<T> {
   private readonly handler: McpHttpHandler;
   private readonly contexts = new WeakMap<Request, T>();
 
-  constructor(serverFor: ServerFor<T>) {
-    this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)));
+  /** @param bus what subscriptions (`subscriptions/listen`) hear of; nothing without one */
+  constructor(serverFor: ServerFor<T>, bus?: ServerEventBus) {
+    const options = bus === undefined ? {} : { bus };
+    this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)), options);
   }
 
   /** @param message the parsed body; undefined for a request without one */

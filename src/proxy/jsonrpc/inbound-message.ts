@@ -1,6 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../../common/domain-error.js';
-import { inspectJson } from './inspect-json.js';
+import { inspectJson, type TextRange } from './inspect-json.js';
+
+/** A part of a body, in bytes. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
 
 /** A request: wants an answer with the same id. */
 export interface InboundRequest {
@@ -10,6 +16,8 @@ export interface InboundRequest {
   /** Where it stands in the body, in bytes. */
   readonly idStart: number;
   readonly idEnd: number;
+  /** Where `params.name` stands in the body, in bytes; undefined if there is none. */
+  readonly nameRange: ByteRange | undefined;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
@@ -42,7 +50,7 @@ export function readMessage(body: unknown): InboundMessage {
   const value = parse(text);
   if (Array.isArray(value)) throw invalid('Batches are not part of MCP: send one message per request.');
   if (!isRecord(value)) throw invalid('The body must be a JSON object.');
-  const idRange = inspectJson(text);
+  const ranges = inspectJson(text);
   if (value['jsonrpc'] !== '2.0') throw invalid('`jsonrpc` must be "2.0".');
 
   const { method } = value;
@@ -58,11 +66,18 @@ export function readMessage(body: unknown): InboundMessage {
   }
   if (method.startsWith(NOTIFICATION)) throw invalid('A notification has no `id`.');
   checkId(value['id']);
-  if (idRange === undefined) throw invalid('`id` must be a string or a number.');
-  const id = text.slice(idRange.start, idRange.end);
+  if (ranges.id === undefined) throw invalid('`id` must be a string or a number.');
+  const id = text.slice(ranges.id.start, ranges.id.end);
+  const { start: idStart, end: idEnd } = inBytes(ranges.id, text, body);
+  const nameRange = ranges.name && inBytes(ranges.name, text, body);
+  return { kind: 'request', id, idStart, idEnd, nameRange, method, params, body };
+}
+
+function inBytes(range: TextRange, text: string, body: Buffer): ByteRange {
   const isAscii = text.length === body.length;
-  const idStart = isAscii ? idRange.start : Buffer.byteLength(text.slice(0, idRange.start));
-  return { kind: 'request', id, idStart, idEnd: idStart + Buffer.byteLength(id), method, params, body };
+  if (isAscii) return range;
+  const start = Buffer.byteLength(text.slice(0, range.start));
+  return { start, end: start + Buffer.byteLength(text.slice(range.start, range.end)) };
 }
 
 function parse(text: string): unknown {

@@ -1,9 +1,17 @@
 import { DomainError } from '../../common/domain-error.js';
 
-/** Where the id of a JSON-RPC message stands in its text, as indexes of UTF-16 code units. */
-export interface IdRange {
+/** Where a value stands in a text, as indexes of UTF-16 code units. */
+export interface TextRange {
   readonly start: number;
   readonly end: number;
+}
+
+/** Where the values of a JSON-RPC message stand that may be replaced on its way. */
+export interface ValueRanges {
+  /** Of the id; undefined if it is neither a string nor a number. */
+  readonly id: TextRange | undefined;
+  /** Of `params.name`; undefined if it is not there, or neither a string nor a number. */
+  readonly name: TextRange | undefined;
 }
 
 const MAX_DEPTH = 64;
@@ -25,12 +33,13 @@ const COMMA = 0x2c;
  * (RFC 8259 §4), so a message that can be read in two ways is refused.
  * @throws DomainError `invalid_rpc_request`
  */
-export function inspectJson(text: string): IdRange | undefined {
+export function inspectJson(text: string): ValueRanges {
   /** The keys of every open object; null for an open array. */
   const open: (Set<string> | null)[] = [];
   let expectsKey = false;
   let inParams = false;
-  let id: IdRange | undefined;
+  let id: TextRange | undefined;
+  let name: TextRange | undefined;
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
     if (char === QUOTE) {
@@ -43,9 +52,10 @@ export function inspectJson(text: string): IdRange | undefined {
         if (open.length === 1) {
           refuseVariant(key, ENVELOPE);
           inParams = key === 'params';
-          if (key === 'id') id = idAfter(text, end);
+          if (key === 'id') id = valueAfter(text, end);
         } else if (open.length === 2 && inParams) {
           refuseVariant(key, PARAMS);
+          if (key === 'name') name = valueAfter(text, end);
         }
         expectsKey = false;
       }
@@ -61,7 +71,7 @@ export function inspectJson(text: string): IdRange | undefined {
       expectsKey = open.at(-1) !== null;
     }
   }
-  return id;
+  return { id, name };
 }
 
 /** The index after the closing quote. */
@@ -86,13 +96,13 @@ function refuseVariant(key: string, known: ReadonlySet<string>): void {
   }
 }
 
-const ID = /\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/y;
+const VALUE = /\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/y;
 
 /** A string or a number; the range of anything else is of no interest. */
-function idAfter(text: string, keyEnd: number): IdRange | undefined {
-  ID.lastIndex = keyEnd;
-  const value = ID.exec(text)?.[1];
-  return value === undefined ? undefined : { start: ID.lastIndex - value.length, end: ID.lastIndex };
+function valueAfter(text: string, keyEnd: number): TextRange | undefined {
+  VALUE.lastIndex = keyEnd;
+  const value = VALUE.exec(text)?.[1];
+  return value === undefined ? undefined : { start: VALUE.lastIndex - value.length, end: VALUE.lastIndex };
 }
 
 function ambiguous(detail: string): DomainError {

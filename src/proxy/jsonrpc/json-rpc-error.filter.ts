@@ -2,6 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } f
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../common/domain-error.js';
 import { toDomainError } from '../../common/to-domain-error.js';
+import { Deprecation } from '../deprecation.service.js';
 import { ProtectedResource } from '../protected-resource.js';
 import { isModernRequest } from '../mcp-headers.js';
 import { readMessage } from './inbound-message.js';
@@ -13,7 +14,10 @@ import { rpcErrorText, rpcStatus } from './json-rpc-error.js';
 export class JsonRpcErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger(JsonRpcErrorFilter.name);
 
-  constructor(private readonly resource: ProtectedResource) {}
+  constructor(
+    private readonly resource: ProtectedResource,
+    private readonly deprecation: Deprecation,
+  ) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -26,18 +30,28 @@ export class JsonRpcErrorFilter implements ExceptionFilter {
       this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
     }
     if (reply.sent || reply.raw.headersSent) return;
+    // The guard may have refused the request before its controller could say so.
+    if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
     const headers: Record<string, string> = { ...error.headers };
     if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
     void reply
       .status(rpcStatus(error, isModernRequest(request.headers)))
       .headers(headers)
       .header('content-type', 'application/json')
-      .send(rpcErrorText(error, idOf(request.body), request.id));
+      .send(rpcErrorText(error, idOf(request), request.id));
   }
 }
 
-/** The id that the answer repeats; null when the body does not tell it (JSON-RPC 2.0 §5). */
-function idOf(body: unknown): string | null {
+function isLegacyRoute({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.url?.startsWith('/mcp/') === true;
+}
+
+/**
+ * The id that the answer repeats; null when the body does not tell it (JSON-RPC 2.0 §5). A tool call without an envelope has
+ * the request's id.
+ */
+function idOf({ body, params, id }: FastifyRequest): string | null {
+  if ('toolName' in (params as object)) return JSON.stringify(id);
   try {
     const message = readMessage(body);
     return message.kind === 'request' ? message.id : null;

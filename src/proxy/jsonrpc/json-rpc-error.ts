@@ -31,9 +31,20 @@ export function rpcStatus({ code, status }: DomainError, isModern: boolean): num
   return isInBand ? 200 : status;
 }
 
+/** The `error` member of a JSON-RPC answer. */
+export interface RpcErrorBody {
+  readonly code: number;
+  readonly message: string;
+  readonly data: object;
+}
+
 /** The JSON text of an error answer. @param id the request's id as JSON text; null when it is not known */
 export function rpcErrorText(error: DomainError, id: string | null, requestId: string): string {
-  const body = {
+  return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(rpcErrorBody(error, requestId))}}`;
+}
+
+export function rpcErrorBody(error: DomainError, requestId: string): RpcErrorBody {
+  return {
     code: RPC_CODES[error.code] ?? -32000,
     message: error.detail ?? `${error.title}.`,
     data: {
@@ -42,5 +53,4 @@ export function rpcErrorText(error: DomainError, id: string | null, requestId: s
       ...(error.errors !== undefined && error.errors.length > 0 && { errors: error.errors }),
     },
   };
-  return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(body)}}`;
 }

@@ -1,3 +1,4 @@
+import { isTool } from '../../upstreams/channel/is-tool.js';
 import type { UpstreamTool } from '../../upstreams/upstream.js';
 
 /** A JSON-RPC message that may be the answer to `tools/list`. */
@@ -23,8 +24,10 @@ export function filterToolList(text: string, filter: ToolListFilter): string | u
   if (message === undefined) return undefined;
   const { result } = message;
   if (result === undefined || !Array.isArray(result.tools)) return text;
+  // What has no schema cannot be called, so it does not belong on the list; nor can such a list be learned from.
   const tools = result.tools.filter(isTool);
-  if (result.nextCursor === undefined) filter.onComplete?.(tools);
+  const isComplete = result.nextCursor === undefined && tools.length === result.tools.length;
+  if (isComplete) filter.onComplete?.(tools);
   result.tools = tools.filter((tool) => filter.shows(tool));
   if (result.cacheScope !== undefined) result.cacheScope = 'private';
   return JSON.stringify(message);
@@ -37,8 +40,4 @@ function parse(text: string): ListAnswer | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isTool(value: unknown): value is UpstreamTool {
-  return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string';
 }

@@ -27,6 +27,7 @@ export class ToolCatalog {
   private readonly logger = new Logger(ToolCatalog.name);
   /** In the order of last reading. */
   private readonly entries = new Map<string, Entry>();
+  private readonly listeners: ((connectionId: string) => void)[] = [];
   private size = 0;
 
   constructor(
@@ -34,12 +35,25 @@ export class ToolCatalog {
     private readonly lister: ToolLister,
   ) {}
 
+  /** Tells of every connection whose list is new or not what it was. */
+  onChange(listener: (connectionId: string) => void): void {
+    this.listeners.push(listener);
+  }
+
   /** The connection's tools; a promise only when they have to be waited for. Rejects as `ToolLister.list` does. */
   of(connection: Connection): ToolList | Promise<ToolList> {
     const entry = this.entryOf(connection);
     if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
     if (Date.now() - entry.list.at > FRESH_MS) this.refreshInBackground(connection, entry);
     return entry.list;
+  }
+
+  /** A list that is not older than it may be: a mark that was withdrawn since must not decide. */
+  async fresh(connection: Connection): Promise<ToolList> {
+    const list = await this.of(connection);
+    if (Date.now() - list.at <= FRESH_MS) return list;
+    const entry = this.entryOf(connection);
+    return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
   }
 
   /** The list that has to be looked at before a tool is said not to exist. */
@@ -106,14 +120,20 @@ export class ToolCatalog {
   private keep({ id }: Connection, entry: Entry, list: ToolList): void {
     // It may have been dropped for another revision meanwhile.
     if (this.entries.get(id) !== entry) return;
-    this.size += list.size - (entry.list?.size ?? 0);
-    entry.list = list;
     this.entries.delete(id);
     this.entries.set(id, entry);
+    if (entry.list?.digest === list.digest) {
+      // The same objects stay: compiled validators hang on them.
+      entry.list = { ...entry.list, at: list.at };
+      return;
+    }
+    this.size += list.size - (entry.list?.size ?? 0);
+    entry.list = list;
     for (const oldest of this.entries.keys()) {
       if (this.size <= MAX_SIZE || oldest === id) break;
       this.drop(oldest);
     }
+    for (const listener of this.listeners) listener(id);
   }
 
   private drop(id: string): void {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { UpstreamTool } from '../upstream.js';
 
 /** What must be known of a tool to decide on a call of it. */
@@ -7,6 +8,8 @@ export interface KnownTool {
   readonly inputSchema: object;
   /** The upstream marks it as callable by anyone (`_meta`, interface "Tool metadata"). */
   readonly isPublic: boolean;
+  /** The tool as the upstream listed it. */
+  readonly definition: UpstreamTool;
 }
 
 /** The tools of a connection, as listed at one time. */
@@ -17,6 +20,8 @@ export interface ToolList {
   readonly at: number;
   /** The length of the list as JSON text: what it may cost to keep. */
   readonly size: number;
+  /** Equal for lists that hold the same: SHA-256 of the JSON text. */
+  readonly digest: string;
 }
 
 /** The current and the legacy key of a tool's metadata. */
@@ -25,13 +30,15 @@ const METADATA_KEYS = ['mcp.service', 'mcp.legacy'];
 export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList {
   const known = new Map<string, KnownTool>();
   let hasPublic = false;
-  for (const { name, inputSchema, _meta } of tools) {
+  for (const definition of tools) {
+    const { name, inputSchema, _meta } = definition;
     if (known.has(name)) continue;
     const isPublic = isMarkedPublic(_meta);
     hasPublic ||= isPublic;
-    known.set(name, { name, inputSchema, isPublic });
+    known.set(name, { name, inputSchema, isPublic, definition });
   }
-  return { tools: known, hasPublic, at, size: JSON.stringify(tools).length };
+  const text = JSON.stringify(tools);
+  return { tools: known, hasPublic, at, size: text.length, digest: hash('sha256', text) };
 }
 
 /** Does the upstream mark the tool as callable by anyone? @param meta the `_meta` of the tool */

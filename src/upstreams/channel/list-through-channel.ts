@@ -2,6 +2,7 @@ import { collectTools, type ToolPage } from '../tool-listing.js';
 import type { UpstreamTool } from '../upstream.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../upstream-error.js';
 import { toUpstreamError } from '../to-upstream-error.js';
+import { isTool } from './is-tool.js';
 import { dataOf, sseParts } from './sse-parts.js';
 import type { UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
 
@@ -55,16 +56,4 @@ async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerato
     if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour('lists more tools than fit into 32 MiB');
   }
   yield Buffer.concat(chunks).toString('utf8');
-}
-
-function isTool(value: unknown): value is UpstreamTool {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'name' in value &&
-    typeof value.name === 'string' &&
-    'inputSchema' in value &&
-    typeof value.inputSchema === 'object' &&
-    value.inputSchema !== null
-  );
 }

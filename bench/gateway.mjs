@@ -1,0 +1,154 @@
+/**
+ * `npm run bench:gateway`: what an agent costs. The same tool call and the same list to the upstream itself, through the
+ * direct proxy, and through the gateway of agents over 1, 5 and 20 connections of ten tools each, in one run; then with
+ * one upstream that takes 3 s to list its tools and one that is dead. Everything is on loopback, in a temporary folder.
+ *
+ * --seconds <n>   how long each row is measured (5); the targets take turns call by call
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Child } from './lib/child.mjs';
+import { Caller } from './lib/gateway-caller.mjs';
+import { postJson } from './lib/http-client.mjs';
+import { startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { machine, quantile } from './lib/report.mjs';
+
+const TOOLS = 10;
+const SLOW_MS = 3000;
+const DEAD_URL = 'http://127.0.0.1:9/mcp';
+/** The aims of issue A3. */
+const MOST_ADDED_MS = 0.3;
+const MOST_LIST_MS = 2;
+const ARGUMENTS = { text: 'The quick brown fox jumps over the lazy dog, again and again....' };
+const MCP_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2025-11-25',
+};
+
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } });
+const ms = Number(values.seconds) * 1000;
+const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
+// The embedded server may run as another user, who has to pass through.
+await chmod(folder, 0o711);
+const started = [];
+
+try {
+  const [upstream, slow] = [await startTools(0), await startTools(SLOW_MS)];
+  const ours = await keep(startOurs(await keep(startUpstream()), folder, []));
+  const { tools, bootstrapHeaders } = ours.records;
+  const origin = new URL(ours.url).origin;
+  const create = async (kind, data) =>
+    (await postJson(`${tools}/COLLECTION_${kind}_CREATE`, bootstrapHeaders, { data })).item.id;
+  const connectTo = (url, title) => create('CONNECTIONS', { connection_type: 'HTTP', title, connection_url: url });
+  const agentOver = async (ids) => {
+    const connections = ids.map((connection_id, i) => ({ connection_id, prefix: `c${i}` }));
+    const id = await create('VIRTUAL_MCP', { title: `Over ${ids.length}`, connections });
+    return `${origin}/api/default/mcp/gateway/${id}`;
+  };
+  const headers = { ...MCP_HEADERS, ...bootstrapHeaders };
+  const ids = [];
+  for (let i = 0; i < 20; i++) ids.push(await connectTo(`${upstream}/mcp`, `Upstream ${i}`));
+  const [late, dead] = [await connectTo(`${slow}/mcp`, 'Slow'), await connectTo(DEAD_URL, 'Dead')];
+  const others = [];
+  for (let i = 0; i < 18; i++) others.push(await connectTo(`${upstream}/mcp`, `Other ${i}`));
+
+  const targets = {
+    direct: { url: `${upstream}/mcp`, headers: MCP_HEADERS, name: 'tool_0' },
+    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, name: 'tool_0' },
+    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, name: 'tool_0' },
+    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, name: 'c0_tool_0' },
+    'agent, 20': { url: await agentOver(ids), headers, name: 'c0_tool_0' },
+    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, name: 'c0_tool_0' },
+  };
+  console.log(`${machine()}\n`);
+  console.log(`First list, ms (cold, ${TOOLS} tools per upstream):`);
+  for (const [title, target] of Object.entries(targets).slice(2)) {
+    const caller = new Caller(target);
+    const { ms: first, text } = await caller.time('tools/list', {});
+    const found = text.match(/"inputSchema"/g)?.length ?? 0;
+    console.log(`  ${title.padEnd(16)}${first.toFixed(0).padStart(8)}   ${found} tools`);
+    caller.close();
+  }
+
+  const [calls, lists] = [await inTurns(targets, call), await inTurns(targets, list)];
+  print(
+    'tools/call, p50 ms, 1 caller',
+    calls,
+    (p50) => p50 - calls.proxy.p50 <= MOST_ADDED_MS,
+    `proxy + ${MOST_ADDED_MS}`,
+  );
+  print('tools/list, p50 ms, 1 caller, warm', lists, (p50) => p50 < MOST_LIST_MS, `< ${MOST_LIST_MS}`);
+  console.log('\ntools/call, requests per second, 16 callers');
+  for (const [title, target] of Object.entries(targets).slice(1, 5)) {
+    console.log(`  ${title.padEnd(16)}${(await throughput(target)).toFixed(0).padStart(8)}`);
+  }
+} finally {
+  for (const target of started.toReversed()) await target.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+function call(caller, { name }) {
+  return caller.time('tools/call', { name, arguments: ARGUMENTS });
+}
+
+function list(caller) {
+  return caller.time('tools/list', {});
+}
+
+/** The targets take turns request by request, so that what else the machine does hits all of them. */
+async function inTurns(targets, ask) {
+  const runs = Object.entries(targets).map(([title, target]) => ({
+    title,
+    target,
+    caller: new Caller(target),
+    times: [],
+  }));
+  for (let i = 0; i < 300; i++) for (const { caller, target } of runs) await ask(caller, target);
+  const until = performance.now() + ms;
+  while (performance.now() < until) {
+    for (const { caller, target, times } of runs) times.push((await ask(caller, target)).ms);
+  }
+  for (const { caller } of runs) caller.close();
+  return Object.fromEntries(
+    runs.map(({ title, times }) => [title, { p50: quantile(times, 0.5), p99: quantile(times, 0.99) }]),
+  );
+}
+
+async function throughput(target) {
+  const until = performance.now() + ms;
+  let count = 0;
+  const callers = Array.from({ length: 16 }, () => new Caller(target));
+  await Promise.all(
+    callers.map(async (caller) => {
+      for (; performance.now() < until; count++) await call(caller, target);
+      caller.close();
+    }),
+  );
+  return (count / ms) * 1000;
+}
+
+function print(title, figures, isMet, aim) {
+  console.log(`\n${title}${' '.repeat(Math.max(1, 40 - title.length))}p99`);
+  for (const [name, { p50, p99 }] of Object.entries(figures)) {
+    const verdict = name === 'direct' || name === 'proxy' ? '' : `   ${isMet(p50) ? 'met' : 'MISSED'} (${aim})`;
+    console.log(`  ${name.padEnd(16)}${p50.toFixed(3).padStart(8)}${p99.toFixed(3).padStart(18)}${verdict}`);
+  }
+}
+
+async function startTools(listMs) {
+  const path = fileURLToPath(new URL('lib/gateway-upstream.mjs', import.meta.url));
+  const child = new Child(process.execPath, [path, String(TOOLS), String(listMs)], { NODE_ENV: 'production' });
+  started.push(child);
+  return child.line(/^listening on (\S+)/);
+}
+
+/** Remembers what has to be stopped at the end. */
+async function keep(starting) {
+  const target = await starting;
+  started.push(target);
+  return target;
+}

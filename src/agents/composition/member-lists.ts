@@ -1,0 +1,75 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../common/domain-error.js';
+import type { Connection } from '../../connections/connection.js';
+import type { ToolList } from '../../upstreams/catalog/tool-list.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+
+/** The tools of a connection, or why they cannot be had, in a sentence. */
+export type MemberList =
+  { readonly list: ToolList; readonly fault?: undefined } | { readonly list?: undefined; readonly fault: string };
+
+/** How long a composition waits for an upstream that has never listed its tools, in milliseconds. */
+const DEADLINE_MS = 10_000;
+/** And for one that failed to do so lately: its callers have waited already. */
+const SHORT_DEADLINE_MS = 250;
+const FAULT_REMEMBERED_MS = 60_000;
+const MAX_REMEMBERED = 10_000;
+
+const LATE = { fault: 'The upstream has not listed its tools in time.' } as const satisfies MemberList;
+const INACTIVE = { fault: 'The connection is inactive.' } as const satisfies MemberList;
+const IN_ERROR = { fault: 'The connection does not work: its last check failed.' } as const satisfies MemberList;
+
+/**
+ * The tools of an agent's connections: at once where they are known, within a deadline where an upstream has to be asked.
+ * An upstream that is dead or slow is a fault of its connection, never an error.
+ */
+@Injectable()
+export class MemberLists {
+  /** When a connection last failed to list its tools, by id. */
+  private readonly faults = new Map<string, number>();
+
+  constructor(private readonly catalog: ToolCatalog) {}
+
+  async of(connection: Connection): Promise<MemberList> {
+    if (connection.status === 'inactive') return INACTIVE;
+    if (connection.status === 'error') {
+      // Whether it works again shows only when it is asked; the breaker keeps this from being too often.
+      this.catalog.recheck(connection).catch(() => undefined);
+      return IN_ERROR;
+    }
+    const known = this.catalog.of(connection);
+    if (!(known instanceof Promise)) return { list: known };
+    const listed = await withinDeadline(known, this.deadlineFor(connection));
+    if (listed.fault === undefined) this.faults.delete(connection.id);
+    else this.remember(connection);
+    return listed;
+  }
+
+  private deadlineFor({ id }: Connection): number {
+    const failedAt = this.faults.get(id);
+    const failedLately = failedAt !== undefined && Date.now() - failedAt < FAULT_REMEMBERED_MS;
+    return failedLately ? SHORT_DEADLINE_MS : DEADLINE_MS;
+  }
+
+  private remember({ id }: Connection): void {
+    if (this.faults.size >= MAX_REMEMBERED) this.faults.clear();
+    this.faults.set(id, Date.now());
+  }
+}
+
+/** The reading goes on after the deadline: what it finds is there for the next one who asks. */
+async function withinDeadline(reading: Promise<ToolList>, deadlineMs: number): Promise<MemberList> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<MemberList>((resolve) => {
+    timer = setTimeout(() => resolve(LATE), deadlineMs);
+  });
+  try {
+    return await Promise.race([reading.then((list) => ({ list })), deadline]);
+  } catch (error) {
+    if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
+    return { fault: error.message };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,122 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditDoor } from '../../audit/audit-record.js';
+import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+import { type InvocationOutcome, outcomeOf } from '../../upstreams/invocation.js';
+import { requireActive } from '../../upstreams/require-active.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import type { InboundRequest } from '../jsonrpc/inbound-message.js';
+import { forwardedHeaders, traceContextOf } from '../mcp-headers.js';
+import { relayAnswer } from '../relay/relay-answer.js';
+import type { ToolListFilter } from '../relay/tool-list-filter.js';
+import { SessionOpening } from '../session/session-opening.service.js';
+import { toProxyError } from '../upstream-refusal.js';
+import { ReplyWriter } from './reply-writer.service.js';
+import { type Dispatch, Sender } from './sender.service.js';
+import { ToolCalls } from './tool-calls.service.js';
+
+/** What happens to a request on its way: what it needs sent along, and where its end is told. */
+interface Measured {
+  readonly traceHeaders: Readonly<Record<string, string>>;
+  settle(outcome: InvocationOutcome): Promise<void>;
+}
+
+/** One request of the MCP transport: to the upstream, and its answer back to the caller. */
+@Injectable()
+export class RequestExchange {
+  constructor(
+    private readonly toolCalls: ToolCalls,
+    private readonly telemetry: ProxyTelemetry,
+    private readonly sender: Sender,
+    private readonly sessions: SessionOpening,
+    private readonly catalog: ToolCatalog,
+    private readonly writer: ReplyWriter,
+  ) {}
+
+  /** @throws DomainError */
+  async answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    door: AuditDoor,
+    dispatch: Omit<Dispatch, 'headers'> & { message: InboundRequest },
+  ): Promise<void> {
+    const { message, route, scope, caller } = dispatch;
+    const measured =
+      message.method === 'tools/call'
+        ? await this.toolCalls.admit(request, door, dispatch)
+        : this.measure(request, dispatch);
+    try {
+      requireActive(caller.connection);
+      const headers = { ...headersFor(request, route), ...measured.traceHeaders };
+      const { answer, sentId } = await this.sender.send({ ...dispatch, headers });
+      if (route.kind === 'opening') announce(() => this.sessions.announce(reply, answer, dispatch), answer);
+      const relayed = await relayAnswer(answer, {
+        callerId: message.id,
+        sentId,
+        acceptsStream: request.headers.accept?.includes('text/event-stream') === true,
+        requestId: request.id,
+        filter: this.filterFor(dispatch),
+        onListChanged: () => this.toolCalls.listChanged(dispatch),
+        explain: (error) => scope.explain(error),
+        settle: (outcome) => measured.settle(outcome),
+      });
+      if (reply.raw.destroyed) throw abandoned(answer);
+      this.writer.write(request, reply, relayed, answer.headers);
+    } catch (error) {
+      const cause = scope.explain(error);
+      await measured.settle(outcomeOf(cause));
+      throw toProxyError(cause);
+    }
+  }
+
+  private measure(request: FastifyRequest, { caller, message }: Omit<Dispatch, 'headers'>): Measured {
+    const measured = this.telemetry.begin({
+      connectionId: caller.connection.id,
+      toolName: '',
+      toolLabel: '',
+      method: message.method ?? '',
+      requestId: request.id,
+      streamable: false,
+      incoming: traceContextOf(request.headers),
+    });
+    return {
+      traceHeaders: measured.headers,
+      settle: async ({ status, errorCode }) =>
+        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
+    };
+  }
+
+  /** A list passes as it came to a caller who may call everything on it. */
+  private filterFor({ caller, message, route }: Omit<Dispatch, 'headers'>): ToolListFilter | undefined {
+    if (message.method !== 'tools/list' || caller.holdsAll) return undefined;
+    const isEveryonesList = route.kind === 'shared' && message.params['cursor'] === undefined;
+    return {
+      shows: (tool) => caller.sees(tool),
+      ...(isEveryonesList && { onComplete: (tools) => this.catalog.learn(caller.connection, tools) }),
+    };
+  }
+}
+
+/** Does the work, or lets go of the answer that nobody will read. */
+function announce(work: () => void, answer: UpstreamAnswer): void {
+  try {
+    work();
+  } catch (error) {
+    answer.body.destroy();
+    throw error;
+  }
+}
+
+/** A caller that is gone reads nothing, and a stream that nobody reads would never end. */
+export function abandoned(answer: UpstreamAnswer): UpstreamError {
+  answer.body.destroy();
+  return new UpstreamError('cancelled', 'The caller went away.');
+}
+
+/** Sessions and the modern era bring MCP headers of their own; in a shared session the service's own ones count. */
+export function headersFor(request: FastifyRequest, route: Dispatch['route']): Record<string, string> {
+  const own = { 'x-request-id': request.id };
+  return route.kind === 'shared' ? own : { ...forwardedHeaders(request.headers), ...own };
+}

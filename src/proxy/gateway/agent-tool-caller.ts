@@ -1,0 +1,36 @@
+import type { ToolPlace } from '../../agents/composition/composition.js';
+import type { Connection } from '../../connections/connection.js';
+import { ProxyCaller } from '../proxy-caller.js';
+import { isOpen, mayCall } from './gateway-permissions.js';
+
+/** Who calls one tool of a connection by way of an agent. */
+export class AgentToolCaller extends ProxyCaller {
+  /** @param connection the tool's, as it is now */
+  constructor(
+    private readonly agentCaller: ProxyCaller,
+    private readonly place: ToolPlace,
+    connection: Connection,
+  ) {
+    // What the agent keeps from the public is not public by way of it, whatever the connection says.
+    const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);
+    super(
+      agentCaller.principal,
+      isPublic ? connection : { ...connection, publicTools: 'ignore' },
+      agentCaller.requestId,
+    );
+  }
+
+  override get agentId(): string {
+    return this.agentCaller.connection.id;
+  }
+
+  /** May the tool be called by this caller, by permission or because it is public? */
+  get mayCallIt(): boolean {
+    return isOpen(this.agentCaller, this.place) || mayCall(this.agentCaller, this.place);
+  }
+
+  /** The one tool, and nothing else of the connection. */
+  override mayCall(tool: string): boolean {
+    return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
+  }
+}

@@ -1,0 +1,24 @@
+import type { OfferKind, Source, ToolPlace } from '../../agents/composition/composition.js';
+import { allows } from '../../common/permissions.js';
+import type { ProxyCaller } from '../proxy-caller.js';
+
+/** May the caller call the tool, by the agent's id or by the connection's? Public tools need no grant. Pure, as all here. */
+export function mayCall({ principal }: ProxyCaller, { grants }: ToolPlace): boolean {
+  return principal !== undefined && grants.some(({ resource, tool }) => allows(principal.permissions, resource, tool));
+}
+
+/** May anyone call the tool by way of this agent? */
+export function isOpen({ connection: agent }: ProxyCaller, place: ToolPlace): boolean {
+  return agent.publicTools === 'honor' && place.isPublic;
+}
+
+/** Does the tool belong on a list for this caller? */
+export function sees(caller: ProxyCaller, place: ToolPlace): boolean {
+  return isOpen(caller, place) || mayCall(caller, place);
+}
+
+/** May the caller have these of the connection? */
+export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, kind: OfferKind): boolean {
+  if (principal === undefined || !kinds.has(kind)) return false;
+  return grantors.some((resource) => allows(principal.permissions, resource, kind));
+}

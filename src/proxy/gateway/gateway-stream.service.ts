@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import { messageEvent } from '../../upstreams/channel/sse-parts.js';
+import { ReplyWriter } from '../exchange/reply-writer.service.js';
+import { HostedMcp } from '../hosted/hosted-mcp.js';
+import type { ProxyCaller } from '../proxy-caller.js';
+import { keepAlive } from '../relay/keep-alive.js';
+import { type GatewayContext, GatewayServer } from './gateway-server.service.js';
+import { ListChanges } from './list-changes.service.js';
+
+const LIST_CHANGED = messageEvent('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+
+/** What an agent sends unasked: that its tools have changed. */
+@Injectable()
+export class GatewayStream {
+  constructor(
+    private readonly changes: ListChanges,
+    private readonly servers: GatewayServer,
+    private readonly writer: ReplyWriter,
+    private readonly credentials: OpenCredentials,
+  ) {}
+
+  /** For a session of the legacy era (GET of the MCP transport). */
+  listen(request: FastifyRequest, reply: FastifyReply, caller: ProxyCaller): void {
+    const body = keepAlive(this.events(caller, untilClosed(reply)), 0);
+    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
+  }
+
+  /**
+   * For the modern era (`subscriptions/listen`). Each subscription has a server of its own, so that it hears of its own agent
+   * only, and takes nothing away from other callers.
+   * @param message the parsed body
+   */
+  async subscribe(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    message: unknown,
+    context: GatewayContext,
+  ): Promise<void> {
+    const bus = new InMemoryServerEventBus();
+    const hosted = new HostedMcp<GatewayContext>((asked) => this.servers.for(asked), bus);
+    const closed = untilClosed(reply);
+    closed.addEventListener('abort', () => void hosted.close(), { once: true });
+    const { principal } = context.caller;
+    if (principal !== undefined) {
+      reply.raw.once(
+        'close',
+        this.credentials.watch(principal, () => reply.raw.destroy()),
+      );
+    }
+    void this.publish(context.caller, bus, closed);
+    await hosted.answer(request, reply, message, context);
+  }
+
+  private async publish(caller: ProxyCaller, bus: InMemoryServerEventBus, closed: AbortSignal): Promise<void> {
+    for await (const _change of this.changes.of(caller, closed)) bus.publish({ kind: 'tools_list_changed' });
+  }
+
+  private async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
+    for await (const _change of this.changes.of(caller, closed)) yield LIST_CHANGED;
+  }
+}
+
+function untilClosed(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  reply.raw.once('close', () => closed.abort());
+  return closed.signal;
+}

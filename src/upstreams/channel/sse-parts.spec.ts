@@ -1,0 +1,92 @@
+import { describe, expect, it } from '@jest/globals';
+import { Readable } from 'node:stream';
+import * as fc from 'fast-check';
+import { dataOf, endsEvent, type SsePart, sseParts, withData } from './sse-parts.js';
+
+const NO_LIMIT = 1_000_000;
+
+async function partsOf(text: string, sizes: readonly number[], limit: number): Promise<SsePart[]> {
+  const bytes = Buffer.from(text);
+  const chunks: Buffer[] = [];
+  for (let at = 0, i = 0; at < bytes.length; i++) {
+    const size = sizes.length === 0 ? bytes.length : (sizes[i % sizes.length] ?? 1);
+    chunks.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  const parts: SsePart[] = [];
+  for await (const part of sseParts(Readable.from(chunks, { objectMode: false }), limit)) parts.push(part);
+  return parts;
+}
+
+const textOf = (parts: readonly SsePart[]): string => Buffer.concat(parts.map(({ bytes }) => bytes)).toString();
+
+const lines = fc.constantFrom('data: a', 'data:b', 'data: {"ü":1}', ': comment', 'event: message', 'id: 7', 'data');
+/** Events whose lines all end in the same way, and the beginning of one more. */
+const streams = fc
+  .record({
+    end: fc.constantFrom('\n', '\r\n'),
+    events: fc.array(fc.array(lines, { minLength: 1, maxLength: 5 }), { maxLength: 8 }),
+    unfinished: fc.array(lines, { maxLength: 3 }),
+  })
+  .map(({ end, events, unfinished }) => ({
+    events: events.map((event) => event.map((line) => line + end).join('') + end),
+    unfinished: unfinished.map((line) => line + end).join(''),
+  }));
+const cuts = fc.array(fc.integer({ min: 1, max: 30 }));
+
+describe('sseParts', () => {
+  it('finds the same events wherever the stream is cut, and drops what has no end', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, cuts, async ({ events, unfinished }, sizes) => {
+        const parts = await partsOf(events.join('') + unfinished, sizes, NO_LIMIT);
+        expect(parts.map(({ bytes }) => bytes.toString())).toEqual(events);
+        expect(parts.every(({ isWhole }) => isWhole)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('hands out events that are too large in pieces, byte for byte, the last of which ends them', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, cuts, fc.nat(40), async ({ events }, sizes, limit) => {
+        const parts = await partsOf(events.join(''), sizes, limit);
+        expect(textOf(parts)).toBe(events.join(''));
+        const ends = parts.filter(({ bytes }) => endsEvent(bytes));
+        expect(ends).toHaveLength(events.length);
+        for (const { bytes } of parts.filter(({ isWhole }) => isWhole)) expect(events).toContain(bytes.toString());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('knows events whose lines end with a lone CR', async () => {
+    const parts = await partsOf('data: a\r\rdata: b\r\r', [1], NO_LIMIT);
+    expect(parts.map(({ bytes }) => dataOf(bytes))).toEqual(['a', 'b']);
+  });
+
+  it('takes time in proportion to the bytes of an event, however small the chunks are', async () => {
+    const piece = Buffer.alloc(1_000, 'x');
+    // Gathered anew with each chunk, this would be 500 GB to copy: the test would not end.
+    const body = Readable.from(
+      Array.from({ length: 32_000 }, () => piece),
+      { objectMode: false },
+    );
+    const parts: SsePart[] = [];
+    for await (const part of sseParts(body, 31_000_000)) parts.push(part);
+    expect(parts.map(({ isWhole }) => isWhole)).toEqual([false]);
+  });
+});
+
+describe('withData', () => {
+  it('puts other data into an event and keeps the rest, however many lines the data has', () => {
+    const texts = fc.array(fc.constantFrom('a', '{', '"b": 1', ' '), { minLength: 1 }).map((parts) => parts.join('\n'));
+    fc.assert(
+      fc.property(texts, (data) => {
+        const event = withData(Buffer.from('id: 7\r\nevent: message\r\ndata: old\r\ndata: older\r\n\r\n'), data);
+        expect(dataOf(event)).toBe(data);
+        expect(event.toString()).toMatch(/^id: 7\nevent: message\n/);
+        expect(endsEvent(event)).toBe(true);
+      }),
+    );
+  });
+});
