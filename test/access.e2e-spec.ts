@@ -44,7 +44,19 @@ describe('the access of all routes', () => {
     const table = routes.map((route) => `${route.method} ${route.path} ${accessOf(route)}`).sort();
     expect(table).toMatchInlineSnapshot(`
      [
+       "DELETE /api/:org/mcp/:connectionId mcp",
+       "DELETE /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "DELETE /api/:org/mcp/self mcp",
+       "DELETE /mcp/:connectionId mcp",
+       "GET /.well-known/oauth-protected-resource/api/:org/mcp/:connectionId public",
+       "GET /.well-known/oauth-protected-resource/api/:org/mcp/gateway/:virtualMcpId public",
+       "GET /.well-known/oauth-protected-resource/mcp/:connectionId public",
        "GET /api/:org/agent-runtime/threads/:threadId/stream organization",
+       "GET /api/:org/mcp/:connectionId mcp",
+       "GET /api/:org/mcp/:connectionId/.well-known/oauth-protected-resource public",
+       "GET /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "GET /api/:org/mcp/gateway/:virtualMcpId/.well-known/oauth-protected-resource public",
+       "GET /api/:org/mcp/self mcp",
        "GET /api/:org/tools organization",
        "GET /docs public",
        "GET /docs-yaml public",
@@ -56,11 +68,19 @@ describe('the access of all routes', () => {
        "GET /docs/swagger-ui-init.js public",
        "GET /health/live public",
        "GET /health/ready public",
+       "GET /mcp/:connectionId mcp",
+       "GET /mcp/:connectionId/.well-known/oauth-protected-resource public",
        "GET /openapi.json public",
        "HEAD /docs/* public",
        "POST /api/:org/agent-runtime/threads/:threadId/cancel organization",
        "POST /api/:org/agent-runtime/threads/:threadId/messages organization",
+       "POST /api/:org/mcp/:connectionId mcp",
+       "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",
+       "POST /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "POST /api/:org/mcp/self mcp",
        "POST /api/:org/tools/:name tool",
+       "POST /mcp/:connectionId mcp",
+       "POST /mcp/:connectionId/call-tool/:toolName mcp",
      ]
     `);
   });
