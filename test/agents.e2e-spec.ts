@@ -70,7 +70,11 @@ async function open(agentId: string, signal?: AbortSignal): Promise<OpenToolset>
   const agent = await service.app.get(AgentsService, { strict: false }).findForRun(organizationId, agentId);
   expect(agent).toBeDefined();
   const toolset = service.app.get(AgentToolset, { strict: false });
-  return toolset.open(organizationId, { id: agentId, connections: agent?.connections ?? [] }, { caller: CALLER, signal });
+  return toolset.open(
+    organizationId,
+    { id: agentId, connections: agent?.connections ?? [] },
+    { caller: CALLER, signal },
+  );
 }
 
 function namesOf({ tools }: OpenToolset): string[] {
