@@ -133,6 +133,16 @@ describe('the endpoint', () => {
     expect(foreign.body).toMatchObject({ jsonrpc: '2.0', id: 1, error: { data: { code: 'organization_mismatch' } } });
   });
 
+  it('answers a caller that takes no stream with one JSON body', async () => {
+    const answer = await supertest(service.url)
+      .post('/api/default/mcp/self')
+      .set('authorization', `Bearer ${await keyFor('MODEL_TIERS_GET')}`)
+      .send({ jsonrpc: '2.0', id: 'a', method: 'tools/list' })
+      .expect(200);
+    expect(answer.headers['content-type']).toContain('application/json');
+    expect(answer.body).toMatchObject({ jsonrpc: '2.0', id: 'a', result: { tools: [{ name: 'MODEL_TIERS_GET' }] } });
+  });
+
   it('answers rubbish with a JSON-RPC error', async () => {
     const answer = await supertest(service.url)
       .post('/api/default/mcp/self')

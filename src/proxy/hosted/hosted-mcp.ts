@@ -2,9 +2,13 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { createMcpHandler, type McpHttpHandler, type Server, type ServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { dataOf } from '../../upstreams/channel/sse-parts.js';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
 export type ServerFor<T> = (context: T) => Server;
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM = 'text/event-stream';
 
 /** Response headers that Fastify sets itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
@@ -37,6 +41,11 @@ export class HostedMcp<T> {
     const response = await this.handler.fetch(asked, { parsedBody: message });
     reply.status(response.status);
     for (const [name, value] of response.headers) if (!OWN_HEADERS.has(name)) reply.header(name, value);
+    const isStream = response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
+    if (isStream && request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true) {
+      await reply.header('content-type', JSON_TYPE).send(answerIn(await response.text()));
+      return;
+    }
     void reply.send(response.body === null ? undefined : Readable.fromWeb(response.body as ReadableStream));
   }
 
@@ -51,13 +60,23 @@ export class HostedMcp<T> {
   }
 }
 
-/** What belongs to the MCP transport; the credential stays here. */
-function headersOf({ headers }: FastifyRequest): Headers {
+/** The message that ends a stream: the answer to its request. */
+function answerIn(events: string): string {
+  const messages = events.split('\n\n').flatMap((event) => dataOf(Buffer.from(event)) ?? []);
+  return messages.at(-1) ?? '';
+}
+
+/**
+ * What belongs to the MCP transport; the credential stays here. The server behind answers a POST only to a caller that takes
+ * both forms; whoever does not gets one JSON body.
+ */
+function headersOf({ headers, method }: FastifyRequest): Headers {
   const kept = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     const isOfTransport =
       name === 'accept' || name === 'content-type' || name === 'last-event-id' || name.startsWith('mcp-');
     if (isOfTransport && typeof value === 'string') kept.set(name, value);
   }
+  if (method === 'POST') kept.set('accept', `${JSON_TYPE}, ${EVENT_STREAM}`);
   return kept;
 }
