@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditDoor } from '../../audit/audit-record.js';
-import { CallScope } from '../../upstreams/call-scope.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { CallerResolver } from '../caller-resolver.service.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.service.js';
@@ -12,6 +11,7 @@ import { OriginPolicy } from '../origin-policy.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { headersFor, RequestExchange } from './request-exchange.service.js';
 import { Router } from './router.service.js';
+import { scopeOfReply } from './scope-of-reply.js';
 import { type Dispatch, Sender } from './sender.service.js';
 
 /** One POST of the MCP transport: from the caller's bytes to the upstream and back. */
@@ -39,8 +39,7 @@ export class McpExchange {
     }
     requireMethod(message, caller);
     const route = this.router.routeOf(request, message, caller);
-    const scope = new CallScope(undefined, caller.connection.timeoutMs);
-    reply.raw.once('close', () => (reply.raw.writableFinished ? scope.end() : scope.cancel()));
+    const scope = scopeOfReply(reply, caller.connection.timeoutMs);
     const dispatch = { caller, route, message, scope };
     if (message.kind === 'request') await this.requests.answer(request, reply, door, { ...dispatch, message });
     else await this.pass(request, reply, dispatch);

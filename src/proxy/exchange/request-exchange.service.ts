@@ -35,12 +35,16 @@ export class RequestExchange {
     private readonly writer: ReplyWriter,
   ) {}
 
-  /** @throws DomainError */
+  /**
+   * @param acceptsStream may the answer be an event stream? If not, it is gathered into one JSON body
+   * @throws DomainError
+   */
   async answer(
     request: FastifyRequest,
     reply: FastifyReply,
     door: AuditDoor,
     dispatch: Omit<Dispatch, 'headers'> & { message: InboundRequest },
+    acceptsStream = request.headers.accept?.includes('text/event-stream') === true,
   ): Promise<void> {
     const { message, route, scope, caller } = dispatch;
     const measured =
@@ -55,7 +59,7 @@ export class RequestExchange {
       const relayed = await relayAnswer(answer, {
         callerId: message.id,
         sentId,
-        acceptsStream: request.headers.accept?.includes('text/event-stream') === true,
+        acceptsStream,
         requestId: request.id,
         filter: this.filterFor(dispatch),
         onListChanged: () => this.toolCalls.listChanged(dispatch),
@@ -110,7 +114,7 @@ function announce(work: () => void, answer: UpstreamAnswer): void {
 }
 
 /** A caller that is gone reads nothing, and a stream that nobody reads would never end. */
-export function abandoned(answer: UpstreamAnswer): UpstreamError {
+function abandoned(answer: UpstreamAnswer): UpstreamError {
   answer.body.destroy();
   return new UpstreamError('cancelled', 'The caller went away.');
 }

@@ -9,6 +9,7 @@ import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { CallScope } from '../../upstreams/call-scope.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { RequestExchange } from '../exchange/request-exchange.service.js';
+import { scopeOfReply } from '../exchange/scope-of-reply.js';
 import { ToolCalls } from '../exchange/tool-calls.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../jsonrpc/inbound-message.js';
@@ -83,8 +84,7 @@ export class GatewayExchange implements OnApplicationShutdown {
     door: AuditDoor,
     { caller, message }: RoutedCall,
   ): Promise<void> {
-    const scope = new CallScope(undefined, caller.connection.timeoutMs);
-    reply.raw.once('close', () => (reply.raw.writableFinished ? scope.end() : scope.cancel()));
+    const scope = scopeOfReply(reply, caller.connection.timeoutMs);
     await this.requests.answer(request, reply, door, { caller, message, scope, route: { kind: 'shared' } });
   }
 
