@@ -200,7 +200,10 @@ describe('a run request is refused for its key', () => {
   it('that was deleted', async () => {
     const { id, key } = await createKey();
     const good = await ThreadClient.create(app, agentId);
-    expect((await good.post(request(), { key })).status).toBe(202);
+    const accepted = await good.post(request(), { key });
+    expect(accepted.status).toBe(202);
+    // Its answer would count as something that the refused request left behind.
+    await good.waitFor((accepted.body as { taskId: string }).taskId, 'completed');
     await succeed(app, 'API_KEY_DELETE', { id });
     await expectRefused({ status: 401, code: 'credential_invalid' }, () => thread.post(request(), { key }));
   });
