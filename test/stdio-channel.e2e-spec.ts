@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { type AnswerBody, chunksOf, textOf } from '../src/upstreams/channel/answer-body.js';
 import type { OutgoingMessage, UpstreamAnswer, UpstreamChannel } from '../src/upstreams/channel/upstream-channel.js';
 import { type StdioLimits, StdioProcesses } from '../src/upstreams/stdio/stdio-processes.js';
 import { StdioSessions } from '../src/upstreams/stdio/stdio-sessions.js';
@@ -74,16 +74,10 @@ const forever = new AbortController().signal;
 const send = (channel: UpstreamChannel, message: OutgoingMessage, signal = forever): Promise<UpstreamAnswer> =>
   channel.post(message, { signal });
 
-async function textOf(body: Readable): Promise<string> {
-  let text = '';
-  for await (const chunk of body) text += String(chunk);
-  return text;
-}
-
 /** The messages of an event stream, as they come. */
-async function* events(body: Readable): AsyncGenerator<Message> {
+async function* events(body: AnswerBody): AsyncGenerator<Message> {
   let text = '';
-  for await (const chunk of body) {
+  for await (const chunk of chunksOf(body)) {
     text += String(chunk);
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
       const frame = text.slice(0, end);

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { isoTime } from '../common/iso-time.js';
 
 /** Names under which a secret could be logged by mistake; the values are replaced wherever the log is written. */
 const REDACTED = [
@@ -23,7 +24,7 @@ export function createLogger(level: string, destination: DestinationStream = sta
     {
       level,
       base: { service: 'signalbox' },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: () => `,"time":"${isoTime(Date.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]), censor: '***' },
     },

@@ -5,7 +5,7 @@ import { UpstreamError } from './upstream-error.js';
  * signal carries is fixed, because the SDK sends it to the upstream.
  */
 export class CallScope {
-  private readonly controller = new AbortController();
+  private controller: AbortController | undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly giveUp = (): void => this.stop('cancelled');
   private readonly stopCallbacks: (() => void)[] = [];
@@ -20,7 +20,12 @@ export class CallScope {
     else caller?.addEventListener('abort', this.giveUp, { once: true });
   }
 
+  /** Made when it is first asked for: most calls end without it. */
   get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.why !== undefined) this.controller.abort(this.why);
+    }
     return this.controller.signal;
   }
 
@@ -42,9 +47,10 @@ export class CallScope {
     }
   }
 
-  /** Calls back when the scope ends early. Cheaper than a listener on the signal, of which every call would make one. */
+  /** Calls back when the scope ends early, at once if it has. Cheaper than a signal and its listeners for every call. */
   onStop(callback: () => void): void {
-    this.stopCallbacks.push(callback);
+    if (this.why === undefined) this.stopCallbacks.push(callback);
+    else callback();
   }
 
   /** The caller has given up. */
@@ -68,7 +74,7 @@ export class CallScope {
   private stop(why: 'timeout' | 'cancelled'): void {
     this.why = why;
     this.end();
-    this.controller.abort(why);
+    this.controller?.abort(why);
     for (const callback of this.stopCallbacks) callback();
   }
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { HttpChannel } from './channel/http-channel.js';
+import type { ExchangeOptions } from './channel/upstream-channel.js';
 import { McpSession } from './mcp-session.js';
 import { SessionUpstream } from './session-upstream.js';
 import { addressLabel } from './to-upstream-error.js';
@@ -24,9 +25,9 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   /** The session, for messages that are sent in it as bytes. A borrower that finds it lost says so with `forget`. */
-  async lend(signal: AbortSignal): Promise<LentSession> {
+  async lend(options: Pick<ExchangeOptions, 'signal'>): Promise<LentSession> {
     const session =
-      this.openSession ?? (await this.perform(signal, this.longestMs, (opened) => Promise.resolve(opened)));
+      this.openSession ?? (await this.perform(options.signal, this.longestMs, (opened) => Promise.resolve(opened)));
     if (this.lent?.session !== session) {
       this.lent = { session, channel: new HttpChannel(this.target, this.dispatcher, session.channelSession) };
     }

@@ -15,9 +15,12 @@ interface Entry {
   upstream: Upstream;
   /** Calls under way. */
   users: number;
+  /** When it was last borrowed, as the count of all borrowings. */
+  lastUse: number;
   /** No longer in the pool: closes with its last user. */
   retired: boolean;
-  idle?: NodeJS.Timeout;
+  /** Runs from the last use; runs out in vain while somebody uses it. */
+  readonly idle: NodeJS.Timeout;
 }
 
 /**
@@ -25,8 +28,8 @@ interface Entry {
  * the pool (idle, edited, displaced) is closed when its last caller is done with it.
  */
 export class UpstreamPool implements OnApplicationShutdown {
-  /** In the order of last use. */
   private readonly entries = new Map<string, Entry>();
+  private uses = 0;
 
   constructor(
     private readonly create: (target: UpstreamTarget) => Upstream,
@@ -70,29 +73,38 @@ export class UpstreamPool implements OnApplicationShutdown {
   private borrow(target: UpstreamTarget): Entry {
     const key = `${target.connectionId}@${target.revision}`;
     const entry = this.entries.get(key) ?? this.newEntry(key, target);
-    clearTimeout(entry.idle);
     entry.users++;
-    this.entries.delete(key);
-    this.entries.set(key, entry);
-    this.makeRoom();
+    entry.lastUse = ++this.uses;
     return entry;
   }
 
   private newEntry(key: string, target: UpstreamTarget): Entry {
-    return { key, connectionId: target.connectionId, upstream: this.create(target), users: 0, retired: false };
+    const { connectionId } = target;
+    const idle = setTimeout(() => entry.users === 0 && this.retire(entry), this.limits.idleMs).unref();
+    const entry: Entry = {
+      key,
+      connectionId,
+      upstream: this.create(target),
+      users: 0,
+      lastUse: 0,
+      retired: false,
+      idle,
+    };
+    if (this.entries.size >= this.limits.size) this.makeRoom();
+    this.entries.set(key, entry);
+    return entry;
   }
 
   private giveBack(entry: Entry): void {
     entry.users--;
     if (entry.users > 0) return;
     if (entry.retired) void entry.upstream.close();
-    else entry.idle = setTimeout(() => this.retire(entry), this.limits.idleMs).unref();
+    else entry.idle.refresh();
   }
 
   private makeRoom(): void {
-    if (this.entries.size <= this.limits.size) return;
-    const entries = [...this.entries.values()];
-    const displaced = entries.find(({ users }) => users === 0) ?? entries[0];
+    const byLastUse = [...this.entries.values()].toSorted((a, b) => a.lastUse - b.lastUse);
+    const displaced = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
     if (displaced !== undefined) this.retire(displaced);
   }
 

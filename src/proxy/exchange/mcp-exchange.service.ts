@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditDoor } from '../../audit/audit-record.js';
+import { readAway } from '../../upstreams/channel/answer-body.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { CallerResolver } from '../caller-resolver.service.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.service.js';
@@ -52,7 +53,7 @@ export class McpExchange {
     if (route.kind !== 'shared') {
       try {
         const { answer } = await this.sender.send({ ...dispatch, headers: headersFor(request, route) });
-        answer.body.resume();
+        readAway(answer.body);
       } catch (error) {
         throw toProxyError(scope.explain(error));
       }

@@ -21,7 +21,7 @@ export class ReplyWriter {
   ): void {
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);
-    if (Buffer.isBuffer(body)) {
+    if (typeof body === 'string' || Buffer.isBuffer(body)) {
       void reply.send(body);
       return;
     }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditDoor } from '../../audit/audit-record.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import { discard } from '../../upstreams/channel/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { type InvocationOutcome, outcomeOf } from '../../upstreams/invocation.js';
 import { requireActive } from '../../upstreams/require-active.js';
@@ -108,14 +109,14 @@ function announce(work: () => void, answer: UpstreamAnswer): void {
   try {
     work();
   } catch (error) {
-    answer.body.destroy();
+    discard(answer.body);
     throw error;
   }
 }
 
 /** A caller that is gone reads nothing, and a stream that nobody reads would never end. */
 function abandoned(answer: UpstreamAnswer): UpstreamError {
-  answer.body.destroy();
+  discard(answer.body);
   return new UpstreamError('cancelled', 'The caller went away.');
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CallScope } from '../../upstreams/call-scope.js';
-import type { OutgoingMessage, UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { type SessionAtUpstream, UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
 import type { InboundMessage } from '../jsonrpc/inbound-message.js';
@@ -40,7 +40,13 @@ export class Sender {
 
   private async post(dispatch: Dispatch): Promise<Sent> {
     const { caller, route, message, headers, scope } = dispatch;
-    const options = { headers, signal: scope.signal };
+    const options: ExchangeOptions = {
+      headers,
+      get signal() {
+        return scope.signal;
+      },
+      onStop: (callback) => scope.onStop(callback),
+    };
     const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'shared') {

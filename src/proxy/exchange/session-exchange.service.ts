@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import { readAway } from '../../upstreams/channel/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
 import { requireActive } from '../../upstreams/require-active.js';
@@ -51,7 +52,7 @@ export class SessionExchange {
     reply.raw.once('close', () => scope.cancel());
     const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
     if (answer.contentType !== 'text/event-stream') {
-      answer.body.resume();
+      readAway(answer.body);
       throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
     }
     const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller) };
@@ -76,7 +77,7 @@ export class SessionExchange {
     const scope = new CallScope(undefined, END_TIMEOUT_MS);
     try {
       const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
-      answer.body.resume();
+      readAway(answer.body);
       this.sessionTools.forget(session.key);
       await reply.status(answer.status).headers(answer.headers).send();
     } finally {

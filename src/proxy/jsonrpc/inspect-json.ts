@@ -40,10 +40,11 @@ export function inspectJson(text: string): ValueRanges {
   let inParams = false;
   let id: TextRange | undefined;
   let name: TextRange | undefined;
+  const hasEscapes = text.includes('\\');
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
     if (char === QUOTE) {
-      const end = endOfString(text, i);
+      const end = hasEscapes ? endOfString(text, i) : text.indexOf('"', i + 1) + 1;
       if (expectsKey) {
         const key = keyOf(text, i, end);
         const keys = open.at(-1);
@@ -89,9 +90,10 @@ function keyOf(text: string, start: number, end: number): string {
 }
 
 function refuseVariant(key: string, known: ReadonlySet<string>): void {
+  if (known.has(key)) return;
   // Both ways: `ſ` becomes `S` only when raised, the Kelvin sign becomes `k` only when lowered.
   const folded = key.toUpperCase().toLowerCase();
-  if (folded !== key && known.has(folded)) {
+  if (known.has(folded)) {
     throw ambiguous('A key is spelled in another case than MCP spells it.');
   }
 }

@@ -1,7 +1,8 @@
 import type { InvocationOutcome } from '../../upstreams/invocation.js';
+import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
-import { GATHERED_BYTES, type RelayPlan } from './relay-plan.js';
+import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
 import { filterToolList } from './tool-list-filter.js';
 
@@ -10,7 +11,7 @@ const CLOSE_BRACE = 0x7d;
 
 /** A whole answer as the caller gets it, and how the request ended by it. */
 export interface CompleteAnswer {
-  readonly bytes: Buffer;
+  readonly body: Buffer | string;
   readonly outcome: InvocationOutcome;
 }
 
@@ -20,16 +21,16 @@ export interface CompleteAnswer {
  * @throws UpstreamError if it is no answer to the request
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
-  const { sentId, callerId, filter } = plan;
-  const outcome = bytes.length > GATHERED_BYTES ? judgeLarge(bytes, plan) : judgeSmall(bytes, plan, status);
+  const isSmall = bytes.length <= GATHERED_BYTES;
+  const { body, outcome } = isSmall ? completeSmall(bytes.toString('utf8'), plan, status) : completeLarge(bytes, plan);
+  const { filter } = plan;
   if (outcome === undefined) {
     throw new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
   }
-  const answer = sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId));
-  if (filter === undefined) return { bytes: answer, outcome };
-  const filtered = filterToolList(answer.toString('utf8'), filter);
+  if (filter === undefined) return { body, outcome };
+  const filtered = filterToolList(body.toString(), filter);
   if (filtered === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return { bytes: Buffer.from(filtered), outcome };
+  return { body: filtered, outcome };
 }
 
 /** The message that a JSON text holds; undefined when it holds none. */
@@ -49,8 +50,29 @@ export function isResponse(message: Record<string, unknown>, { sentId, callerId 
   return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
 }
 
-function judgeSmall(bytes: Buffer, plan: RelayPlan, status: number): InvocationOutcome | undefined {
-  const message = parseMessage(bytes.toString('utf8'));
+/** An answer that was looked at; without an outcome if it is none. */
+interface Judged {
+  readonly body: Buffer | string;
+  readonly outcome: InvocationOutcome | undefined;
+}
+
+function completeSmall(text: string, plan: RelayPlan, status: number): Judged {
+  const { sentId, callerId } = plan;
+  const outcome = judgeSmall(text, plan, status);
+  return { body: sentId === undefined ? text : text.replaceAll(sentId, () => callerId), outcome };
+}
+
+function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {
+  const { sentId, callerId } = plan;
+  const outcome = judgeLarge(bytes, plan);
+  return {
+    body: sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId)),
+    outcome,
+  };
+}
+
+function judgeSmall(text: string, plan: RelayPlan, status: number): InvocationOutcome | undefined {
+  const message = parseMessage(text);
   if (message === undefined || !('result' in message || 'error' in message)) return undefined;
   // An error that was found before the id was read has none.
   const isEarlyError = status >= 400 && 'error' in message;

@@ -1,3 +1,4 @@
+import { discard } from '../../upstreams/channel/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { relayEvents } from './relay-events.js';
@@ -11,6 +12,6 @@ import type { RelayedAnswer, RelayPlan } from './relay-plan.js';
 export function relayAnswer(answer: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (answer.contentType === 'application/json') return relayJson(answer, plan);
   if (answer.contentType === 'text/event-stream') return relayEvents(answer, plan);
-  answer.body.destroy();
+  discard(answer.body);
   throw new UpstreamError('protocol', 'The upstream answered a request with neither JSON nor an event stream.');
 }

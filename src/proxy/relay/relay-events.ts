@@ -1,5 +1,5 @@
-import type { Readable } from 'node:stream';
 import { outcomeOf } from '../../upstreams/invocation.js';
+import { type AnswerBody, discard, GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { rpcErrorText } from '../jsonrpc/json-rpc-error.js';
@@ -9,7 +9,7 @@ import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { filterEvent } from './filter-event.js';
 import { keepAlive } from './keep-alive.js';
-import { GATHERED_BYTES, MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../upstreams/channel/sse-parts.js';
 
@@ -27,7 +27,7 @@ export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayP
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
-async function answerIn(body: Readable, plan: RelayPlan): Promise<Buffer> {
+async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | string> {
   try {
     for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large to be gathered.');
@@ -35,7 +35,7 @@ async function answerIn(body: Readable, plan: RelayPlan): Promise<Buffer> {
       if (data === undefined || !isAnswer(bytes, data, plan)) continue;
       const answer = completeAnswer(Buffer.from(data), plan);
       await plan.settle(answer.outcome);
-      return answer.bytes;
+      return answer.body;
     }
   } catch (error) {
     throw brokenAnswer(error, plan);
@@ -53,7 +53,7 @@ class EventRelay {
   private cut: { first: Buffer; last: Buffer } | undefined;
 
   constructor(
-    private readonly body: Readable,
+    private readonly body: AnswerBody,
     private readonly plan: RelayPlan,
   ) {
     const { sentId, callerId } = plan;
@@ -79,7 +79,7 @@ class EventRelay {
       // Behind half an event it would be taken for a part of it.
       yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
     } finally {
-      body.destroy();
+      discard(body);
       // A caller with a session of its own may read on in another request: how it ends is not seen here.
       await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
     }
@@ -93,10 +93,10 @@ class EventRelay {
     if (data === undefined) return event;
     if (event.includes(LIST_CHANGED)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
-      const { bytes, outcome } = completeAnswer(Buffer.from(data), plan);
+      const { body, outcome } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
       await plan.settle(outcome);
-      return withData(event, bytes.toString('utf8'));
+      return withData(event, body.toString());
     }
     if (plan.filter !== undefined) return filterEvent(event, plan.filter);
     if (plan.sentId === undefined) return event;

@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
+import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { outcomeOf } from '../../upstreams/invocation.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
-import { GATHERED_BYTES, MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { StreamingReplacement } from './replace-id.js';
 
 const TAIL_BYTES = 4 * 1024;
@@ -16,21 +17,18 @@ const TAIL_BYTES = 4 * 1024;
  * @throws UpstreamError while nothing has been sent yet
  */
 export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
-  const limit = plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES;
-  const { first, isWhole } = await beginning(body, limit).catch((error: unknown) => {
-    throw brokenAnswer(error, plan);
-  });
+  const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
   const contentType = 'application/json';
-  if (!isWhole) {
+  if (rest !== undefined) {
     if (plan.filter !== undefined) {
-      body.destroy();
+      rest.destroy();
       throw new UpstreamError('protocol', 'The list of tools is too large.');
     }
-    return { status, contentType, body: streamJson(first, body, plan) };
+    return { status, contentType, body: streamJson(first, rest, plan) };
   }
-  const { bytes, outcome } = completeAnswer(first, plan, status);
+  const { body: complete, outcome } = completeAnswer(first, plan, status);
   await plan.settle(outcome);
-  return { status, contentType, body: bytes };
+  return { status, contentType, body: complete };
 }
 
 /** What comes after the gathered beginning is not looked at, but for the id. */
@@ -58,21 +56,26 @@ async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): Asyn
   }
 }
 
-async function beginning(body: Readable, limit: number): Promise<{ first: Buffer; isWhole: boolean }> {
+/** As much as is waited for, and the rest if that is not all. */
+async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
+  const limit = plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES;
   const chunks: Buffer[] = [];
   let size = 0;
-  return new Promise((resolve, reject) => {
+  const isWhole = await new Promise<boolean>((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       size += chunk.length;
       if (size > limit) finish(false);
     };
     const onEnd = (): void => finish(true);
-    const finish = (isWhole: boolean): void => {
+    const finish = (ended: boolean): void => {
       body.pause();
       body.off('data', onData).off('end', onEnd).off('error', reject);
-      resolve({ first: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks), isWhole });
+      resolve(ended);
     };
     body.on('data', onData).on('end', onEnd).on('error', reject);
+  }).catch((error: unknown) => {
+    throw brokenAnswer(error, plan);
   });
+  return { first: Buffer.concat(chunks), ...(!isWhole && { rest: body }) };
 }

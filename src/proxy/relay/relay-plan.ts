@@ -23,10 +23,8 @@ export interface RelayPlan {
 export interface RelayedAnswer {
   readonly status: number;
   readonly contentType: 'application/json' | 'text/event-stream' | undefined;
-  readonly body: Buffer | AsyncGenerator<Buffer>;
+  readonly body: Buffer | string | AsyncGenerator<Buffer>;
 }
 
-/** How many bytes of an answer are gathered before they are sent, so that a failure can still be told. */
-export const GATHERED_BYTES = 64 * 1024;
 /** How large an answer may be that has to be read as a whole: lists that are filtered, streams that become one body. */
 export const MAX_WHOLE_BYTES = 32 * 1024 * 1024;

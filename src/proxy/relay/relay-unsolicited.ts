@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
+import { type AnswerBody, discard, GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { filterEvent } from './filter-event.js';
-import { GATHERED_BYTES, MAX_WHOLE_BYTES } from './relay-plan.js';
+import { MAX_WHOLE_BYTES } from './relay-plan.js';
 import { sseParts } from '../../upstreams/channel/sse-parts.js';
 import type { ToolListFilter } from './tool-list-filter.js';
 
@@ -11,7 +11,7 @@ const LIST_CHANGED = 'notifications/tools/list_changed';
  * `tools/list`, so it passes the caller's filter too; what cannot be judged by it is left out.
  */
 export async function* relayUnsolicited(
-  body: Readable,
+  body: AnswerBody,
   filter: ToolListFilter | undefined,
   onListChanged: () => void,
 ): AsyncGenerator<Buffer> {
@@ -22,6 +22,6 @@ export async function* relayUnsolicited(
       if (allowed !== undefined) yield allowed;
     }
   } finally {
-    body.destroy();
+    discard(body);
   }
 }

@@ -1,4 +1,4 @@
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import type { Progress } from '@modelcontextprotocol/client';
 import type { Upstream } from '../upstream.js';
 import { UpstreamError } from '../upstream-error.js';
@@ -18,13 +18,13 @@ export async function answerThroughClient(
   message: OutgoingMessage,
   options: ExchangeOptions,
 ): Promise<UpstreamAnswer> {
-  if (message.id === undefined) return { status: 202, contentType: undefined, headers: {}, body: Readable.from([]) };
+  if (message.id === undefined) return { status: 202, contentType: undefined, headers: {}, body: Buffer.alloc(0) };
   // The body was read as JSON before; what comes from our own proxy has this shape.
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
   if (progressToken === undefined) {
     const text = await answerText(upstream, request, message.id, options);
-    return { status: 200, contentType: 'application/json', headers: {}, body: bytes(text) };
+    return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
   const body = new PassThrough();
   // Without a listener, an error before anybody reads would end this process.
@@ -75,8 +75,4 @@ async function resultOf(
 
 function frame(text: string): string {
   return `event: message\ndata: ${text}\n\n`;
-}
-
-function bytes(text: string): Readable {
-  return Readable.from([Buffer.from(text)], { objectMode: false });
 }

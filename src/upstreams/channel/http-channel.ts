@@ -1,10 +1,11 @@
-import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { httpError, toUpstreamError } from '../to-upstream-error.js';
 import { UpstreamError } from '../upstream-error.js';
 import { storedHeaders } from '../upstream-fetch.js';
 import type { HttpTarget } from '../upstream-target.js';
+import { type AnswerBody, chunksOf } from './answer-body.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
+import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
 
 type Method = 'POST' | 'GET' | 'DELETE';
@@ -56,18 +57,21 @@ export class HttpChannel implements UpstreamChannel {
     const { url, target } = this;
     const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
     try {
-      const answer = await this.dispatcher.request({
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: this.headersFor(method, options),
-        body: body ?? null,
-        signal: options.signal,
-        headersTimeout: silenceMs,
-        // A stream of unsolicited messages may be silent for as long as it likes.
-        bodyTimeout: method === 'GET' ? 0 : silenceMs,
-      });
-      return await this.toAnswer(method, answer);
+      const reader = new HttpAnswerReader(options);
+      this.dispatcher.dispatch(
+        {
+          origin: url.origin,
+          path: url.pathname + url.search,
+          method,
+          headers: this.headersFor(method, options),
+          body: body ?? null,
+          headersTimeout: silenceMs,
+          // A stream of unsolicited messages may be silent for as long as it likes.
+          bodyTimeout: method === 'GET' ? 0 : silenceMs,
+        },
+        reader,
+      );
+      return await this.toAnswer(method, await reader.answer);
     } catch (error) {
       throw toUpstreamError(error, url.host);
     }
@@ -82,10 +86,8 @@ export class HttpChannel implements UpstreamChannel {
     return Object.assign(all, headers);
   }
 
-  private async toAnswer(method: Method, answer: Dispatcher.ResponseData): Promise<UpstreamAnswer> {
-    const { statusCode: status, body } = answer;
-    // One that is given up before anybody reads it fails as well, and without a listener that would end this process.
-    body.on('error', () => undefined);
+  private async toAnswer(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
+    const { status, body } = answer;
     const isFailure = status < 200 || status >= 300;
     if (!isFailure) return { ...headOf(answer), body };
     const text = await beginningOf(body);
@@ -97,13 +99,13 @@ export class HttpChannel implements UpstreamChannel {
     const isOptional = method !== 'POST' && status === 405;
     const isRelayed = status >= 400 && status < 500 && !UNRELAYED_STATUSES.has(status);
     if (isRelayed && (isOptional || isRpcError(text))) {
-      return { ...headOf(answer), body: Readable.from([Buffer.from(text)], { objectMode: false }) };
+      return { ...headOf(answer), body: Buffer.from(text) };
     }
     throw httpError(status, text, this.url.host);
   }
 }
 
-function headOf({ statusCode: status, headers }: Dispatcher.ResponseData): Omit<UpstreamAnswer, 'body'> {
+function headOf({ status, headers }: HttpAnswer): Omit<UpstreamAnswer, 'body'> {
   const relayed: Record<string, string> = {};
   for (const name of RELAYED_HEADERS) {
     const value = headers[name];
@@ -119,10 +121,10 @@ function headOf({ statusCode: status, headers }: Dispatcher.ResponseData): Omit<
   };
 }
 
-async function beginningOf(body: Readable): Promise<string> {
+async function beginningOf(body: AnswerBody): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(body)) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > MAX_ERROR_ANSWER_BYTES) break;

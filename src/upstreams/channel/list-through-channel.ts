@@ -2,6 +2,7 @@ import { collectTools, type ToolPage } from '../tool-listing.js';
 import type { UpstreamTool } from '../upstream.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../upstream-error.js';
 import { toUpstreamError } from '../to-upstream-error.js';
+import { chunksOf } from './answer-body.js';
 import { isTool } from './is-tool.js';
 import { dataOf, sseParts } from './sse-parts.js';
 import type { UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
@@ -50,7 +51,7 @@ async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerato
   }
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(body)) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour('lists more tools than fit into 32 MiB');

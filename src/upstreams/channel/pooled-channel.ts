@@ -3,6 +3,7 @@ import type { Upstream } from '../upstream.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { UpstreamPool } from '../upstream-pool.js';
 import type { UpstreamTarget } from '../upstream-target.js';
+import { readAway, untilRead } from './answer-body.js';
 import { answerThroughClient } from './answer-through-client.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from './upstream-channel.js';
 
@@ -25,7 +26,7 @@ export class PooledChannel {
       const answer = await this.postTo(upstream, message, options);
       answered.resolve(answer);
       // The upstream stays borrowed until its answer has been read.
-      if (!answer.body.closed) await new Promise<void>((resolve) => answer.body.once('close', resolve));
+      await untilRead(answer.body);
     });
     lent.catch(answered.reject);
     return answered.promise;
@@ -38,7 +39,7 @@ export class PooledChannel {
     );
     const message = { body, method: 'notifications/cancelled' };
     await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) }).then(
-      (answer) => answer.body.resume(),
+      (answer) => readAway(answer.body),
       () => undefined,
     );
   }
@@ -49,7 +50,7 @@ export class PooledChannel {
     options: ExchangeOptions,
   ): Promise<UpstreamAnswer> {
     if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
-    const { session, channel } = await upstream.lend(options.signal);
+    const { session, channel } = await upstream.lend(options);
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {
@@ -57,7 +58,7 @@ export class PooledChannel {
     } catch (error) {
       if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
       upstream.forget(session);
-      const renewed = await upstream.lend(options.signal);
+      const renewed = await upstream.lend(options);
       return renewed.channel.post(message, options);
     }
   }

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { type AnswerBody, chunksOf } from './answer-body.js';
 
 /** A whole event with the empty line that ends it, or a piece of one that is too large to be gathered. */
 export interface SsePart {
@@ -16,7 +16,7 @@ const SEARCHED_AGAIN = 2;
  * that specification wants it; of one that was cut, the pieces have been handed out by then.
  * @param limit bytes up to which an event is gathered
  */
-export async function* sseParts(body: Readable, limit: number): AsyncGenerator<SsePart> {
+export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator<SsePart> {
   let gathered: Buffer[] = [];
   let size = 0;
   let isCut = false;
@@ -28,7 +28,7 @@ export async function* sseParts(body: Readable, limit: number): AsyncGenerator<S
     size = 0;
     return bytes;
   };
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(body)) {
     let bytes: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     for (let end = endOfEvent(bytes); end !== -1; end = endOfEvent(bytes)) {
       yield { bytes: take(bytes.subarray(0, end)), isWhole: !isCut };

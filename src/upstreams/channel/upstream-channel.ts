@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { AnswerBody } from './answer-body.js';
 
 /** One JSON-RPC message on its way to an upstream. Its bytes are sent as they are. */
 export interface OutgoingMessage {
@@ -10,8 +10,10 @@ export interface OutgoingMessage {
 }
 
 export interface ExchangeOptions {
-  /** Aborting it ends the exchange on both sides. */
+  /** Aborting it ends the exchange on both sides. Read only where it is needed: it may be made by being read. */
   readonly signal: AbortSignal;
+  /** Calls back when the signal aborts, at once if it has. Used instead of the signal where it is there. */
+  readonly onStop?: (callback: () => void) => void;
   /** Request headers for the upstream that come from the caller or the service, lower-case names. HTTP only. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -25,8 +27,8 @@ export interface UpstreamAnswer {
   readonly sessionId?: string;
   /** Response headers that may be relayed, lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The bytes; must be read to the end or destroyed. */
-  readonly body: Readable;
+  /** A stream must be read to its end or discarded. */
+  readonly body: AnswerBody;
 }
 
 /** One MCP session with an upstream of whatever kind, as bytes. Every method rejects with `UpstreamError` and nothing else. */

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { UpstreamAnswer } from '../channel/upstream-channel.js';
 import type { UpstreamError } from '../upstream-error.js';
 import { EventStream } from './event-stream.js';
@@ -6,12 +5,7 @@ import { EventStream } from './event-stream.js';
 /** An answer of JSON text, or without a body. */
 export function plainAnswer(status: number, json?: Buffer): UpstreamAnswer {
   const contentType = json === undefined ? undefined : 'application/json';
-  return {
-    status,
-    contentType,
-    headers: {},
-    body: Readable.from(json === undefined ? [] : [json], { objectMode: false }),
-  };
+  return { status, contentType, headers: {}, body: json ?? Buffer.alloc(0) };
 }
 
 export function streamAnswer(body: EventStream): UpstreamAnswer {

@@ -1,0 +1,34 @@
+import { Readable } from 'node:stream';
+
+/** How many bytes of an answer are gathered before it is handed on, so that a failure can still be told. */
+export const GATHERED_BYTES = 64 * 1024;
+
+/** The bytes of an answer: those of a small one, or the stream of one that is still on its way. */
+export type AnswerBody = Buffer | Readable;
+
+/** Nobody wants the bytes. Those of a stream need not be sent any more. */
+export function discard(body: AnswerBody): void {
+  if (body instanceof Readable) body.destroy();
+}
+
+/** Nobody looks at the bytes, but what sends them should come to its end. */
+export function readAway(body: AnswerBody): void {
+  if (body instanceof Readable) body.resume();
+}
+
+/** Resolves when the last byte is there, or the stream was given up. */
+export async function untilRead(body: AnswerBody): Promise<void> {
+  if (body instanceof Readable && !body.closed) await new Promise<void>((resolve) => body.once('close', resolve));
+}
+
+/** All of it, which has to be small. Rejects as the stream fails. */
+export async function textOf(body: AnswerBody): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(body)) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The bytes as they come. Rejects as the stream fails. */
+export function chunksOf(body: AnswerBody): AsyncIterable<Buffer> | readonly Buffer[] {
+  return body instanceof Readable ? body : [body];
+}
