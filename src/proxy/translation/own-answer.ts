@@ -1,0 +1,11 @@
+import { Readable } from 'node:stream';
+import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
+
+/** An answer that is given in place of the upstream. @param text the JSON-RPC message */
+export function ownAnswer(text: string, status = 200): UpstreamAnswer {
+  return { status, contentType: 'application/json', headers: {}, body: bodyOf(Buffer.from(text)) };
+}
+
+export function bodyOf(bytes: Buffer): Readable {
+  return Readable.from([bytes], { objectMode: false });
+}
