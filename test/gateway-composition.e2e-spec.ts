@@ -8,35 +8,20 @@ import { openLegacyClient } from './support/field-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from './support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from './support/proxy-calls.js';
 import { auditOf, connectTo, keyWith, until } from './support/proxy-connections.js';
-import { legacyServer, type ScriptedServer, sendResult, startScripted } from './support/scripted-upstream.js';
+import { legacyServer, sendResult } from './support/scripted-upstream.js';
 import { startSecondOrganization } from './support/second-organization.js';
-import { startToolServer, type ToolServer } from './support/tool-server.js';
-
-/** Port 9 (discard) answers nowhere on a test machine. */
-const DEAD_URL = 'http://127.0.0.1:9/mcp';
+import { DEAD_URL, Upstreams } from './support/upstreams.js';
 
 let app: TestApp;
-const servers: ScriptedServer[] = [];
+const upstreams = new Upstreams();
 
 beforeAll(async () => {
   app = await startTestApp();
 });
 afterAll(() => app?.close());
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
+afterEach(() => upstreams.close());
 
-async function serve(...tools: string[]): Promise<ToolServer> {
-  const server = await startToolServer(...tools);
-  servers.push(server);
-  return server;
-}
-
-/** A connection with these tools. */
-async function connection(title: string, ...tools: string[]): Promise<string> {
-  return connectTo(app, (await serve(...tools)).url, { title });
-}
-
+const connection = (title: string, ...tools: string[]): Promise<string> => upstreams.connection(app, title, ...tools);
 const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(agentId), key);
 const say = (agentId: string, name: string, key?: string) =>
   callThrough(app, gatewayPath(agentId), name, { text: 'hello' }, key);
@@ -56,23 +41,8 @@ describe('names', () => {
     });
   });
 
-  it('stay apart under equal titles and at 64 characters', async () => {
-    const long = 'a'.repeat(64);
-    const [a, b] = [await connection('Same', long, 'echo'), await connection('Same', long, 'echo')];
-    const id = await agentOf(app, [a, b]);
-    const { names } = await listOf(id);
-    expect(new Set(names).size).toBe(4);
-    for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-    for (const name of names) {
-      const expected = name.startsWith('same_a') ? long : 'echo';
-      expect((await say(id, name)).rpc.result?.content?.[0]?.text).toBe(`${expected} says hello`);
-    }
-    const reordered = await agentOf(app, [b, a]);
-    expect((await listOf(reordered)).names.toSorted()).toEqual(names.toSorted());
-  });
-
   it('do not change when an upstream goes away', async () => {
-    const [left, right] = [await serve('echo', 'left'), await serve('echo', 'right')];
+    const [left, right] = [await upstreams.serve('echo', 'left'), await upstreams.serve('echo', 'right')];
     const [a, b] = [
       await connectTo(app, left.url, { title: 'Left' }),
       await connectTo(app, right.url, { title: 'Right' }),
@@ -90,8 +60,7 @@ describe('names', () => {
 
 describe('connections that do not work', () => {
   it('cost their own tools only, and are reported', async () => {
-    const slow = await startScripted(() => undefined);
-    servers.push(slow);
+    const slow = await upstreams.scripted(() => undefined);
     const dead = await connectTo(app, DEAD_URL, { title: 'Dead' });
     const silent = await connectTo(app, slow.url, { title: 'Silent', timeout: 1000 });
     const id = await agentOf(app, [dead, silent, await connection('Live', 'echo')]);
@@ -113,8 +82,7 @@ describe('connections that do not work', () => {
       waiting.push(() => sendResult(response, request.message, { tools }));
       if (waiting.length === count) for (const answer of waiting) answer();
     });
-    const server = await startScripted(script);
-    servers.push(server);
+    const server = await upstreams.scripted(script);
     const titles = Array.from({ length: count }, (_, i) => `Late ${i}`);
     const members = await Promise.all(titles.map((title) => connectTo(app, server.url, { title })));
     const { names, unavailable } = await listOf(await agentOf(app, members));
@@ -127,8 +95,7 @@ describe('connections that do not work', () => {
       if (isDown) response.writeHead(503).end();
       else sendResult(response, message, { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] });
     });
-    const server = await startScripted(script);
-    servers.push(server);
+    const server = await upstreams.scripted(script);
     const member = await connectTo(app, server.url, { title: 'Member' });
     const id = await agentOf(app, [member]);
     expect((await listOf(id)).names).toEqual(['echo']);
@@ -142,7 +109,7 @@ describe('connections that do not work', () => {
 
 describe('a session', () => {
   it('hears of changed tools, belongs to its caller, and can be ended', async () => {
-    const [server, added] = [await serve('echo'), await connection('Added', 'added')];
+    const [server, added] = [await upstreams.serve('echo'), await connection('Added', 'added')];
     const member = await connectTo(app, server.url);
     const id = await agentOf(app, [member]);
     const client = await openLegacyClient({ url: `${app.url}${gatewayPath(id)}`, apiKey: app.apiKey });
@@ -211,63 +178,6 @@ describe('a subscription of the modern era', () => {
   });
 });
 
-describe('what an agent may consist of', () => {
-  it('nothing', async () => {
-    const id = await agentOf(app, []);
-    expect(await listOf(id)).toEqual({ names: [], tools: [], unavailable: [] });
-    expect((await say(id, 'echo')).rpc.error?.data.code).toBe('unknown_tool');
-  });
-
-  it('loses a deleted connection at once', async () => {
-    const [a, b] = [await connection('A', 'echo'), await connection('B', 'other')];
-    const id = await agentOf(app, [a, b]);
-    expect((await listOf(id)).names).toEqual(['echo', 'other']);
-    await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: b });
-    expect((await listOf(id)).names).toEqual(['echo']);
-    expect((await say(id, 'other')).rpc.error?.data.code).toBe('unknown_tool');
-  });
-
-  it('has only selected tools that exist', async () => {
-    const member = await connection('Member', 'echo', 'hidden');
-    const id = await agentOf(app, [{ connection_id: member, selected_tools: ['echo', 'gone'] }]);
-    expect((await listOf(id)).names).toEqual(['echo']);
-    for (const name of ['gone', 'hidden']) {
-      expect((await say(id, name)).rpc.error?.data.code).toBe('unknown_tool');
-    }
-  });
-
-  it('takes an upstream that lists a tool twice, and a description of 1 MB', async () => {
-    const description = 'd'.repeat(2 ** 20);
-    const { script } = legacyServer((request, response) => {
-      const tool = { name: 'big', description, inputSchema: { type: 'object' }, vendor: { kept: true } };
-      sendResult(response, request.message, { tools: [tool, { ...tool, description: 'second' }] });
-    });
-    const server = await startScripted(script);
-    servers.push(server);
-    const { tools } = await listOf(await agentOf(app, [await connectTo(app, server.url)]));
-    expect(tools).toEqual([{ name: 'big', description, inputSchema: { type: 'object' }, vendor: { kept: true } }]);
-  });
-
-  it('of agents, whose tools go by their names there', async () => {
-    const [a, b] = [await connection('A', 'echo'), await connection('B', 'echo', 'other')];
-    const inner = await agentOf(app, [a, b], { title: 'Inner' });
-    const outer = await agentOf(app, [
-      await connection('C', 'a_echo'),
-      { connection_id: inner, selected_tools: ['a_echo', 'other'] },
-    ]);
-    expect((await listOf(outer)).names).toEqual(['c_a_echo', 'inner_a_echo', 'other']);
-    expect((await say(outer, 'inner_a_echo')).rpc.result?.content?.[0]?.text).toBe('echo says hello');
-    for (const permissions of [{ [outer]: ['other'] }, { [inner]: ['other'] }, { [b]: ['other'] }]) {
-      const key = await keyWith(app, permissions);
-      expect((await listOf(outer, key)).names).toEqual(['other']);
-      expect((await say(outer, 'other', key)).rpc.result).toBeDefined();
-      expect((await say(outer, 'inner_a_echo', key)).status).toBe(403);
-    }
-    await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: inner, data: { status: 'inactive' } });
-    expect(await listOf(outer)).toMatchObject({ names: ['c_a_echo'], unavailable: [{ connectionId: inner }] });
-  });
-});
-
 describe('who may use it', () => {
   it.each([
     ['by the agent, under the composed name', (agent: string) => ({ [agent]: ['left_echo'] })],
@@ -303,8 +213,7 @@ describe('who may use it', () => {
       const open = { name: 'open', inputSchema, _meta: { 'mcp.service': { public_tool: true } } };
       return sendResult(response, request.message, { tools: [open, { name: 'closed', inputSchema }] });
     });
-    const server = await startScripted(script);
-    servers.push(server);
+    const server = await upstreams.scripted(script);
     const member = await connectTo(app, server.url);
     const id = await agentOf(app, [member]);
     const path = gatewayPath(id);
@@ -347,7 +256,10 @@ describe('an agent as a connection', () => {
     const id = await agentOf(app, [await connection('Left', 'echo'), await connection('Right', 'echo')]);
     for (const path of [`${pathOf(id)}/call-tool/left_echo`, `/mcp/${id}/call-tool/left_echo`]) {
       const answer = await callProxy(app, path, { key: app.apiKey, body: { text: 'hello' } });
-      expect([answer.status, answer.headers['content-type']]).toEqual([200, expect.stringMatching(/^application\/json\b/)]);
+      expect([answer.status, answer.headers['content-type']]).toEqual([
+        200,
+        expect.stringMatching(/^application\/json\b/),
+      ]);
       expect(rpcOf(answer).result?.content?.[0]?.text).toBe('echo says hello');
     }
     const path = `${pathOf(id)}/call-tool/echo`;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { type AnswerBody, chunksOf, textOf } from '../src/upstreams/channel/answer-body.js';
+import { type AnswerBody, chunksOf } from '../src/upstreams/channel/answer-body.js';
 import type { OutgoingMessage, UpstreamAnswer, UpstreamChannel } from '../src/upstreams/channel/upstream-channel.js';
 import { type StdioLimits, StdioProcesses } from '../src/upstreams/stdio/stdio-processes.js';
 import { StdioSessions } from '../src/upstreams/stdio/stdio-sessions.js';
@@ -73,6 +73,12 @@ const INITIALIZED = outgoing({ jsonrpc: '2.0', method: 'notifications/initialize
 const forever = new AbortController().signal;
 const send = (channel: UpstreamChannel, message: OutgoingMessage, signal = forever): Promise<UpstreamAnswer> =>
   channel.post(message, { signal });
+
+async function textOf(body: AnswerBody): Promise<string> {
+  let text = '';
+  for await (const chunk of chunksOf(body)) text += String(chunk);
+  return text;
+}
 
 /** The messages of an event stream, as they come. */
 async function* events(body: AnswerBody): AsyncGenerator<Message> {

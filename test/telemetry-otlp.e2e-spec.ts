@@ -5,6 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProxiedCall, ProxyTelemetry } from '../src/telemetry/proxy-telemetry.js';
+import { UnavailableLedger } from '../src/telemetry/unavailable-ledger.js';
 import { startTestApp, type TestApp } from './support/app.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
 
@@ -232,6 +233,7 @@ describe('Metrics by OTLP', () => {
     });
     begin(app).end({ status: 'success' });
     begin(app).end({ status: 'error', errorCode: 'upstream_timeout' });
+    app.app.get(UnavailableLedger).count(CALL.connectionId, 'unreachable');
     await app.close();
 
     expect(collector.spans).toEqual([]);
@@ -241,6 +243,9 @@ describe('Metrics by OTLP', () => {
         { attributes: { 'connection.id': CALL.connectionId, 'tool.name': 'echo', status: 'error' }, value: 1 },
       ],
       'connection.proxy.errors': [{ attributes: { status: 'error' }, value: 1 }],
+      'mcp.gateway.unavailable': [
+        { attributes: { 'connection.id': CALL.connectionId, 'error.type': 'unreachable' }, value: 1 },
+      ],
       'mcp.server.operation.duration': [{ value: 1 }, { attributes: { 'error.type': 'upstream_timeout' }, value: 1 }],
     });
   });

@@ -32,7 +32,7 @@ export class ConnectionTestTools {
       throw new DomainError('not_found', 'There is no connection with this id in the organization.');
     }
     const isAgent = connection.type === 'VIRTUAL';
-    const check = await (isAgent ? this.agents.test(connection, caller) : this.connections.test(connection));
+    const check = await (isAgent ? this.agents.test(connection) : this.connections.test(connection));
     const { fault, latencyMs, tools, protocolVersion } = check;
     return {
       ok: fault === undefined,

@@ -23,9 +23,18 @@ import { AgentToolRouter } from './gateway/agent-tool-router.service.js';
 import { GatewayController } from './gateway/gateway.controller.js';
 import { GatewayExchange } from './gateway/gateway-exchange.service.js';
 import { GatewayOffers } from './gateway/gateway-offers.service.js';
+import { GatewayPromising } from './gateway/gateway-promising.service.js';
 import { GatewayServer } from './gateway/gateway-server.service.js';
 import { GatewayStream } from './gateway/gateway-stream.service.js';
 import { ListChanges } from './gateway/list-changes.service.js';
+import { MemberExchange } from './member-sessions/member-exchange.service.js';
+import { MemberResources } from './member-sessions/member-resources.service.js';
+import { MemberSessionOpener } from './member-sessions/member-session-opener.service.js';
+import { MemberSessions } from './member-sessions/member-sessions.service.js';
+import { MemberStreams } from './member-sessions/member-streams.service.js';
+import { ReturnAddresses } from './member-sessions/return-addresses.service.js';
+import { SessionComposition } from './member-sessions/session-composition.service.js';
+import { ModernGateway } from './gateway/modern-gateway.service.js';
 import { LegacyController } from './legacy.controller.js';
 import { OriginPolicy } from './origin-policy.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
@@ -35,6 +44,7 @@ import { SelfServer } from './self/self-server.service.js';
 import { SealedSessions } from './session/sealed-sessions.service.js';
 import { SessionOpening } from './session/session-opening.service.js';
 import { SessionTools } from './session/session-tools.service.js';
+import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
 
 /** The MCP endpoints: every connection behind one door. */
 @Module({
@@ -73,12 +83,22 @@ import { SessionTools } from './session/session-tools.service.js';
     SessionOpening,
     SessionTools,
     SelfServer,
+    ...TRANSLATION_PROVIDERS,
     AgentToolRouter,
     GatewayExchange,
     GatewayServer,
     GatewayOffers,
     GatewayStream,
     ListChanges,
+    ModernGateway,
+    GatewayPromising,
+    MemberSessions,
+    MemberSessionOpener,
+    MemberExchange,
+    MemberResources,
+    MemberStreams,
+    ReturnAddresses,
+    SessionComposition,
   ],
 })
 export class ProxyModule {}

@@ -1,14 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { AgentToolset, type OpenToolset } from '../agents/agent-toolset.service.js';
+import { AgentToolset } from '../agents/agent-toolset.service.js';
 import type { RunnableAgent } from '../agents/agent.js';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
-
-/** Of an agent without connections: there is nothing to look up. */
-const NO_TOOLS: OpenToolset = { tools: [], unavailable: [] };
 
 /** Gathers what an agent works with: its instructions, its tools, and the conversation. */
 @Injectable()
@@ -22,20 +19,19 @@ export class AgentSessionService {
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
   async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model'>> {
     const { organizationId, agentId } = run;
-    const [agent, messages] = await Promise.all([
-      this.agents.findForRun(organizationId, agentId),
-      this.transcript.readHistory(run),
-    ]);
-    if (agent === undefined)
-      throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
     const caller = {
       userId: run.userId,
       runId: run.id,
       requestId: run.requestId,
       ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
     };
-    const { tools, unavailable } =
-      agent.connections.length === 0 ? NO_TOOLS : await this.toolset.open(organizationId, agent, { caller, signal });
+    const [agent, messages, { tools, unavailable }] = await Promise.all([
+      this.agents.findForRun(organizationId, agentId),
+      this.transcript.readHistory(run),
+      this.toolset.open({ id: agentId, organizationId }, { caller, signal }),
+    ]);
+    if (agent === undefined)
+      throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
     return {
       instructions: instructionsOf(
         agent,

@@ -18,6 +18,9 @@ import type { AgentTool } from '../agents/agent-toolset.service.js';
 import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
 
+/** Providers refuse a request that is too large: no upstream may spoil the runs of its agents with one description. */
+const MAX_DESCRIPTION_LENGTH = 10_000;
+
 /** What the model is told of a call that the SDK could not make sense of. */
 const UNUSABLE_CALL = 'The tool does not exist, or its arguments were not JSON.';
 
@@ -83,18 +86,25 @@ function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
   return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
 }
 
-/** The tools as the SDK offers them to a model. */
+/** The tools as the SDK offers them to a model: all that a call could reach, those that cannot be listed now included. */
 export function toToolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
-    tools.map((tool) => [
-      tool.name,
-      dynamicTool({
-        description: tool.description ?? '',
-        inputSchema: jsonSchema(tool.inputSchema as JSONSchema7),
-        toModelOutput: ({ output }) => toModelOutput(output),
-      }),
-    ]),
+    tools
+      .filter(({ isInactive }) => !isInactive)
+      .map((tool) => [
+        tool.name,
+        dynamicTool({
+          description: descriptionOf(tool),
+          inputSchema: jsonSchema((tool.definition?.inputSchema ?? { type: 'object' }) as JSONSchema7),
+          toModelOutput: ({ output }) => toModelOutput(output),
+        }),
+      ]),
   );
+}
+
+function descriptionOf({ definition, fault }: AgentTool): string {
+  if (fault !== undefined) return `The connection "${fault.title}" is not available right now.`;
+  return (definition?.description ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed();
 }
 
 /** The conversation and the answer so far. Calls that never got an outcome are left out: models refuse them. */

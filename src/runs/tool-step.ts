@@ -1,13 +1,13 @@
 import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
-import { DomainError } from '../common/domain-error.js';
-import { UpstreamError } from '../upstreams/upstream-error.js';
+import { StorageLostError } from '../common/through-outage.js';
 import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
+import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
 import { toOutcome, type ToolOutcome } from './tool-output.js';
 
-const UNKNOWN_OUTCOME =
-  'The worker was lost while this call was under way, and its outcome is unknown. It was not repeated, because the tool is not declared read-only or idempotent.';
+const UNKNOWN_OUTCOME = 'The attempt that made this call broke off, and its outcome is unknown.';
+const NOT_DECLARED = 'It was not repeated, because the tool is not declared read-only or idempotent.';
 
 /**
  * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed and stored as it arrives.
@@ -39,29 +39,30 @@ async function execute(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
-  if (resumed && !isRepeatable(tool)) return { errorText: UNKNOWN_OUTCOME };
+  if (resumed && !isRepeatable(tool)) {
+    // While it cannot be listed, nobody knows what it is declared to be.
+    const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
+    return { errorText: `${UNKNOWN_OUTCOME} ${reason}` };
+  }
   if (!isArguments(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
   try {
     return toOutcome(await tool.call(call.input, signal));
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();
-    return { errorText: sentenceOf(error) };
+    // Nor does one whose record cannot be written: whatever the tool has done must not be done again lightly.
+    if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
+    return { errorText: describeToolFailure(error, tool) };
   }
 }
 
-function isRepeatable({ annotations }: AgentTool): boolean {
+function isRepeatable({ definition }: AgentTool): boolean {
+  const annotations = definition?.annotations;
   return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
 }
 
 function isArguments(input: unknown): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && !Array.isArray(input);
-}
-
-function sentenceOf(error: unknown): string {
-  if (error instanceof UpstreamError && error.rpc !== undefined) return `${error.message} ${error.rpc.message}`;
-  if (error instanceof UpstreamError || error instanceof DomainError) return error.message;
-  return 'The tool could not be called because of an unexpected error.';
 }
 
 function toChunk({ toolCallId }: PendingToolCall, outcome: ToolOutcome): UIMessageChunk {

@@ -8,6 +8,7 @@ import { observeProcess } from './process-metrics.js';
 import { prometheusText } from './prometheus-text.js';
 import { ProxyMetrics } from './proxy-metrics.js';
 import { serviceResource } from './resource.js';
+import { UnavailableLedger } from './unavailable-ledger.js';
 import { withinShutdown } from './within-shutdown.js';
 
 /** Collects when it is asked to. */
@@ -32,6 +33,7 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly config: AppConfig,
     private readonly proxyMetrics: ProxyMetrics,
+    private readonly unavailable: UnavailableLedger,
   ) {}
 
   /** Where the metrics can be read; undefined if nowhere. */
@@ -46,7 +48,9 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
     const readers = [scrape, push].filter((reader) => reader !== undefined);
     if (readers.length === 0) return;
     this.provider = new MeterProvider({ resource: serviceResource(), readers });
-    observeProcess(this.provider.getMeter(SCOPE_NAME));
+    const meter = this.provider.getMeter(SCOPE_NAME);
+    observeProcess(meter);
+    this.unavailable.observe(meter);
     if (scrape !== undefined && metricsPort !== undefined) await this.serve(scrape, metricsHost, metricsPort);
   }
 

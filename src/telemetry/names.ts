@@ -1,5 +1,6 @@
 /**
- * Every name that telemetry puts on the wire. `connection.*` and `mcp.proxy.*` are this service's interface ("Events");
+ * Every name that telemetry puts on the wire. `connection.*` and `mcp.proxy.*` are this service's interface ("Events"),
+ * `mcp.gateway.*` is an addition of its own;
  * the others are OpenTelemetry's semantic conventions: MCP (docs/gen-ai/mcp.md of semantic-conventions-genai, in
  * development), process and Node.js runtime. Durations are seconds.
  */
@@ -27,6 +28,8 @@ export const STREAMABLE_PROXY_METRICS: ProxyMetricNames = {
 };
 
 export const MCP_SERVER_OPERATION_DURATION = 'mcp.server.operation.duration';
+/** Ours: how often a connection was missing from a list that an agent put together. */
+export const MCP_GATEWAY_UNAVAILABLE = 'mcp.gateway.unavailable';
 export const PROCESS_CPU_TIME = 'process.cpu.time';
 export const PROCESS_MEMORY_USAGE = 'process.memory.usage';
 export const EVENT_LOOP_TIME = 'nodejs.eventloop.time';

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { HttpChannel } from './channel/http-channel.js';
 import type { ExchangeOptions } from './channel/upstream-channel.js';
+import { type Listening, UpstreamListener } from './listening/upstream-listener.js';
 import { McpSession } from './mcp-session.js';
 import { SessionUpstream } from './session-upstream.js';
 import { addressLabel } from './to-upstream-error.js';
@@ -16,12 +17,17 @@ export interface LentSession {
 /** The MCP client of one HTTP target (streamable HTTP, both eras). */
 export class HttpUpstream extends SessionUpstream {
   private lent: LentSession | undefined;
+  private readonly listener: UpstreamListener | undefined;
 
+  /** @param listening who wants to hear of changed lists, if anybody does */
   constructor(
     readonly target: HttpTarget,
     private readonly dispatcher: Dispatcher,
+    private readonly listening?: Listening,
   ) {
     super(addressLabel(target.url), target.timeoutMs);
+    this.listener =
+      listening && new UpstreamListener(new URL(target.url).origin, listening, (session) => this.forget(session));
   }
 
   /** The session, for messages that are sent in it as bytes. A borrower that finds it lost says so with `forget`. */
@@ -29,12 +35,24 @@ export class HttpUpstream extends SessionUpstream {
     const session =
       this.openSession ?? (await this.perform(options.signal, this.longestMs, (opened) => Promise.resolve(opened)));
     if (this.lent?.session !== session) {
-      this.lent = { session, channel: new HttpChannel(this.target, this.dispatcher, session.channelSession) };
+      this.lent = { session, channel: this.channelOf(session) };
     }
     return this.lent;
   }
 
-  protected open(signal: AbortSignal): Promise<McpSession> {
-    return McpSession.open(new UpstreamTransport(this.target, this.dispatcher), signal);
+  override forget(session: McpSession): void {
+    super.forget(session);
+    this.listener?.leave(session);
+  }
+
+  protected async open(signal: AbortSignal): Promise<McpSession> {
+    const transport = new UpstreamTransport(this.target, this.dispatcher);
+    const session = await McpSession.open(transport, signal, undefined, this.listening?.onChanged);
+    this.listener?.follow(session, this.channelOf(session), signal);
+    return session;
+  }
+
+  private channelOf(session: McpSession): HttpChannel {
+    return new HttpChannel(this.target, this.dispatcher, session.channelSession);
   }
 }

@@ -11,6 +11,8 @@ import {
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
 import { type ChannelSession, isSessionLost } from './channel/channel-session.js';
+import { LISTED_KINDS, listChangedMethod, type ListedKind, type OnListChanged, subscriptionTo } from './list-change.js';
+import type { Introduction } from './introduction.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { collectTools } from './tool-listing.js';
 import type { SessionTransport } from './session-transport.js';
@@ -24,7 +26,8 @@ export interface RequestBounds {
   onProgress?: (progress: Progress) => void;
 }
 
-const CLIENT_INFO: Implementation = { name: 'signalbox', version: '0.1.0' };
+/** What this service calls itself to upstreams. */
+export const CLIENT_INFO: Implementation = { name: 'signalbox', version: '0.1.0' };
 /** For each step of connecting: the probe for the modern era, then `initialize`. */
 const CONNECT_STEP_TIMEOUT_MS = 30_000;
 const TERMINATE_TIMEOUT_MS = 2_000;
@@ -44,11 +47,15 @@ export class McpSession {
     private readonly transport: SessionTransport,
   ) {}
 
-  /** @param versionNegotiation how the era is found out; mode `legacy` spares the probe for the modern one */
+  /**
+   * @param versionNegotiation how the era is found out; mode `legacy` spares the probe for the modern one
+   * @param onListChanged hears what comes over this transport; for HTTP, that is only what comes with an answer
+   */
   static async open(
     transport: SessionTransport,
     signal: AbortSignal,
     versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
+    onListChanged?: OnListChanged,
   ): Promise<McpSession> {
     signal.throwIfAborted();
     const client = new Client(CLIENT_INFO, {
@@ -60,6 +67,8 @@ export class McpSession {
         },
       },
     });
+    for (const kind of LISTED_KINDS)
+      client.setNotificationHandler(listChangedMethod(kind), () => onListChanged?.(kind));
     const abandon = (): void => void transport.close();
     signal.addEventListener('abort', abandon, { once: true });
     try {
@@ -89,6 +98,26 @@ export class McpSession {
 
   get instructions(): string | undefined {
     return this.client.getInstructions();
+  }
+
+  get introduction(): Introduction {
+    const { isModern, serverInfo, instructions } = this;
+    return { isModern, serverInfo, instructions, capabilities: this.client.getServerCapabilities() ?? {} };
+  }
+
+  /** The lists whose changes the upstream promises to announce. */
+  get promisedLists(): readonly ListedKind[] {
+    const capabilities = this.client.getServerCapabilities();
+    return LISTED_KINDS.filter((kind) => capabilities?.[kind]?.listChanged === true);
+  }
+
+  /**
+   * Asks a modern upstream to announce the changes that it promises, over the transport of this session. In the legacy era
+   * they come unasked. Rejects when it does not take the subscription.
+   */
+  async subscribe(signal: AbortSignal): Promise<void> {
+    if (!this.isModern || this.promisedLists.length === 0) return;
+    await this.client.listen(subscriptionTo(this.promisedLists), { signal });
   }
 
   async listTools(bounds: RequestBounds): Promise<Tool[]> {

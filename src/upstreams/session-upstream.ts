@@ -1,5 +1,6 @@
 import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
 import { CallScope } from './call-scope.js';
+import type { Introduction } from './introduction.js';
 import type { McpSession } from './mcp-session.js';
 import { toUpstreamError } from './to-upstream-error.js';
 import { UpstreamError } from './upstream-error.js';
@@ -35,6 +36,11 @@ export abstract class SessionUpstream implements Upstream {
 
   get instructions(): string | undefined {
     return this.live?.instructions;
+  }
+
+  /** What it says of itself; connects if need be. */
+  introduction(signal: AbortSignal): Promise<Introduction> {
+    return this.perform(signal, this.longestMs, async ({ introduction }) => introduction);
   }
 
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]> {

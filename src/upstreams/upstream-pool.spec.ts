@@ -95,6 +95,13 @@ describe('UpstreamPool', () => {
     expect(closed).toEqual(['a@1', 'a@2']);
   });
 
+  it('lets go of an older revision as soon as there is a newer one', async () => {
+    await touch(target('a', '1'));
+    await touch(target('b', '1'));
+    await touch(target('a', '2'));
+    expect(closed).toEqual(['a@1']);
+  });
+
   it('gives the upstream back when the work fails', async () => {
     await expect(pool.use(target('a'), () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
     jest.advanceTimersByTime(1_000);

@@ -72,7 +72,10 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   private borrow(target: UpstreamTarget): Entry {
     const key = `${target.connectionId}@${target.revision}`;
-    const entry = this.entries.get(key) ?? this.newEntry(key, target);
+    const known = this.entries.get(key);
+    // What was opened with credentials that were replaced since is of no more use.
+    if (known === undefined) this.evict(target.connectionId);
+    const entry = known ?? this.newEntry(key, target);
     entry.users++;
     entry.lastUse = ++this.uses;
     return entry;

@@ -10,6 +10,9 @@ import { ArgumentChecker } from './arguments/argument-checker.js';
 import { ToolCatalog } from './catalog/tool-catalog.service.js';
 import { UpstreamChannels } from './channel/upstream-channels.service.js';
 import { ConnectionTester } from './connection-tester.service.js';
+import { FanOutReport } from './fan-out-report.service.js';
+import { ListChangeFeed } from './list-change-feed.js';
+import { PoolUpkeep } from './pool-upkeep.service.js';
 import { StdioProcesses } from './stdio/stdio-processes.js';
 import { StdioSessions } from './stdio/stdio-sessions.js';
 import { ToolInvoker } from './tool-invoker.js';
@@ -46,13 +49,14 @@ const POOL_SIZE = 1_000;
     },
     {
       provide: UpstreamPool,
-      inject: [UpstreamFactory, AppConfig],
-      useFactory: (upstreams: UpstreamFactory, { settings }: AppConfig) =>
-        new UpstreamPool((target) => upstreams.create(target), {
+      inject: [UpstreamFactory, ListChangeFeed, AppConfig],
+      useFactory: (upstreams: UpstreamFactory, feed: ListChangeFeed, { settings }: AppConfig) =>
+        new UpstreamPool((target) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind)), {
           size: POOL_SIZE,
           idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs),
         }),
     },
+    ListChangeFeed,
     UpstreamFactory,
     UpstreamTargets,
     StdioSessions,
@@ -64,8 +68,19 @@ const POOL_SIZE = 1_000;
     ToolInvoker,
     ConnectionTester,
     UpstreamRequests,
+    FanOutReport,
+    PoolUpkeep,
   ],
-  exports: [ToolInvoker, ToolCatalog, UpstreamChannels, UpstreamHealth, ConnectionTester, UpstreamRequests],
+  exports: [
+    ToolInvoker,
+    ToolCatalog,
+    ListChangeFeed,
+    UpstreamChannels,
+    UpstreamHealth,
+    ConnectionTester,
+    UpstreamRequests,
+    FanOutReport,
+  ],
 })
 export class UpstreamsModule implements OnApplicationShutdown {
   constructor(private readonly dispatcher: GuardedDispatcher) {}

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect, succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { openLegacyClient, openModernClient } from '../support/field-clients.js';
 import { startAuthorizingShim, type AuthorizingShim } from './authorizing-shim.js';
 import { compareChecks, type Comparison } from './compare-checks.js';
@@ -10,12 +11,19 @@ import { SUITES } from './suites.js';
 
 const RUN_TIMEOUT_MS = 360_000;
 
-/** What the caller of the proxy holds: lists are relayed as they came, or filtered, which is another way through it. */
-const GRANTS = ['everything', 'each tool by its name'] as const;
+/**
+ * The ways to the fixture. What the caller of the proxy holds makes two of it: lists are relayed as they came, or filtered.
+ */
+const WAYS = [
+  { way: 'the proxy, for a caller who holds everything', through: 'proxy' },
+  { way: 'the proxy, for a caller who holds each tool by its name', through: 'proxy' },
+  { way: 'an agent', through: 'gateway' },
+] as const;
+type Way = (typeof WAYS)[number]['way'];
 
 let fixture: Fixture;
 let app: TestApp;
-const shims = new Map<(typeof GRANTS)[number], AuthorizingShim>();
+const shims = new Map<Way, AuthorizingShim>();
 
 beforeAll(async () => {
   fixture = await startFixture();
@@ -24,8 +32,10 @@ beforeAll(async () => {
   const permissions = { [connectionId]: [...(await toolNames()), 'resources', 'prompts'] };
   const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'conformance', permissions });
   const target = `${app.url}/api/${app.org}/mcp/${connectionId}`;
-  shims.set('everything', await startAuthorizingShim(target, app.apiKey));
-  shims.set('each tool by its name', await startAuthorizingShim(target, key));
+  const agent = app.url + gatewayPath(await agentOf(app, [connectionId]));
+  shims.set('the proxy, for a caller who holds everything', await startAuthorizingShim(target, app.apiKey));
+  shims.set('the proxy, for a caller who holds each tool by its name', await startAuthorizingShim(target, key));
+  shims.set('an agent', await startAuthorizingShim(agent, app.apiKey));
 });
 
 afterAll(async () => {
@@ -50,17 +60,18 @@ describe.each(SUITES)('the official conformance suite, $title', (suite) => {
   // One after the other: some checks are about time.
   beforeAll(async () => {
     const direct = await runSuite(suite, fixture.url);
-    for (const [grant, shim] of shims) {
-      comparisons.set(grant, compareChecks(direct, await runSuite(suite, shim.url), suite.exceptions));
+    for (const { way, through } of WAYS) {
+      const checks = await runSuite(suite, shims.get(way)?.url ?? '');
+      comparisons.set(way, compareChecks(direct, checks, suite.exceptions[through]));
     }
   }, RUN_TIMEOUT_MS);
 
   it('passes direct what it always passed', () => {
-    expect(comparisons.get('everything')?.passesDirect).toBeGreaterThanOrEqual(suite.passesDirect);
+    expect(comparisons.get(WAYS[0].way)?.passesDirect).toBeGreaterThanOrEqual(suite.passesDirect);
   });
 
-  it.each(GRANTS)('passes through the proxy whatever passes direct, for a caller who holds %s', (grant) => {
-    const { lost, needless } = comparisons.get(grant) ?? {};
+  it.each(WAYS)('passes whatever passes direct through $way', ({ way }) => {
+    const { lost, needless } = comparisons.get(way) ?? {};
     expect({ lost, needless }).toEqual({ lost: {}, needless: [] });
   });
 });

@@ -9,9 +9,14 @@ export interface Suite {
   args: readonly string[];
   /** How many checks pass without the proxy. Fewer would mean that the comparison has become empty. */
   passesDirect: number;
-  /** Checks that pass direct and not through the proxy, by name, with the reason. */
-  exceptions: Readonly<Record<string, string>>;
+  /** Checks that pass direct and not another way, by name, with the reason. */
+  exceptions: Readonly<Record<'proxy' | 'gateway', Readonly<Record<string, string>>>>;
 }
+
+const NO_STREAMS = {
+  'server-sse-multiple-streams / server-sse-streams-functional':
+    'An agent lists its tools in one JSON body, so there are no streams whose events could be checked.',
+};
 
 const entryOf = (name: string): string =>
   fileURLToPath(new URL(`../../node_modules/${name}/dist/index.js`, import.meta.url));
@@ -23,20 +28,28 @@ export const SUITES: readonly Suite[] = [
     entry: entryOf('mcp-conformance-legacy'),
     args: ['--suite', 'all'],
     passesDirect: 44,
-    exceptions: {},
+    exceptions: { proxy: {}, gateway: NO_STREAMS },
   },
   {
     title: '0.2.0-alpha.12, revision 2025-11-25',
     entry: entryOf('mcp-conformance-modern'),
     args: ['--requirements', '2025-11-25'],
     passesDirect: 84,
-    exceptions: {},
+    exceptions: { proxy: {}, gateway: NO_STREAMS },
   },
   {
     title: '0.2.0-alpha.12, revision 2026-07-28',
     entry: entryOf('mcp-conformance-modern'),
     args: ['--requirements', '2026-07-28'],
     passesDirect: 164,
-    exceptions: {},
+    exceptions: {
+      proxy: {},
+      gateway: {
+        'http-header-validation / sep-2243-server-accepts-whitespace-header-value':
+          'Calls the first tool on the list without arguments. An agent sorts by name, and its first tool requires some.',
+        'server-stateless / sep-2575-server-sends-tools-list-changed-on-subscription':
+          'The fixture says that its tools have changed, and they have not. An agent tells of changes only that there are.',
+      },
+    },
   },
 ];

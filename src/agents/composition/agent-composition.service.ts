@@ -4,7 +4,7 @@ import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
 import type { Composition } from './composition.js';
 import { CompositionBuilder } from './composition-builder.js';
-import { MemberLists } from './member-lists.js';
+import { type MemberList, MemberLists } from './member-lists.js';
 
 /** An edit in another process is seen within a second, so a composition is believed for a little less. */
 const BELIEVED_MS = 900;
@@ -37,7 +37,7 @@ export class AgentComposition {
   }
 
   /** @param agent a connection of type VIRTUAL */
-  of(agent: Connection): Promise<Composition> {
+  of(agent: Pick<Connection, 'id' | 'organizationId'>): Promise<Composition> {
     const now = Date.now();
     const known = this.entries.get(agent.id);
     if (known !== undefined && now - known.startedAt < BELIEVED_MS) return known.composition;
@@ -50,6 +50,17 @@ export class AgentComposition {
       () => this.entries.get(agent.id) === entry && this.entries.delete(agent.id),
     );
     return composition;
+  }
+
+  /**
+   * The same for one session, in which upstreams may list other tools.
+   * @param inSession the list of a connection there, given its list for everyone
+   */
+  async inSession(
+    agent: Pick<Connection, 'id' | 'organizationId'>,
+    inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
+  ): Promise<Composition> {
+    return this.builder.build(agent, async (connection) => inSession(connection, await this.lists.of(connection)));
   }
 
   /** The names that the agent's tools have, by what was last known of them: no upstream is asked. */

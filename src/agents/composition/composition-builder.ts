@@ -71,13 +71,20 @@ export class CompositionBuilder {
     );
     return {
       places: new Map(placed.map((place) => [place.name, place])),
-      sources: eachOnce(members.flatMap((member) => sourcesOf(member, agentId))),
-      unavailable: members.flatMap(({ unavailable }) => unavailable),
+      sources: eachOnce(
+        members.flatMap((member) => sourcesOf(member, agentId)),
+        ({ connection }) => connection.id,
+      ),
+      unavailable: eachOnce(
+        members.flatMap(({ unavailable }) => unavailable),
+        ({ connectionId }) => connectionId,
+      ),
       memberIds: new Set([agentId, ...members.flatMap(({ memberIds }) => memberIds)]),
     };
   }
 
   private async membersOf(selections: readonly AgentConnection[], scope: Scope): Promise<Member[]> {
+    if (selections.length === 0) return [];
     const ids = selections.map(({ connectionId }) => connectionId);
     const found = await this.directory.findAll(scope.organizationId, ids);
     const [agents, connections] = [found.filter(isAgent), found.filter((connection) => !isAgent(connection))];
@@ -136,8 +143,9 @@ export class CompositionBuilder {
     if (agent.status !== 'inactive') {
       return { places, sources: inner.sources, unavailable: inner.unavailable, memberIds };
     }
-    const silent = places.map((place) => ({ ...place, tool: undefined, isPublic: false }));
-    return { places: silent, sources: [], unavailable: [unavailableFor(agent, 'The agent is inactive.')], memberIds };
+    const fault = unavailableFor(agent, 'The agent is inactive.');
+    const silent = places.map((place) => ({ ...place, tool: undefined, fault, isInactive: true, isPublic: false }));
+    return { places: silent, sources: [], unavailable: [fault], memberIds };
   }
 }
 
@@ -146,13 +154,16 @@ function bring(connection: Connection, listed: MemberList | undefined, lastKnown
   const list = listed?.list;
   const names = list === undefined ? lastKnown : [...list.tools.keys()];
   const mayBePublic = connection.publicTools === 'honor';
+  const isInactive = connection.status === 'inactive';
+  const fault = listed?.fault === undefined ? undefined : unavailableFor(connection, listed.fault);
   const places = names.map((name): ToolPlace => {
     const tool = list?.tools.get(name);
     const grants = [{ resource: connection.id, tool: name }];
-    return { name, connection, upstreamName: name, grants, tool, isPublic: mayBePublic && tool?.isPublic === true };
+    const isPublic = mayBePublic && tool?.isPublic === true;
+    return { name, connection, upstreamName: name, grants, tool, fault, isInactive, isPublic };
   });
   const source = { connection, prefix: '', kinds: new Set(OFFER_KINDS), grantors: [connection.id] };
-  const unavailable = listed?.fault === undefined ? [] : [unavailableFor(connection, listed.fault)];
+  const unavailable = fault === undefined ? [] : [fault];
   return { places, sources: [source], unavailable, memberIds: [connection.id] };
 }
 
@@ -175,9 +186,9 @@ function sourcesOf({ selection, prefix, sources, connection }: Member, agentId: 
 }
 
 /** What an agent holds twice by way of agents inside it counts as it comes first. */
-function eachOnce(sources: readonly Source[]): Source[] {
-  const byId = new Map<string, Source>();
-  for (const source of sources) if (!byId.has(source.connection.id)) byId.set(source.connection.id, source);
+function eachOnce<T>(all: readonly T[], idOf: (one: T) => string): T[] {
+  const byId = new Map<string, T>();
+  for (const one of all) if (!byId.has(idOf(one))) byId.set(idOf(one), one);
   return [...byId.values()];
 }
 

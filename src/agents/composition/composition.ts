@@ -18,6 +18,10 @@ export interface ToolPlace {
   readonly grants: readonly Grant[];
   /** As the upstream listed it; undefined while the connection is unavailable. */
   readonly tool: KnownTool | undefined;
+  /** What is unavailable, exactly while `tool` is undefined. */
+  readonly fault: UnavailableMember | undefined;
+  /** The connection, or an agent inside the agent that the tool comes by, is switched off: calls are refused. */
+  readonly isInactive: boolean;
   /** May be called without a credential, as far as the connection and the agents inside the agent have a say. */
   readonly isPublic: boolean;
 }
@@ -56,6 +60,11 @@ export interface Composition {
   readonly unavailable: readonly UnavailableMember[];
   /** The ids of all connections and agents in it: when one of them changes, so may the composition. */
   readonly memberIds: ReadonlySet<string>;
+}
+
+/** The tool's connection as it counts here: inactive also where an agent is that the tool comes by. @param connection as it is now */
+export function connectionOf({ isInactive }: ToolPlace, connection: Connection): Connection {
+  return isInactive ? { ...connection, status: 'inactive' } : connection;
 }
 
 /** The tools that can be listed now. */

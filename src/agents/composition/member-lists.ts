@@ -1,15 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
-import type { ToolList } from '../../upstreams/catalog/tool-list.js';
+import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import { FanOutReport } from '../../upstreams/fan-out-report.service.js';
+import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 
 /** The tools of a connection, or why they cannot be had, in a sentence. */
 export type MemberList =
   { readonly list: ToolList; readonly fault?: undefined } | { readonly list?: undefined; readonly fault: string };
 
-/** How long a composition waits for an upstream that has never listed its tools, in milliseconds. */
+/** How long a composition waits for an upstream that has to be asked, in milliseconds. */
 const DEADLINE_MS = 10_000;
 /** And for one that failed to do so lately: its callers have waited already. */
 const SHORT_DEADLINE_MS = 250;
@@ -29,21 +31,41 @@ export class MemberLists {
   /** When a connection last failed to list its tools, by id. */
   private readonly faults = new Map<string, number>();
 
-  constructor(private readonly catalog: ToolCatalog) {}
+  constructor(
+    private readonly catalog: ToolCatalog,
+    private readonly invoker: ToolInvoker,
+    private readonly report: FanOutReport,
+  ) {}
 
   async of(connection: Connection): Promise<MemberList> {
-    if (connection.status === 'inactive') return INACTIVE;
+    if (connection.status === 'inactive') {
+      this.report.unasked(connection.id, 'inactive');
+      return INACTIVE;
+    }
     if (connection.status === 'error') {
+      this.report.unasked(connection.id, 'error');
       // Whether it works again shows only when it is asked; the breaker keeps this from being too often.
       this.catalog.recheck(connection).catch(() => undefined);
       return IN_ERROR;
     }
     const known = this.catalog.of(connection);
     if (!(known instanceof Promise)) return { list: known };
-    const listed = await withinDeadline(known, this.deadlineFor(connection));
+    const listed = await withinDeadline(known, this.deadlineFor(connection), (error) =>
+      this.report.failed(connection.id, error),
+    );
+    if (listed === LATE) this.report.late(connection.id);
     if (listed.fault === undefined) this.faults.delete(connection.id);
     else this.remember(connection);
     return listed;
+  }
+
+  /** What the upstream lists now, whatever is known of it. */
+  live({ id, organizationId }: Connection): Promise<MemberList> {
+    const listed = this.invoker.listTools({ organizationId, connectionId: id });
+    return withinDeadline(
+      listed.then((tools) => toToolList(tools, Date.now())),
+      DEADLINE_MS,
+    );
   }
 
   private deadlineFor({ id }: Connection): number {
@@ -59,7 +81,11 @@ export class MemberLists {
 }
 
 /** The reading goes on after the deadline: what it finds is there for the next one who asks. */
-async function withinDeadline(reading: Promise<ToolList>, deadlineMs: number): Promise<MemberList> {
+async function withinDeadline(
+  reading: Promise<ToolList>,
+  deadlineMs: number,
+  onFault?: (error: UpstreamError | DomainError) => void,
+): Promise<MemberList> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<MemberList>((resolve) => {
     timer = setTimeout(() => resolve(LATE), deadlineMs);
@@ -68,6 +94,7 @@ async function withinDeadline(reading: Promise<ToolList>, deadlineMs: number): P
     return await Promise.race([reading.then((list) => ({ list })), deadline]);
   } catch (error) {
     if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
+    onFault?.(error);
     return { fault: error.message };
   } finally {
     clearTimeout(timer);

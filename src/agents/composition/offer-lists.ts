@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
+import { FanOutReport } from '../../upstreams/fan-out-report.service.js';
+import { ListChangeFeed } from '../../upstreams/list-change-feed.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../../upstreams/upstream-error.js';
 import { UpstreamRequests } from '../../upstreams/upstream-requests.service.js';
+import type { OfferKind } from './composition.js';
 
 /** The lists of an upstream beside its tools, by method, and the member of the result that holds them. */
 const LISTED_IN = {
@@ -41,8 +44,19 @@ export class OfferLists {
   /** In the order of reading. */
   private readonly entries = new Map<string, Entry>();
   private size = 0;
+  /** How often an upstream has said that its lists of this kind are other ones by now, by kind and connection. */
+  private readonly changes = new Map<string, number>();
+  private readonly listeners = new Set<(connectionId: string) => void>();
 
-  constructor(private readonly upstreams: UpstreamRequests) {}
+  constructor(
+    private readonly upstreams: UpstreamRequests,
+    private readonly report: FanOutReport,
+    feed: ListChangeFeed,
+  ) {
+    feed.onChange((connectionId, kind) => {
+      if (kind !== 'tools') this.forget(connectionId, kind);
+    });
+  }
 
   /** An upstream that does not know the list has an empty one. */
   async of(connection: Connection, method: OfferList): Promise<Offers> {
@@ -50,10 +64,34 @@ export class OfferLists {
       const { offers } = await this.entryFor(connection, method).list;
       return { offers };
     } catch (error) {
-      if (error instanceof UpstreamMisbehaviour) return { fault: `The upstream ${error.message}.` };
-      if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
-      return { fault: error.message };
+      const misbehaved = error instanceof UpstreamMisbehaviour;
+      if (!misbehaved && !(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
+      this.report.failed(connection.id, error);
+      return { fault: misbehaved ? `The upstream ${error.message}.` : error.message };
     }
+  }
+
+  /** Tells of every connection that has new lists. Returns how to stop it. */
+  onChange(listener: (connectionId: string) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Differs from what it was when the connection's lists of this kind have changed. */
+  generationOf(connectionId: string, kind: OfferKind): number {
+    return this.changes.get(`${kind} ${connectionId}`) ?? 0;
+  }
+
+  private forget(connectionId: string, kind: OfferKind): void {
+    const lists = `${kind}/`;
+    for (const key of this.entries.keys()) {
+      if (key.startsWith(lists) && key.includes(` ${connectionId}@`)) this.drop(key);
+    }
+    const key = `${kind} ${connectionId}`;
+    const generation = this.generationOf(connectionId, kind) + 1;
+    if (this.changes.size >= MAX_ENTRIES && !this.changes.has(key)) this.changes.clear();
+    this.changes.set(key, generation);
+    for (const listener of this.listeners) listener(connectionId);
   }
 
   private entryFor(connection: Connection, method: OfferList): Entry {

@@ -9,8 +9,12 @@ import { readMessage } from '../jsonrpc/inbound-message.js';
 import { checkHeaders } from '../mcp-headers.js';
 import { requireMethod } from '../method-rules.js';
 import { OriginPolicy } from '../origin-policy.js';
+import { CallsToCancel } from '../translation/calls-to-cancel.service.js';
+import { ModernExchange } from '../translation/modern-exchange.service.js';
+import { OpeningRequests } from '../translation/opening-requests.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { headersFor, RequestExchange } from './request-exchange.service.js';
+import type { Route } from './route.js';
 import { Router } from './router.service.js';
 import { scopeOfReply } from './scope-of-reply.js';
 import { type Dispatch, Sender } from './sender.service.js';
@@ -25,6 +29,9 @@ export class McpExchange {
     private readonly requests: RequestExchange,
     private readonly sender: Sender,
     private readonly gateway: GatewayExchange,
+    private readonly openings: OpeningRequests,
+    private readonly modern: ModernExchange,
+    private readonly callsToCancel: CallsToCancel,
   ) {}
 
   /** @throws DomainError */
@@ -42,15 +49,31 @@ export class McpExchange {
     const route = this.router.routeOf(request, message, caller);
     const scope = scopeOfReply(reply, caller.connection.timeoutMs);
     const dispatch = { caller, route, message, scope };
-    if (message.kind === 'request') await this.requests.answer(request, reply, door, { ...dispatch, message });
-    else await this.pass(request, reply, dispatch);
+    if (message.kind !== 'request') {
+      await this.pass(request, reply, dispatch);
+      return;
+    }
+    const sessionId = request.headers['mcp-session-id'];
+    if (route.kind === 'shared' && sessionId !== undefined) {
+      this.callsToCancel.add(String(sessionId), message, scope, reply);
+    }
+    await this.wayOf(route).answer(request, reply, door, { ...dispatch, message });
+  }
+
+  /** Where a caller and an upstream of different eras may meet, there is a way of its own. */
+  private wayOf({ kind }: Route): RequestExchange | ModernExchange {
+    if (kind === 'opening') return this.openings;
+    return kind === 'stateless' ? this.modern : this.requests;
   }
 
   /** A notification, or an answer to a request of the upstream. A caller without a session sends it to nobody. */
   private async pass(request: FastifyRequest, reply: FastifyReply, dispatch: Omit<Dispatch, 'headers'>): Promise<void> {
-    const { caller, route, scope } = dispatch;
+    const { caller, route, message, scope } = dispatch;
     requireActive(caller.connection);
-    if (route.kind !== 'shared') {
+    const isForProgram = route.kind === 'stateless' && caller.connection.type === 'STDIO';
+    if (route.kind === 'shared') {
+      this.callsToCancel.tell(String(request.headers['mcp-session-id']), message);
+    } else if (!isForProgram) {
       try {
         const { answer } = await this.sender.send({ ...dispatch, headers: headersFor(request, route) });
         readAway(answer.body);

@@ -63,6 +63,7 @@ export class RequestExchange {
         acceptsStream,
         requestId: request.id,
         filter: this.filterFor(dispatch),
+        readdress: route.kind === 'session' ? route.readdress : undefined,
         onListChanged: () => this.toolCalls.listChanged(dispatch),
         explain: (error) => scope.explain(error),
         settle: (outcome) => measured.settle(outcome),
@@ -123,5 +124,7 @@ function abandoned(answer: UpstreamAnswer): UpstreamError {
 /** Sessions and the modern era bring MCP headers of their own; in a shared session the service's own ones count. */
 export function headersFor(request: FastifyRequest, route: Dispatch['route']): Record<string, string> {
   const own = { 'x-request-id': request.id };
-  return route.kind === 'shared' ? own : { ...forwardedHeaders(request.headers), ...own };
+  if (route.kind === 'shared') return own;
+  const given = 'headers' in route ? route.headers : undefined;
+  return { ...(given ?? forwardedHeaders(request.headers)), ...own };
 }

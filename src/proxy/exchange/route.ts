@@ -5,7 +5,16 @@ import type { Session } from '../session/sealed-sessions.service.js';
  * other callers who have none, or by itself, as all messages of the modern era go (MCP 2026-07-28).
  */
 export type Route =
-  | { readonly kind: 'session'; readonly session: Session }
+  | {
+      readonly kind: 'session';
+      readonly session: Session;
+      /** Instead of the caller's own, for a session that was opened in the caller's name. */
+      readonly headers?: Readonly<Record<string, string>>;
+      /** What an event of the answer is to the caller; undefined for one that is none of the caller's. */
+      readonly readdress?: (event: Buffer) => Buffer | undefined;
+      /** Opens another session when the upstream has forgotten this one. */
+      readonly renew?: () => Promise<Session>;
+    }
   | { readonly kind: 'opening'; readonly key: string }
   | { readonly kind: 'shared' }
-  | { readonly kind: 'stateless' };
+  | { readonly kind: 'stateless'; readonly headers?: Readonly<Record<string, string>> };

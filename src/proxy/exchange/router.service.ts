@@ -7,30 +7,28 @@ import { isModernRequest, modernVersionOf } from '../mcp-headers.js';
 import { requireSessionless } from '../method-rules.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 import { SealedSessions, type Session } from '../session/sealed-sessions.service.js';
+import { requireCarried } from '../translation/carried.js';
+import { LEGACY_VERSIONS } from '../translation/legacy-versions.js';
 import type { Route } from './route.js';
-
-/** The revisions that a caller without a session may name in `MCP-Protocol-Version`. */
-const KNOWN_VERSIONS: ReadonlySet<string> = new Set(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']);
 
 /** Finds the way that a caller's message takes. */
 @Injectable()
 export class Router {
   constructor(private readonly sessions: SealedSessions) {}
 
-  /** @throws DomainError `session_not_found` or `invalid_rpc_request` */
+  /** @throws DomainError `session_not_found`, `invalid_rpc_request` or `unknown_method` */
   routeOf(request: FastifyRequest, message: InboundMessage, caller: ProxyCaller): Route {
-    if (isModernRequest(request.headers) || modernVersionOf(message) !== undefined) {
-      // A client that could not know it goes on with `initialize`.
-      if (caller.connection.type !== 'HTTP')
-        throw new DomainError('unknown_method', 'This connection has sessions only.');
-      return { kind: 'stateless' };
-    }
+    if (isModernRequest(request.headers) || modernVersionOf(message) !== undefined) return { kind: 'stateless' };
     const session = this.sessionOf(request, caller);
     if (message.method === 'initialize') return { kind: 'opening', key: newId() };
+    if (session?.isTranslated === true) {
+      if (message.kind === 'request' && message.method !== 'ping') requireCarried(message);
+      return { kind: 'shared' };
+    }
     if (session !== undefined) return { kind: 'session', session };
     requireSessionless(message);
     const version = request.headers['mcp-protocol-version'];
-    if (version !== undefined && !KNOWN_VERSIONS.has(String(version))) {
+    if (version !== undefined && !LEGACY_VERSIONS.has(String(version))) {
       throw new DomainError('invalid_rpc_request', 'The header MCP-Protocol-Version names no version that is known.');
     }
     return { kind: 'shared' };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallScope } from '../../upstreams/call-scope.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { type SessionAtUpstream, UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
 import type { InboundMessage } from '../jsonrpc/inbound-message.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -50,8 +51,7 @@ export class Sender {
     const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'shared') {
-      const channel = await this.channels.session(caller.connection, sessionAtUpstream(route));
-      return { answer: await channel.post(outgoing, options), sentId };
+      return { answer: await this.postInSession(dispatch, route, outgoing), sentId };
     }
     const channel = this.channels.pooled(caller.connection);
     if (sentId !== undefined) {
@@ -59,6 +59,23 @@ export class Sender {
       scope.onStop(() => void channel.cancel(sentId));
     }
     return { answer: await channel.post(outgoing, options), sentId };
+  }
+
+  private async postInSession(
+    { caller: { connection }, headers, scope: { signal } }: Dispatch,
+    route: Exclude<Route, { kind: 'shared' }>,
+    outgoing: OutgoingMessage,
+  ): Promise<UpstreamAnswer> {
+    const channel = await this.channels.session(connection, sessionAtUpstream(route));
+    try {
+      return await channel.post(outgoing, { headers, signal });
+    } catch (error) {
+      const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
+      if (!isLost || route.kind !== 'session' || route.renew === undefined) throw error;
+      const renewed = { kind: 'session', session: await route.renew() } as const;
+      const next = await this.channels.session(connection, sessionAtUpstream(renewed));
+      return next.post(outgoing, { headers, signal });
+    }
   }
 }
 

@@ -10,6 +10,8 @@ import { CallScope } from '../../upstreams/call-scope.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
 import { CallerResolver } from '../caller-resolver.service.js';
 import { GatewayStream } from '../gateway/gateway-stream.service.js';
+import { MemberSessions } from '../member-sessions/member-sessions.service.js';
+import { MemberStreams } from '../member-sessions/member-streams.service.js';
 import { forwardedHeaders } from '../mcp-headers.js';
 import { OriginPolicy } from '../origin-policy.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -39,15 +41,20 @@ export class SessionExchange {
     private readonly sessionTools: SessionTools,
     private readonly writer: ReplyWriter,
     private readonly agentStream: GatewayStream,
+    private readonly memberSessions: MemberSessions,
+    private readonly memberStreams: MemberStreams,
   ) {}
 
   /** The stream of what the upstream sends unasked. @throws DomainError */
   async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
-      this.agentStream.listen(request, reply, caller);
+      const owner = this.memberSessions.ownerOf(caller, session);
+      if (owner === undefined) this.agentStream.listen(request, reply, caller);
+      else await this.memberStreams.listen(request, reply, owner);
       return;
     }
+    if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
     const scope = new CallScope(undefined, NO_LIMIT_MS);
     reply.raw.once('close', () => scope.cancel());
     const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
@@ -70,6 +77,11 @@ export class SessionExchange {
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
+      this.memberSessions.end(session.key);
+      await reply.status(200).send();
+      return;
+    }
+    if (session.isTranslated === true) {
       // Nothing is kept of it that could be ended.
       await reply.status(200).send();
       return;

@@ -24,11 +24,6 @@ export class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
-  /** May the tool be called by this caller, by permission or because it is public? */
-  get mayCallIt(): boolean {
-    return isOpen(this.agentCaller, this.place) || mayCall(this.agentCaller, this.place);
-  }
-
   /** The one tool, and nothing else of the connection. */
   override mayCall(tool: string): boolean {
     return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);

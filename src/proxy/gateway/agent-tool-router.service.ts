@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { AgentComposition } from '../../agents/composition/agent-composition.service.js';
-import type { ToolPlace } from '../../agents/composition/composition.js';
+import { connectionOf, type ToolPlace } from '../../agents/composition/composition.js';
 import { AuditLog } from '../../audit/audit-log.js';
 import type { AuditDoor } from '../../audit/audit-record.js';
 import { DomainError } from '../../common/domain-error.js';
@@ -51,10 +51,16 @@ export class AgentToolRouter {
 
   /**
    * A call that leads nowhere is recorded here; the others are where they go to.
+   * @param compose what the agent consists of for this caller
    * @throws DomainError `invalid_rpc_request`, `connection_unavailable`, `unknown_tool`, `permission_denied` or
    * `credential_missing`
    */
-  async find(request: FastifyRequest, door: AuditDoor, { caller, message }: AgentCall): Promise<RoutedCall> {
+  async find(
+    request: FastifyRequest,
+    door: AuditDoor,
+    { caller, message }: AgentCall,
+    compose = () => this.compositions.of(caller.connection),
+  ): Promise<RoutedCall> {
     const { name } = message.params;
     if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
@@ -62,7 +68,7 @@ export class AgentToolRouter {
     const startedAt = performance.now();
     try {
       requireActive(caller.connection);
-      const place = (await this.compositions.of(caller.connection)).places.get(name);
+      const place = (await compose()).places.get(name);
       if (place === undefined) throw unknownTool(caller, name);
       return { caller: await this.callerOf(caller, place), message: renameTool(message, place.upstreamName) };
     } catch (error) {
@@ -74,7 +80,7 @@ export class AgentToolRouter {
     const { organizationId } = caller.connection;
     const connection = await this.directory.find(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
-    return new AgentToolCaller(caller, place, connection);
+    return new AgentToolCaller(caller, place, connectionOf(place, connection));
   }
 
   private async recorded(

@@ -1,4 +1,10 @@
-import type { OfferKind, Source, ToolPlace } from '../../agents/composition/composition.js';
+import {
+  type Composition,
+  OFFER_KINDS,
+  type OfferKind,
+  type Source,
+  type ToolPlace,
+} from '../../agents/composition/composition.js';
 import { allows } from '../../common/permissions.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 
@@ -21,4 +27,11 @@ export function sees(caller: ProxyCaller, place: ToolPlace): boolean {
 export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, kind: OfferKind): boolean {
   if (principal === undefined || !kinds.has(kind)) return false;
   return grantors.some((resource) => allows(principal.permissions, resource, kind));
+}
+
+/** May the caller use anything of the connection by way of the agent? */
+export function mayUseAny(caller: ProxyCaller, { sources, places }: Composition, connectionId: string): boolean {
+  const source = sources.find(({ connection }) => connection.id === connectionId);
+  if (source !== undefined && OFFER_KINDS.some((kind) => mayUse(caller, source, kind))) return true;
+  return [...places.values()].some((place) => place.connection.id === connectionId && sees(caller, place));
 }

@@ -1,28 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { type CallToolResult, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
 import { AgentComposition } from '../../agents/composition/agent-composition.service.js';
-import type { OfferKind, Source } from '../../agents/composition/composition.js';
-import type { AuditDoor } from '../../audit/audit-record.js';
-import type { ToolCall } from '../../upstreams/tool-call.js';
-import { ToolInvoker } from '../../upstreams/tool-invoker.js';
+import type { Source } from '../../agents/composition/composition.js';
+import { DomainError } from '../../common/domain-error.js';
 import type { CallToolOptions } from '../../upstreams/upstream.js';
 import { version } from '../../version.js';
 import type { ProxyCaller } from '../proxy-caller.js';
-import { type RoutedCall } from './agent-tool-router.service.js';
 import { GatewayOffers } from './gateway-offers.service.js';
+import type { GatewayPromises } from './gateway-promising.service.js';
 import { toolsFor, unavailableMeta } from './gateway-tool-list.js';
 import { toProtocolError } from './to-protocol-error.js';
 
 /** One request to an agent, as its server has to know it. */
 export interface GatewayContext {
   readonly caller: ProxyCaller;
-  readonly door: AuditDoor;
-  /** What the server promises beside tools. */
-  readonly offers: ReadonlySet<OfferKind>;
+  readonly promises: GatewayPromises;
   readonly instructions: string | undefined;
-  /** Of a tool call: where it leads. */
-  readonly call: RoutedCall | undefined;
-  readonly trace: ToolCall['trace'];
 }
 
 /** An agent as an MCP server, for everything that is not passed on as bytes. */
@@ -31,17 +24,19 @@ export class GatewayServer {
   constructor(
     private readonly compositions: AgentComposition,
     private readonly offers: GatewayOffers,
-    private readonly invoker: ToolInvoker,
   ) {}
 
   /** A server for one request. */
   for(context: GatewayContext): Server {
-    const { caller, instructions, offers } = context;
+    const { caller, instructions, promises } = context;
     const capabilities = {
       tools: { listChanged: true },
-      ...(offers.has('prompts') && { prompts: {} }),
-      ...(offers.has('resources') && { resources: {} }),
-      ...(offers.size > 0 && { completions: {} }),
+      ...(promises.prompts && { prompts: { listChanged: true } }),
+      ...(promises.resources && {
+        resources: { listChanged: true, ...(promises.subscriptions && { subscribe: true }) },
+      }),
+      ...(promises.completions && { completions: {} }),
+      ...(promises.logging && { logging: {} }),
     };
     const server = new Server(
       { name: 'signalbox', title: caller.connection.title, version },
@@ -55,10 +50,9 @@ export class GatewayServer {
       }
     };
     server.setRequestHandler('tools/list', () => explained(this.listTools(caller)));
-    server.setRequestHandler('tools/call', (_request, ctx) => explained(this.callTool(context, ctx)));
-    if (offers.has('prompts')) this.servePrompts(server, caller, explained);
-    if (offers.has('resources')) this.serveResources(server, caller, explained);
-    if (offers.size > 0) {
+    if (promises.prompts) this.servePrompts(server, caller, explained);
+    if (promises.resources) this.serveResources(server, caller, explained);
+    if (promises.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
         explained(this.complete(caller, params, optionsOf(caller, ctx))),
       );
@@ -103,7 +97,11 @@ export class GatewayServer {
     server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
       explained(
         this.sourcesOf(caller).then(async (sources) => {
-          const having = await this.offers.findResource(caller, sources, uri);
+          const having = await this.offers.findResource(caller, sources, uri).catch((error: unknown) => {
+            throw error instanceof DomainError && error.code === 'not_found'
+              ? new ResourceNotFoundError(uri, error.message)
+              : error;
+          });
           return (await this.offers.ask(having, 'resources/read', { uri }, optionsOf(caller, ctx))) as never;
         }),
       ),
@@ -113,25 +111,6 @@ export class GatewayServer {
   private async listTools(caller: ProxyCaller): Promise<never> {
     const composition = await this.compositions.of(caller.connection);
     return asResult({ tools: toolsFor(caller, composition) }, unavailableMeta(caller, composition.unavailable));
-  }
-
-  private callTool({ call, door, trace }: GatewayContext, ctx: ServerContext): Promise<CallToolResult> {
-    if (call === undefined) throw new Error('A tool call reached the server of an agent without its way.');
-    const { caller, message } = call;
-    const { name, arguments: args } = message.params;
-    return this.invoker.callTool(
-      {
-        connection: caller.connection,
-        toolName: String(name),
-        args,
-        caller: caller.asToolCaller,
-        door,
-        agentId: caller.agentId,
-        permitted: (toolName) => caller.mayCall(toolName),
-        ...(trace !== undefined && { trace }),
-      },
-      optionsOf(caller, ctx),
-    );
   }
 
   private async complete(

@@ -3,6 +3,7 @@ import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../../api-keys/open-credentials.js';
 import { messageEvent } from '../../upstreams/channel/sse-parts.js';
+import { listChangedMethod } from '../../upstreams/list-change.js';
 import { ReplyWriter } from '../exchange/reply-writer.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -10,9 +11,7 @@ import { keepAlive } from '../relay/keep-alive.js';
 import { type GatewayContext, GatewayServer } from './gateway-server.service.js';
 import { ListChanges } from './list-changes.service.js';
 
-const LIST_CHANGED = messageEvent('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
-
-/** What an agent sends unasked: that its tools have changed. */
+/** What an agent sends unasked: that its tools, prompts or resources have changed. */
 @Injectable()
 export class GatewayStream {
   constructor(
@@ -55,11 +54,14 @@ export class GatewayStream {
   }
 
   private async publish(caller: ProxyCaller, bus: InMemoryServerEventBus, closed: AbortSignal): Promise<void> {
-    for await (const _change of this.changes.of(caller, closed)) bus.publish({ kind: 'tools_list_changed' });
+    for await (const kind of this.changes.of(caller, closed)) bus.publish({ kind: `${kind}_list_changed` });
   }
 
-  private async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
-    for await (const _change of this.changes.of(caller, closed)) yield LIST_CHANGED;
+  /** What a session hears of the agent itself. */
+  async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
+    for await (const kind of this.changes.of(caller, closed)) {
+      yield messageEvent(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) }));
+    }
   }
 }
 

@@ -2,7 +2,11 @@ import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.service.js';
+import { type Composition, OFFER_KINDS, type OfferKind } from '../../agents/composition/composition.js';
+import { OfferLists } from '../../agents/composition/offer-lists.js';
+import { LISTED_KINDS, type ListedKind } from '../../upstreams/list-change.js';
 import type { ProxyCaller } from '../proxy-caller.js';
+import { mayUse } from './gateway-permissions.js';
 import { toolListText } from './gateway-tool-list.js';
 
 /** What other processes change is found out by looking; it also keeps the lists fresh while nobody calls. */
@@ -10,25 +14,43 @@ const LOOK_EVERY_MS = 15_000;
 /** Many changes at once are one. */
 const GATHER_MS = 100;
 
-/** The list that a caller was last told of. */
+/** The lists that a caller was last told of. */
 interface Seen {
-  readonly digest: string;
+  /** Differ when the lists do. */
+  readonly digests: Readonly<Record<ListedKind, string>>;
   readonly memberIds: ReadonlySet<string>;
 }
 
-/** Notices when the tools of an agent change, as far as one caller sees them. */
+/** Notices when the lists of an agent change, as far as one caller sees them. */
 @Injectable()
 export class ListChanges {
-  constructor(private readonly compositions: AgentComposition) {}
+  constructor(
+    private readonly compositions: AgentComposition,
+    private readonly offers: OfferLists,
+  ) {}
 
-  /** Yields with every change, until the signal is aborted. */
-  async *of(caller: ProxyCaller, signal: AbortSignal): AsyncGenerator<void> {
+  /** Yields the kind of list with every change, until the signal is aborted. */
+  async *of(caller: ProxyCaller, signal: AbortSignal): AsyncGenerator<ListedKind> {
     let seen: Seen | undefined;
-    while (!signal.aborted) {
-      const present = await this.look(caller);
-      if (seen !== undefined && present !== undefined && present.digest !== seen.digest) yield;
-      seen = present ?? seen;
-      await this.nextChange(seen?.memberIds, signal);
+    let changed = new AbortController();
+    const note = (id: string): void => {
+      if (seen?.memberIds.has(id) !== false) changed.abort();
+    };
+    const stops = [this.compositions.onChange(note), this.offers.onChange(note)];
+    try {
+      while (!signal.aborted) {
+        changed = new AbortController();
+        const present = await this.look(caller);
+        const differing = seen === undefined || present === undefined ? [] : differingKinds(seen, present);
+        seen = present ?? seen;
+        yield* differing;
+        await sleep(LOOK_EVERY_MS, undefined, { signal: AbortSignal.any([signal, changed.signal]) }).catch(
+          () => undefined,
+        );
+        if (!signal.aborted) await sleep(GATHER_MS);
+      }
+    } finally {
+      for (const stop of stops) stop();
     }
   }
 
@@ -36,20 +58,29 @@ export class ListChanges {
   private async look(caller: ProxyCaller): Promise<Seen | undefined> {
     try {
       const composition = await this.compositions.of(caller.connection);
-      return { digest: hash('sha256', toolListText(caller, composition)), memberIds: composition.memberIds };
+      const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersText(caller, composition, kind));
+      const digests = {
+        tools: hash('sha256', toolListText(caller, composition)),
+        prompts: prompts ?? '',
+        resources: resources ?? '',
+      };
+      return { digests, memberIds: composition.memberIds };
     } catch {
       return undefined;
     }
   }
 
-  private async nextChange(memberIds: ReadonlySet<string> | undefined, signal: AbortSignal): Promise<void> {
-    const changed = new AbortController();
-    const stop = this.compositions.onChange((id) => {
-      if (memberIds?.has(id) === true) changed.abort();
-    });
-    const woken = AbortSignal.any([signal, changed.signal]);
-    await sleep(LOOK_EVERY_MS, undefined, { signal: woken }).catch(() => undefined);
-    stop();
-    if (!signal.aborted) await sleep(GATHER_MS);
+  /** Where the caller's prompts or resources come from, and whether they are still the same. No upstream is asked for it. */
+  private offersText(caller: ProxyCaller, { sources }: Composition, kind: OfferKind): string {
+    return sources
+      .filter((source) => mayUse(caller, source, kind))
+      .map(({ connection: { id, revision }, prefix }) =>
+        [id, revision, prefix, this.offers.generationOf(id, kind)].join(' '),
+      )
+      .join('\n');
   }
+}
+
+function differingKinds(seen: Seen, present: Seen): ListedKind[] {
+  return LISTED_KINDS.filter((kind) => seen.digests[kind] !== present.digests[kind]);
 }

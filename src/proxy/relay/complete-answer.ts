@@ -1,6 +1,7 @@
 import type { InvocationOutcome } from '../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { AnsweredId } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
@@ -79,9 +80,10 @@ function judgeSmall(text: string, plan: RelayPlan, status: number): InvocationOu
   return isEarlyError || isResponse(message, plan) ? judgeMessage(message) : undefined;
 }
 
-function judgeLarge(bytes: Buffer, { sentId }: RelayPlan): InvocationOutcome | undefined {
+function judgeLarge(bytes: Buffer, { sentId, callerId }: RelayPlan): InvocationOutcome | undefined {
   const isWhole = firstByte(bytes) === OPEN_BRACE && lastByte(bytes) === CLOSE_BRACE;
-  return isWhole && bytes.includes(sentId ?? '"jsonrpc"') ? judgeAnswer(bytes) : undefined;
+  const answered = new AnsweredId(sentId ?? callerId);
+  return isWhole && answered.push(bytes) && answered.found ? judgeAnswer(bytes) : undefined;
 }
 
 function firstByte(bytes: Buffer): number | undefined {

@@ -5,6 +5,7 @@ import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { rpcErrorText } from '../jsonrpc/json-rpc-error.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { judgeEnds } from './answer-judge.js';
+import { AnsweredId } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { filterEvent } from './filter-event.js';
@@ -50,7 +51,7 @@ class EventRelay {
   /** Can the caller ask for the rest in another request (`Last-Event-ID`)? */
   private isResumable = false;
   /** Of an event that is too large to be gathered: its first piece, and its last bytes so far. */
-  private cut: { first: Buffer; last: Buffer } | undefined;
+  private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
 
   constructor(
     private readonly body: AnswerBody,
@@ -64,8 +65,9 @@ class EventRelay {
   async *events(): AsyncGenerator<Buffer> {
     const { plan, body } = this;
     try {
-      for await (const part of sseParts(body, plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES)) {
-        const bytes = part.isWhole ? await this.relayEvent(part.bytes) : await this.relayPiece(part.bytes);
+      const isRead = plan.filter !== undefined || plan.readdress !== undefined;
+      for await (const part of sseParts(body, isRead ? MAX_WHOLE_BYTES : GATHERED_BYTES)) {
+        const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
         if (bytes !== undefined) yield bytes;
         // In a shared session nothing that comes after the answer belongs to this caller.
         if (this.isAnswered && plan.sentId !== undefined) break;
@@ -85,6 +87,12 @@ class EventRelay {
     }
   }
 
+  private async relayWhole(event: Buffer): Promise<Buffer | undefined> {
+    const { readdress } = this.plan;
+    const readdressed = readdress === undefined ? event : readdress(event);
+    return readdressed && this.relayEvent(readdressed);
+  }
+
   private async relayEvent(event: Buffer): Promise<Buffer | undefined> {
     const { plan } = this;
     const data = dataOf(event);
@@ -100,16 +108,24 @@ class EventRelay {
     }
     if (plan.filter !== undefined) return filterEvent(event, plan.filter);
     if (plan.sentId === undefined) return event;
-    // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one.
-    if (isRequest(data)) return undefined;
+    // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one. And an answer
+    // to something else would be taken for one of another upstream, by a caller who tells them apart by the id alone.
+    if (hasId(data)) return undefined;
     return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
   }
 
   private async relayPiece(bytes: Buffer): Promise<Buffer> {
     const { plan, replacement } = this;
     if (plan.filter !== undefined) throw new UpstreamError('protocol', 'The list of tools is too large.');
-    this.cut ??= { first: afterData(bytes), last: Buffer.alloc(0) };
-    const { first, last } = this.cut;
+    if (plan.readdress !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
+    const isFirst = this.cut === undefined;
+    const { sentId, callerId } = plan;
+    this.cut ??= { first: afterData(bytes), last: Buffer.alloc(0), answered: new AnsweredId(sentId ?? callerId) };
+    const { first, last, answered } = this.cut;
+    // In a session of its own the caller may be asked something, under whatever id.
+    if (sentId !== undefined && !answered.push(isFirst ? first : bytes)) {
+      throw new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+    }
     this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
     const replaced = replacement?.push(bytes) ?? bytes;
     if (!endsEvent(bytes)) return replaced;
@@ -132,10 +148,10 @@ function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
   return message === undefined ? sentId !== undefined : isResponse(message, plan);
 }
 
-function isRequest(data: string): boolean {
-  if (!data.includes('"method"') || !data.includes('"id"')) return false;
+function hasId(data: string): boolean {
+  if (!data.includes('"id"')) return false;
   const message = parseMessage(data);
-  return message !== undefined && 'method' in message && 'id' in message;
+  return message !== undefined && 'id' in message;
 }
 
 function afterData(event: Buffer): Buffer {

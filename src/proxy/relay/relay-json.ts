@@ -5,6 +5,7 @@ import { outcomeOf } from '../../upstreams/invocation.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
+import { AnsweredId } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
 import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
@@ -31,18 +32,22 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   return { status, contentType, body: complete };
 }
 
-/** What comes after the gathered beginning is not looked at, but for the id. */
+/** What comes after the gathered beginning is only looked at for the id. */
 async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): AsyncGenerator<Buffer> {
   const { sentId, callerId } = plan;
   const replacement =
     sentId === undefined ? undefined : new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
+  const answered = new AnsweredId(sentId ?? callerId);
   let last = first;
   try {
+    requireId(answered.push(first));
     yield replacement?.push(first) ?? first;
     for await (const chunk of rest as AsyncIterable<Buffer>) {
+      requireId(answered.push(chunk));
       last = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([last.subarray(-TAIL_BYTES), chunk]);
       yield replacement?.push(chunk) ?? chunk;
     }
+    requireId(answered.found);
     await plan.settle(judgeEnds(first, last.subarray(-TAIL_BYTES)));
     if (replacement !== undefined) yield replacement.flush();
   } catch (error) {
@@ -54,6 +59,10 @@ async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): Asyn
     rest.destroy();
     await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' });
   }
+}
+
+function requireId(isAnswer: boolean): void {
+  if (!isAnswer) throw new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
 }
 
 /** As much as is waited for, and the rest if that is not all. */

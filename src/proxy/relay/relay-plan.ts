@@ -11,6 +11,8 @@ export interface RelayPlan {
   readonly acceptsStream: boolean;
   readonly requestId: string;
   readonly filter?: ToolListFilter | undefined;
+  /** What an event is to the caller, under other ids; undefined for one that is none of the caller's. */
+  readonly readdress?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** The upstream says that its list of tools has changed. */
   readonly onListChanged: () => void;
   /** What an error while reading the answer means: a timeout, a caller that went away, or what it says. */

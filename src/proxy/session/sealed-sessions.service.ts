@@ -15,6 +15,8 @@ export interface Session {
   readonly initialize?: string;
   /** The client declared capabilities, so that the upstream may list other tools to it. */
   readonly hasOwnTools: boolean;
+  /** The upstream speaks the modern era only: what is asked in the session goes to it in a session of the service's own. */
+  readonly isTranslated?: true;
   readonly revision: number;
   /** In milliseconds since the epoch. */
   readonly openedAt: number;
@@ -34,7 +36,7 @@ export class SealedSessions {
   constructor(private readonly vault: VaultService) {}
 
   seal(
-    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools'> & { key?: string },
+    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'isTranslated'> & { key?: string },
     connection: Connection,
     caller: Principal | undefined,
   ): string {

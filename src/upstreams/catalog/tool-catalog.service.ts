@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.service.js';
+import { ListChangeFeed } from '../list-change-feed.js';
 import { ToolLister } from '../tool-lister.service.js';
 import type { UpstreamTool } from '../upstream.js';
 import { type ToolList, toToolList } from './tool-list.js';
@@ -9,6 +10,8 @@ import { type ToolList, toToolList } from './tool-list.js';
 const FRESH_MS = 60_000;
 /** A tool that is not on the list may be new: the list is read anew for it, but not more often than this. */
 const RECHECK_MS = 2_000;
+/** A list that nobody has asked for during this time is not read when it changes: an upstream cannot keep itself in use. */
+const IN_USE_MS = 5 * 60_000;
 /** All lists together, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
 
@@ -16,6 +19,10 @@ interface Entry {
   readonly revision: number;
   list: ToolList | undefined;
   reading: Promise<ToolList> | undefined;
+  /** When it was last asked for, in milliseconds since the epoch. */
+  usedAt: number;
+  /** The upstream has said that the list is another one by now; it will be read. */
+  due: NodeJS.Timeout | undefined;
 }
 
 /**
@@ -33,7 +40,12 @@ export class ToolCatalog {
   constructor(
     private readonly directory: ConnectionDirectory,
     private readonly lister: ToolLister,
-  ) {}
+    feed: ListChangeFeed,
+  ) {
+    feed.onChange((connectionId, kind) => {
+      if (kind === 'tools') void this.refreshById(connectionId);
+    });
+  }
 
   /** Tells of every connection whose list is new or not what it was. */
   onChange(listener: (connectionId: string) => void): void {
@@ -43,6 +55,7 @@ export class ToolCatalog {
   /** The connection's tools; a promise only when they have to be waited for. Rejects as `ToolLister.list` does. */
   of(connection: Connection): ToolList | Promise<ToolList> {
     const entry = this.entryOf(connection);
+    entry.usedAt = Date.now();
     if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
     if (Date.now() - entry.list.at > FRESH_MS) this.refreshInBackground(connection, entry);
     return entry.list;
@@ -72,8 +85,34 @@ export class ToolCatalog {
   /** The upstream says that its tools have changed (`notifications/tools/list_changed`). */
   refresh(connection: Connection): void {
     const entry = this.entries.get(connection.id);
-    if (entry?.list !== undefined && Date.now() - entry.list.at > RECHECK_MS)
-      this.refreshInBackground(connection, entry);
+    if (entry?.revision !== connection.revision || entry.due !== undefined) return;
+    const { list, reading } = entry;
+    if (list === undefined && reading === undefined) return;
+    const now = Date.now();
+    if (list !== undefined && now - entry.usedAt > IN_USE_MS) {
+      // Whoever asks for it next has it read anew.
+      entry.list = { ...list, at: 0 };
+      return;
+    }
+    // What is being read now may have been listed before the change.
+    const waitMs = list === undefined || reading !== undefined ? RECHECK_MS : list.at + RECHECK_MS - now;
+    if (waitMs <= 0) this.refreshInBackground(connection, entry);
+    else entry.due = setTimeout(() => this.refreshLate(connection, entry), waitMs).unref();
+  }
+
+  private refreshLate(connection: Connection, entry: Entry): void {
+    entry.due = undefined;
+    if (this.entries.get(connection.id) === entry) this.refresh(connection);
+  }
+
+  private async refreshById(connectionId: string): Promise<void> {
+    if (!this.entries.has(connectionId)) return;
+    try {
+      const connection = await this.directory.findAnywhere(connectionId);
+      if (connection !== undefined && connection.status !== 'inactive') this.refresh(connection);
+    } catch (error) {
+      this.logger.debug({ connection_id: connectionId, err: error }, 'The tools of a connection were not refreshed');
+    }
   }
 
   private refreshInBackground(connection: Connection, entry: Entry): void {
@@ -111,7 +150,7 @@ export class ToolCatalog {
   private entryOf({ id, revision }: Connection): Entry {
     const known = this.entries.get(id);
     if (known?.revision === revision) return known;
-    const entry: Entry = { revision, list: undefined, reading: undefined };
+    const entry: Entry = { revision, list: undefined, reading: undefined, usedAt: Date.now(), due: undefined };
     this.drop(id);
     this.entries.set(id, entry);
     return entry;
@@ -137,7 +176,9 @@ export class ToolCatalog {
   }
 
   private drop(id: string): void {
-    this.size -= this.entries.get(id)?.list?.size ?? 0;
+    const entry = this.entries.get(id);
+    clearTimeout(entry?.due);
+    this.size -= entry?.list?.size ?? 0;
     this.entries.delete(id);
   }
 }

@@ -21,11 +21,19 @@ export async function untilRead(body: AnswerBody): Promise<void> {
   if (body instanceof Readable && !body.closed) await new Promise<void>((resolve) => body.once('close', resolve));
 }
 
-/** All of it, which has to be small. Rejects as the stream fails. */
-export async function textOf(body: AnswerBody): Promise<string> {
+/**
+ * All of it. Rejects as the stream fails, or with what `tooLarge` returns.
+ * @param limit bytes
+ */
+export async function wholeOf(body: AnswerBody, limit: number, tooLarge: () => Error): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of chunksOf(body)) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
+  let size = 0;
+  for await (const chunk of chunksOf(body)) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** The bytes as they come. Rejects as the stream fails. */

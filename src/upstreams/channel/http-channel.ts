@@ -10,6 +10,8 @@ import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel 
 
 type Method = 'POST' | 'GET' | 'DELETE';
 
+/** Opens a stream of unsolicited messages in the modern era, as GET does in the legacy one. */
+const LISTEN = 'subscriptions/listen';
 /** As much of an error answer as is read. */
 const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
 /** How much longer than the call itself a socket may stay silent before it is given up. */
@@ -41,19 +43,23 @@ export class HttpChannel implements UpstreamChannel {
     this.stored = storedHeaders(target);
   }
 
-  post({ body }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
-    return this.exchange('POST', options, body);
+  post({ body, method }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('POST', options, { body, isNews: method === LISTEN });
   }
 
   listen(options: ExchangeOptions): Promise<UpstreamAnswer> {
-    return this.exchange('GET', options);
+    return this.exchange('GET', options, { isNews: true });
   }
 
   end(options: ExchangeOptions): Promise<UpstreamAnswer> {
     return this.exchange('DELETE', options);
   }
 
-  private async exchange(method: Method, options: ExchangeOptions, body?: Buffer): Promise<UpstreamAnswer> {
+  private async exchange(
+    method: Method,
+    options: ExchangeOptions,
+    { body = null, isNews = false }: { body?: Buffer | null; isNews?: boolean } = {},
+  ): Promise<UpstreamAnswer> {
     const { url, target } = this;
     const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
     try {
@@ -64,10 +70,10 @@ export class HttpChannel implements UpstreamChannel {
           path: url.pathname + url.search,
           method,
           headers: this.headersFor(method, options),
-          body: body ?? null,
+          body,
           headersTimeout: silenceMs,
           // A stream of unsolicited messages may be silent for as long as it likes.
-          bodyTimeout: method === 'GET' ? 0 : silenceMs,
+          bodyTimeout: isNews ? 0 : silenceMs,
         },
         reader,
       );

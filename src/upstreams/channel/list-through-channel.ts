@@ -2,12 +2,10 @@ import { collectTools, type ToolPage } from '../tool-listing.js';
 import type { UpstreamTool } from '../upstream.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../upstream-error.js';
 import { toUpstreamError } from '../to-upstream-error.js';
-import { chunksOf } from './answer-body.js';
 import { isTool } from './is-tool.js';
-import { dataOf, sseParts } from './sse-parts.js';
-import type { UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
+import { messagesIn } from './messages-in.js';
+import type { UpstreamChannel } from './upstream-channel.js';
 
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const ADDRESS = 'the end of the session';
 
 /**
@@ -38,23 +36,4 @@ async function readPage(channel: UpstreamChannel, cursor: string | undefined, si
     return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
   }
   throw new UpstreamMisbehaviour('did not list its tools');
-}
-
-/** The JSON texts of an answer, bounded. */
-async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerator<string> {
-  if (contentType === 'text/event-stream') {
-    for await (const { bytes, isWhole } of sseParts(body, MAX_ANSWER_BYTES)) {
-      const data = isWhole ? dataOf(bytes) : undefined;
-      if (data !== undefined) yield data;
-    }
-    return;
-  }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of chunksOf(body)) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour('lists more tools than fit into 32 MiB');
-  }
-  yield Buffer.concat(chunks).toString('utf8');
 }

@@ -1,4 +1,4 @@
-import { textOf } from '../channel/answer-body.js';
+import { messagesIn } from '../channel/messages-in.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel } from '../channel/upstream-channel.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { StdioTarget } from '../upstream-target.js';
@@ -91,9 +91,10 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
   /** Brings a new run to where the session was: initializes it with what the caller once sent, whose answer is known. */
   async replay(initialize: OutgoingMessage): Promise<void> {
     const answer = await this.post(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
-    const text = await textOf(answer.body);
+    let last = '';
+    for await (const text of messagesIn(answer)) last = text;
     // In an event stream there is more than the response; what a program says before it is initialized matters to nobody.
-    if (answer.contentType === 'application/json' && 'error' in (JSON.parse(text) as object)) {
+    if (answer.contentType === 'application/json' && 'error' in (JSON.parse(last) as object)) {
       throw new UpstreamError('protocol', `The upstream at ${this.label} does not take its session up again.`);
     }
     this.running().write(INITIALIZED);

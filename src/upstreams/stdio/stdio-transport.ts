@@ -52,7 +52,8 @@ export class StdioTransport implements SessionTransport {
   async send(message: JSONRPCMessage): Promise<void> {
     const line = Buffer.from(JSON.stringify(message));
     if (this.process?.write(line) !== true) throw new SdkError(SdkErrorCode.NotConnected, 'The program has ended');
-    if (isJSONRPCRequest(message)) {
+    // Nobody waits for the end of a subscription: it must not keep an unused program running.
+    if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') {
       this.awaited.add(message.id);
       this.process.enter();
     } else if ('method' in message && message.method === 'notifications/cancelled') {

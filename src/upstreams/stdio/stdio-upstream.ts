@@ -1,4 +1,5 @@
 import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import type { OnListChanged } from '../list-change.js';
 import { McpSession } from '../mcp-session.js';
 import { SessionUpstream } from '../session-upstream.js';
 import type { StdioTarget } from '../upstream-target.js';
@@ -19,9 +20,11 @@ const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 export class StdioUpstream extends SessionUpstream {
   private negotiation = EITHER_ERA;
 
+  /** @param onListChanged is told what the program says of its lists */
   constructor(
     private readonly target: StdioTarget,
     private readonly processes: StdioProcesses,
+    private readonly onListChanged?: OnListChanged,
   ) {
     super(labelOf(target), target.timeoutMs);
   }
@@ -40,7 +43,9 @@ export class StdioUpstream extends SessionUpstream {
   private async openIn(negotiation: VersionNegotiationOptions, signal: AbortSignal): Promise<McpSession> {
     const transport = new StdioTransport(this.target, this.processes);
     try {
-      const session = await McpSession.open(transport, signal, negotiation);
+      const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
+      // Without its news, a session is as good.
+      if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       // A program does not change its era: the next run is spared the probe.
       if (!session.isModern) this.negotiation = LEGACY_ERA;
       return session;

@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { newId } from '../../common/ids.js';
+import type { Connection } from '../../connections/connection.js';
+import { messagesIn } from '../../upstreams/channel/messages-in.js';
+import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
+import { parseMessage } from '../relay/complete-answer.js';
+import { storedInitialize } from '../session/initialize-request.js';
+import { headersOf, type MemberSession } from './member-session.js';
+import { readAway } from '../../upstreams/channel/answer-body.js';
+
+const INITIALIZED = {
+  method: 'notifications/initialized',
+  body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'),
+};
+/** Of a log level. */
+const LEVEL_ID = '"signalbox-level"';
+/** Longer session ids do not fit into the ids of relayed requests. */
+const MAX_UPSTREAM_ID_LENGTH = 256;
+const END_TIMEOUT_MS = 5_000;
+
+/** Opens sessions with the connections of an agent, in the name of a caller (MCP 2025-11-25, "Initialization"), and ends them. */
+@Injectable()
+export class MemberSessionOpener {
+  constructor(
+    private readonly channels: UpstreamChannels,
+    private readonly health: UpstreamHealth,
+  ) {}
+
+  /**
+   * @param initialize the params of the caller's `initialize` as JSON text
+   * @param level the log level that the caller has set
+   * @throws DomainError `connection_unavailable`, UpstreamError
+   */
+  open(
+    connection: Connection,
+    initialize: string,
+    level: string | undefined,
+    signal: AbortSignal,
+  ): Promise<MemberSession> {
+    return this.health.watch(connection, async () => {
+      const key = newId();
+      const opening = await this.channels.session(connection, { key });
+      const answer = await opening.post(storedInitialize(initialize), { signal });
+      const protocolVersion = await agreedVersion(answer);
+      const { sessionId: upstreamId } = answer;
+      if (protocolVersion === undefined || (upstreamId?.length ?? 0) > MAX_UPSTREAM_ID_LENGTH) {
+        throw new UpstreamError('protocol', 'The upstream did not open a session.');
+      }
+      const { revision } = connection;
+      const session = { key, upstreamId, hasOwnTools: true, revision, openedAt: Date.now() };
+      const channel = await this.channels.session(connection, { key, upstreamId });
+      const headers = headersOf({ protocolVersion });
+      readAway((await channel.post(INITIALIZED, { signal, headers })).body);
+      if (level !== undefined) readAway((await channel.post(setLevel(level), { signal, headers })).body);
+      return { connection, session, protocolVersion };
+    });
+  }
+
+  /** Never rejects. */
+  async end({ connection, session: { key, upstreamId }, protocolVersion }: MemberSession): Promise<void> {
+    try {
+      const channel = await this.channels.session(connection, { key, upstreamId });
+      const signal = AbortSignal.timeout(END_TIMEOUT_MS);
+      readAway((await channel.end({ signal, headers: headersOf({ protocolVersion }) })).body);
+    } catch {
+      // The upstream forgets it by itself.
+    }
+  }
+}
+
+/** Undefined for an answer that is no `initialize` result. */
+async function agreedVersion(answer: Parameters<typeof messagesIn>[0]): Promise<string | undefined> {
+  for await (const text of messagesIn(answer)) {
+    const result = parseMessage(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;
+    if (typeof result?.protocolVersion === 'string') return result.protocolVersion;
+  }
+  return undefined;
+}
+
+export function setLevel(level: string): { method: string; id: string; body: Buffer } {
+  const params = JSON.stringify({ level });
+  const body = `{"jsonrpc":"2.0","id":${LEVEL_ID},"method":"logging/setLevel","params":${params}}`;
+  return { method: 'logging/setLevel', id: LEVEL_ID, body: Buffer.from(body) };
+}

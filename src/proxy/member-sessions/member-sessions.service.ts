@@ -1,0 +1,189 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import type { ProxyCaller } from '../proxy-caller.js';
+import { type Session, unknownSession } from '../session/sealed-sessions.service.js';
+import { SessionTools } from '../session/session-tools.service.js';
+import { orLate } from './or-late.js';
+import type { MemberSession, SessionOwner } from './member-session.js';
+import { MemberSessionOpener } from './member-session-opener.service.js';
+
+/** Sessions of callers that are kept at a time, and members of each. The one that was used longest ago goes first. */
+const MAX_OWNERS = 1_000;
+const MAX_MEMBERS = 100;
+const MAX_ENDED = 10_000;
+const IDLE_MS = 15 * 60_000;
+const LOOK_EVERY_MS = 60_000;
+const OPEN_TIMEOUT_MS = 10_000;
+/** For how long an upstream that opened no session is not asked again. */
+const FAULT_REMEMBERED_MS = 60_000;
+
+interface Place {
+  readonly revision: number;
+  readonly opened: Promise<MemberSession | undefined>;
+  /** When it was given up, in milliseconds since the epoch. */
+  failedAt?: number;
+  /** Still on its way when somebody had waited long enough: nobody waits for it any longer. */
+  isLate?: boolean;
+}
+
+interface Owned {
+  readonly members: Map<string, Place>;
+  level: string | undefined;
+  /** In milliseconds since the epoch. */
+  usedAt: number;
+  /** Streams and calls that are under way. */
+  held: number;
+}
+
+/**
+ * The sessions that were opened with connections of an agent in the name of one caller each, so that an upstream can ask that
+ * caller back. They are opened when first needed and kept in this process: another one opens its own for the same caller.
+ */
+@Injectable()
+export class MemberSessions implements OnApplicationShutdown {
+  /** By the key of the caller's session, in the order of use. */
+  private readonly owners = new Map<string, Owned>();
+  private readonly ended = new Set<string>();
+  private readonly timer = setInterval(() => this.endIdle(), LOOK_EVERY_MS).unref();
+
+  constructor(
+    private readonly opener: MemberSessionOpener,
+    private readonly tools: SessionTools,
+  ) {}
+
+  /** The session with this connection; undefined if its upstream opens none: then the shared one has to do. */
+  async of(owner: SessionOwner, connection: Connection): Promise<MemberSession | undefined> {
+    // A program would run once more for every caller.
+    if (connection.type !== 'HTTP') return undefined;
+    const owned = this.use(owner.session.key);
+    const known = owned.members.get(connection.id);
+    if (known !== undefined && !isOver(known, connection)) return inTime(known);
+    if (known === undefined && owned.members.size >= MAX_MEMBERS) return undefined;
+    if (known !== undefined) void this.close(known);
+    const place: Place = { revision: connection.revision, opened: this.open(owner, connection, owned) };
+    owned.members.set(connection.id, place);
+    void settle(place);
+    return inTime(place);
+  }
+
+  /** The upstream has forgotten the session: opens another one. @throws UpstreamError if there is none to be had */
+  async renew(owner: SessionOwner, stale: MemberSession): Promise<MemberSession> {
+    const { members } = this.use(owner.session.key);
+    const known = members.get(stale.connection.id);
+    // Another request may have renewed it.
+    if (known !== undefined && (await known.opened) === stale) {
+      members.delete(stale.connection.id);
+      this.tools.forget(stale.session.key);
+    }
+    const renewed = await this.of(owner, stale.connection);
+    // Not that the session is unknown: the caller's own, with the agent, goes on.
+    if (renewed === undefined) throw new UpstreamError('unreachable', 'The upstream opens no session any longer.');
+    return renewed;
+  }
+
+  /** Those that are open. */
+  async opened({ session }: SessionOwner): Promise<MemberSession[]> {
+    const places = [...(this.owners.get(session.key)?.members.values() ?? [])];
+    return (await Promise.all(places.map(({ opened }) => opened))).filter((member) => member !== undefined);
+  }
+
+  /** The log level for sessions that are opened from now on. */
+  setLevel({ session }: SessionOwner, level: string): void {
+    this.use(session.key).level = level;
+  }
+
+  /** Keeps the sessions while a stream or a call is under way. Returns how to let go of them. */
+  hold({ session }: SessionOwner): () => void {
+    const owned = this.use(session.key);
+    owned.held++;
+    return () => {
+      owned.held--;
+      owned.usedAt = Date.now();
+    };
+  }
+
+  /** The caller ends its session. Another process does not hear of it, and forgets its part when it is idle. */
+  end(key: string): void {
+    if (this.ended.size >= MAX_ENDED) this.ended.clear();
+    this.ended.add(key);
+    void this.drop(key);
+  }
+
+  /**
+   * The owner of member sessions that a caller is; undefined for one whose client answers no requests, and for callers without
+   * a credential, who must not cost a session each.
+   * @throws DomainError `session_not_found` for a session that has been ended here
+   */
+  ownerOf(caller: ProxyCaller, session: Session): SessionOwner | undefined {
+    const { key, initialize } = session;
+    if (this.ended.has(key)) throw unknownSession();
+    if (initialize === undefined || caller.principal === undefined) return undefined;
+    return { caller, session: { ...session, initialize } };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await Promise.all([...this.owners.keys()].map((key) => this.drop(key)));
+  }
+
+  private use(key: string): Owned {
+    const owned = this.owners.get(key) ?? { members: new Map<string, Place>(), level: undefined, usedAt: 0, held: 0 };
+    owned.usedAt = Date.now();
+    this.owners.delete(key);
+    this.owners.set(key, owned);
+    if (this.owners.size > MAX_OWNERS) {
+      const [oldest = key] = this.owners.keys();
+      const unused = [...this.owners].find(([, { held }]) => held === 0)?.[0];
+      void this.drop(unused ?? oldest);
+    }
+    return owned;
+  }
+
+  private async open(owner: SessionOwner, connection: Connection, owned: Owned): Promise<MemberSession | undefined> {
+    try {
+      const signal = AbortSignal.timeout(OPEN_TIMEOUT_MS);
+      return await this.opener.open(connection, owner.session.initialize, owned.level, signal);
+    } catch {
+      // The shared session tells the caller what is wrong with the upstream, if anything is.
+      return undefined;
+    }
+  }
+
+  private endIdle(): void {
+    for (const [key, { held, usedAt }] of this.owners) {
+      if (held === 0 && Date.now() - usedAt > IDLE_MS) void this.drop(key);
+    }
+  }
+
+  private async drop(key: string): Promise<void> {
+    const places = [...(this.owners.get(key)?.members.values() ?? [])];
+    this.owners.delete(key);
+    await Promise.all(places.map((place) => this.close(place)));
+  }
+
+  private async close({ opened }: Place): Promise<void> {
+    const member = await opened;
+    if (member === undefined) return;
+    this.tools.forget(member.session.key);
+    await this.opener.end(member);
+  }
+}
+
+/** The opening never rejects. */
+async function settle(place: Place): Promise<void> {
+  const opened = await place.opened;
+  place.isLate = false;
+  if (opened === undefined) place.failedAt = Date.now();
+}
+
+async function inTime(place: Place): Promise<MemberSession | undefined> {
+  if (place.isLate === true) return undefined;
+  return orLate(place.opened, () => {
+    place.isLate = true;
+  });
+}
+
+function isOver({ revision, failedAt }: Place, connection: Connection): boolean {
+  return revision !== connection.revision || (failedAt !== undefined && Date.now() - failedAt > FAULT_REMEMBERED_MS);
+}

@@ -1,0 +1,173 @@
+import { once, setMaxListeners } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Source } from '../../agents/composition/composition.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
+import { sseParts } from '../../upstreams/channel/sse-parts.js';
+import { ReplyWriter } from '../exchange/reply-writer.service.js';
+import { sessionAtUpstream } from '../exchange/sender.service.js';
+import { keepAlive } from '../relay/keep-alive.js';
+import { MAX_WHOLE_BYTES } from '../relay/relay-plan.js';
+import { SessionTools } from '../session/session-tools.service.js';
+import { mayUse, mayUseAny } from '../gateway/gateway-permissions.js';
+import { GatewayStream } from '../gateway/gateway-stream.service.js';
+import { headersOf, type MemberSession, type SessionOwner } from './member-session.js';
+import { MemberSessions } from './member-sessions.service.js';
+import { type Addressing, readdressEvent } from './readdress-event.js';
+import { ReturnAddresses } from './return-addresses.service.js';
+import { SessionComposition } from './session-composition.service.js';
+import { type AnswerBody, discard, readAway } from '../../upstreams/channel/answer-body.js';
+
+/** Events that wait for a slow caller before the upstreams have to wait as well. */
+const MAX_WAITING = 16;
+/** Between two attempts to listen to an upstream. */
+const RETRY_MS = 5_000;
+const TOOLS_CHANGED = 'notifications/tools/list_changed';
+/** What is told only to callers who may use that kind. */
+const OF_KINDS = [
+  ['"notifications/resources/', 'resources'],
+  ['"notifications/prompts/', 'prompts'],
+] as const;
+
+/** Whom of what is listened to. */
+interface Listened {
+  readonly owner: SessionOwner;
+  readonly member: MemberSession;
+  readonly source: Source;
+}
+
+/** What the connections of an agent send unasked to a client that answers requests, as one stream. */
+@Injectable()
+export class MemberStreams {
+  constructor(
+    private readonly members: MemberSessions,
+    private readonly compositions: SessionComposition,
+    private readonly addresses: ReturnAddresses,
+    private readonly channels: UpstreamChannels,
+    private readonly catalog: ToolCatalog,
+    private readonly tools: SessionTools,
+    private readonly agent: GatewayStream,
+    private readonly writer: ReplyWriter,
+  ) {}
+
+  /** Answers GET: with the rest of an answer that broke off, if the request names one, else with what is sent unasked. */
+  async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
+    const closed = new AbortController();
+    reply.raw.once('close', () => closed.abort());
+    const { signal } = closed;
+    // As many as the agent has connections.
+    setMaxListeners(0, signal);
+    const lastEventId = request.headers['last-event-id'];
+    const resumed = typeof lastEventId === 'string' ? await this.resume(owner, lastEventId, signal) : undefined;
+    const body = keepAlive(resumed ?? this.unasked(owner, signal), 0);
+    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
+  }
+
+  /** The events of the agent and of all connections that the caller may use anything of, until the signal is aborted. */
+  private async *unasked(owner: SessionOwner, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const release = this.members.hold(owner);
+    const merged = new PassThrough({ objectMode: true, highWaterMark: MAX_WAITING });
+    // A stream that is given up while somebody writes into it fails; that is all.
+    merged.on('error', () => undefined);
+    signal.addEventListener('abort', () => merged.destroy(), { once: true });
+    try {
+      const composition = await this.compositions.of(owner);
+      for (const source of composition.sources) {
+        if (mayUseAny(owner.caller, composition, source.connection.id)) void this.pump(owner, source, merged, signal);
+      }
+      void pour(this.agent.events(owner.caller, signal), merged, signal).catch(() => undefined);
+      for await (const event of merged) yield event as Buffer;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      merged.destroy();
+      release();
+    }
+  }
+
+  /** Undefined if nothing of this id can be resumed. @throws DomainError */
+  private async resume(
+    owner: SessionOwner,
+    lastEventId: string,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<Buffer> | undefined> {
+    const at = this.addresses.eventAt(lastEventId);
+    if (at === undefined) return undefined;
+    const composition = await this.compositions.of(owner);
+    const source = composition.sources.find(({ connection }) => connection.id === at.connectionId);
+    if (source === undefined || !mayUseAny(owner.caller, composition, at.connectionId)) return undefined;
+    const member = await this.members.of(owner, source.connection);
+    if (member === undefined) return undefined;
+    const body = await this.listenTo(member, signal, { 'last-event-id': at.eventId });
+    return body && this.events(body, this.addresses.forAnswer(owner, member, at.callerId), { owner, member, source });
+  }
+
+  /** Listens to one connection for as long as it lets itself be listened to. */
+  private async pump(owner: SessionOwner, source: Source, merged: PassThrough, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !merged.destroyed) {
+      const member = await this.members.of(owner, source.connection);
+      if (member !== undefined && !(await this.listensOn({ owner, member, source }, merged, signal))) return;
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Listens until the stream ends; false for an upstream that sends nothing unasked. Never rejects. */
+  private async listensOn(listened: Listened, merged: PassThrough, signal: AbortSignal): Promise<boolean> {
+    const { owner, member } = listened;
+    try {
+      const body = await this.listenTo(member, signal, {});
+      if (body === undefined) return false;
+      await pour(this.events(body, this.addresses.forStream(owner, member), listened), merged, signal);
+    } catch (error) {
+      // Else the upstream is away, or the caller has gone.
+      const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
+      if (isLost) await this.members.renew(owner, member).catch(() => undefined);
+    }
+    return true;
+  }
+
+  /** Undefined for an upstream that sends nothing unasked. */
+  private async listenTo(
+    member: MemberSession,
+    signal: AbortSignal,
+    headers: Record<string, string>,
+  ): Promise<AnswerBody | undefined> {
+    const { connection, session } = member;
+    const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
+    const answer = await channel.listen({ signal, headers: { ...headersOf(member), ...headers } });
+    if (answer.contentType === 'text/event-stream') return answer.body;
+    readAway(answer.body);
+    return undefined;
+  }
+
+  private async *events(
+    body: AnswerBody,
+    addressing: Addressing,
+    { owner: { caller }, member, source }: Listened,
+  ): AsyncGenerator<Buffer> {
+    try {
+      for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
+        if (!isWhole) return;
+        if (bytes.includes(TOOLS_CHANGED)) {
+          this.tools.forget(member.session.key);
+          this.catalog.refresh(source.connection);
+        }
+        const isHeard = OF_KINDS.every(([method, kind]) => !bytes.includes(method) || mayUse(caller, source, kind));
+        const event = isHeard ? readdressEvent(bytes, addressing) : undefined;
+        if (event !== undefined) yield event;
+      }
+    } finally {
+      discard(body);
+    }
+  }
+}
+
+async function pour(events: AsyncGenerator<Buffer>, into: PassThrough, signal: AbortSignal): Promise<void> {
+  for await (const event of events) {
+    if (!into.write(event)) await once(into, 'drain', { signal });
+  }
+}

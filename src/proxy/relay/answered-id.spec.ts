@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { AnsweredId } from './answered-id.js';
+
+/** What the watch says of a text that comes in chunks of this many bytes. */
+function watch(text: string, expected: string, size = text.length): { isAllowed: boolean; found: boolean } {
+  const id = new AnsweredId(expected);
+  const bytes = Buffer.from(text);
+  let isAllowed = true;
+  for (let at = 0; at < bytes.length && isAllowed; at += size) isAllowed = id.push(bytes.subarray(at, at + size));
+  return { isAllowed, found: id.found };
+}
+
+const ids = fc.oneof(fc.integer(), fc.string({ unit: 'grapheme' }));
+
+describe('AnsweredId', () => {
+  it('finds the id of any answer, however its bytes are cut', () => {
+    const members = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(members, members, fc.jsonValue(), ids, fc.integer({ min: 1, max: 7 }), (...given) => {
+        const [before, after, result, id, size] = given;
+        const { id: _before, ...first } = before;
+        const { id: _after, ...last } = after;
+        const text = JSON.stringify({ ...first, id, ...last, result: { result, id: 'inner' } });
+        expect(watch(text, JSON.stringify(id), size)).toEqual({ isAllowed: true, found: true });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('lets no other id pass, however its bytes are cut', () => {
+    fc.assert(
+      fc.property(ids, ids, fc.jsonValue(), fc.integer({ min: 1, max: 7 }), (id, other, result, size) => {
+        fc.pre(id !== other);
+        for (const text of [JSON.stringify({ id: other, result }), JSON.stringify({ result, id: other }, null, 2)]) {
+          expect(watch(text, JSON.stringify(id), size).isAllowed).toBe(false);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['a second id', '{"id":1,"result":{},"id":2}'],
+    ['a second id that is the same', '{"id":1,"result":{},"id":1}'],
+    ['an escaped key', String.raw`{"id":1,"result":{},"\u0069d":2}`],
+    ['an id that is an object', '{"id":{"id":1},"result":{}}'],
+    ['a batch', '[{"id":1,"result":{}}]'],
+    ['no id but null', '{"id":null,"error":{}}'],
+    ['an endless id', `{"id":"${'1'.repeat(3_000)}"}`],
+  ])('refuses %s', (_what, text) => {
+    expect(watch(text, '1').isAllowed).toBe(false);
+    expect(watch(text, '1', 1).isAllowed).toBe(false);
+  });
+
+  it('is not told anything by what stands deeper, or in a string', () => {
+    const text = String.raw`{"result":{"id":7,"text":"\\\",\"id\":7,"},"a":["id",{"id":7}],"x":"\"id\":7"}`;
+    expect(watch(text, '1', 3)).toEqual({ isAllowed: true, found: false });
+  });
+});

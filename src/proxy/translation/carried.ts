@@ -1,0 +1,30 @@
+import type { ServerCapabilities } from '@modelcontextprotocol/client';
+import { DomainError } from '../../common/domain-error.js';
+import type { InboundMessage } from '../jsonrpc/inbound-message.js';
+
+/** The requests that mean the same in both protocol eras. */
+const CARRIED: ReadonlySet<string> = new Set([
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+]);
+
+/** The capabilities that stand for them. */
+const CARRIED_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as const;
+
+/** @throws DomainError `unknown_method` for what does not go from one era to the other */
+export function requireCarried({ method = '' }: Pick<InboundMessage, 'method'>): void {
+  if (CARRIED.has(method)) return;
+  throw new DomainError('unknown_method', 'The upstream speaks another era of MCP, which does not have this method.');
+}
+
+/** What a client and an upstream of different eras can do together. No list is announced to change: there is no way to say so. */
+export function carriedCapabilities(capabilities: ServerCapabilities): ServerCapabilities {
+  const offered = CARRIED_CAPABILITIES.filter((name) => capabilities[name] !== undefined);
+  return Object.fromEntries(offered.map((name) => [name, {}]));
+}

@@ -1,0 +1,32 @@
+import type { Introduction } from '../../upstreams/introduction.js';
+import type { InboundRequest } from '../jsonrpc/inbound-message.js';
+import { carriedCapabilities } from './carried.js';
+import { LEGACY_VERSIONS } from './legacy-versions.js';
+
+const LATEST_VERSION = '2025-11-25';
+
+/** Is this an `initialize` that an upstream of the legacy era would take? */
+export function isWellFormed({ params }: InboundRequest): boolean {
+  const { protocolVersion, capabilities, clientInfo } = params;
+  const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
+  const isObject = typeof capabilities === 'object' && capabilities !== null;
+  return typeof protocolVersion === 'string' && isObject && typeof name === 'string' && typeof version === 'string';
+}
+
+/**
+ * The answer to an `initialize` (MCP 2025-11-25, "Lifecycle") in the name of an upstream of the modern era, as JSON text.
+ * @param title what the upstream is called if it does not say
+ */
+export function carriedInitialize(
+  { id, params: { protocolVersion } }: InboundRequest,
+  { capabilities, instructions, serverInfo }: Introduction,
+  title: string,
+): string {
+  const result = {
+    protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_VERSION,
+    capabilities: carriedCapabilities(capabilities),
+    serverInfo: serverInfo ?? { name: title, version: '0' },
+    ...(instructions !== undefined && { instructions }),
+  };
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+}

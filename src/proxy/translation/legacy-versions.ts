@@ -1,0 +1,2 @@
+/** The revisions of MCP that have sessions. */
+export const LEGACY_VERSIONS: ReadonlySet<string> = new Set(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']);

@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import type { Meter } from '@opentelemetry/api';
+import { CONNECTION_ID, ERROR_TYPE, MCP_GATEWAY_UNAVAILABLE, OTHER } from './names.js';
+
+/** How many connections get a label of their own in one process; further ones count as `other`. */
+export const MAX_CONNECTIONS = 1000;
+
+/**
+ * How often a connection was missing from a list that an agent put together, by connection and reason. The reasons are words
+ * of our own code, so that only connections can make the list grow.
+ */
+@Injectable()
+export class UnavailableLedger {
+  /** Connection id → reason → count. */
+  private readonly counts = new Map<string, Map<string, number>>();
+
+  /** @param reason a stable word, such as `timeout` */
+  count(connectionId: string, reason: string): void {
+    const isOwn = this.counts.has(connectionId) || this.counts.size < MAX_CONNECTIONS;
+    const label = isOwn ? connectionId : OTHER;
+    const reasons = this.counts.get(label) ?? new Map<string, number>();
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+    this.counts.set(label, reasons);
+  }
+
+  /** Shows the counts whenever somebody reads the metrics. */
+  observe(meter: Meter): void {
+    meter
+      .createObservableCounter(MCP_GATEWAY_UNAVAILABLE, {
+        description: 'Lists of agents that lacked what a connection has, because it was dead, slow or switched off.',
+      })
+      .addCallback((result) => {
+        for (const [connectionId, reasons] of this.counts) {
+          for (const [reason, count] of reasons) {
+            result.observe(count, { [CONNECTION_ID]: connectionId, [ERROR_TYPE]: reason });
+          }
+        }
+      });
+  }
+}

@@ -1,0 +1,16 @@
+/** The lists of an MCP server that may change, and whose change it announces where it promises to (`listChanged`). */
+export const LISTED_KINDS = ['tools', 'prompts', 'resources'] as const;
+export type ListedKind = (typeof LISTED_KINDS)[number];
+
+/** Is told that an upstream says that one of its lists has changed. */
+export type OnListChanged = (kind: ListedKind) => void;
+
+/** The notification of both eras (MCP 2025-11-25 and 2026-07-28, "List Changed Notification"). */
+export function listChangedMethod<K extends ListedKind>(kind: K): `notifications/${K}/list_changed` {
+  return `notifications/${kind}/list_changed`;
+}
+
+/** What `subscriptions/listen` is asked for (MCP 2026-07-28). */
+export function subscriptionTo(kinds: readonly ListedKind[]): Record<string, true> {
+  return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true as const]));
+}
