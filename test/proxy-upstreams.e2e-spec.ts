@@ -360,6 +360,26 @@ describe('the form of the answer', () => {
     expect(await auditOf(app, String(answer.headers['x-request-id']))).toMatchObject({ status: 'success' });
   });
 
+  const LARGE = { content: [{ type: 'text', text: 'x'.repeat(300_000) }] };
+
+  it.each([
+    ['first', { jsonrpc: '2.0', id: 2, result: LARGE }, /"code":"upstream_protocol"/],
+    ['last', { result: LARGE, jsonrpc: '2.0', id: 2 }, /^broken off$/],
+  ])('is not the large answer to another request, whose id comes %s', async (_place, foreign, said) => {
+    const withMention = (id: unknown): string => JSON.stringify({ mentioned: id, ...foreign });
+    const json: typeof onCall = (response, { id }) => response.writeHead(200, JSON_TYPE).end(withMention(id));
+    const answer = calledWith(json, {}, STREAMS).then(
+      ({ text }) => text,
+      () => 'broken off',
+    );
+    expect(await answer).toMatch(said);
+    const events: typeof onCall = (response, { id }) =>
+      response.writeHead(200, SSE_TYPE).end(`data: ${withMention(id)}\n\n`);
+    const { text } = await calledWith(events, {}, STREAMS);
+    expect(text).toContain('"code":"upstream_protocol"');
+    expect(text).not.toMatch(/"id":2\}/);
+  });
+
   it('says so when it breaks off in the middle of such an event', async () => {
     const script: typeof onCall = (response, { id }) => {
       response.writeHead(200, SSE_TYPE).write(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"x":"`);

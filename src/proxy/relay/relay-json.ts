@@ -25,7 +25,12 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
       rest.destroy();
       throw new UpstreamError('protocol', 'The list of tools is too large.');
     }
-    return { status, contentType, body: streamJson(first, rest, plan) };
+    const answered = new AnsweredId(plan.sentId ?? plan.callerId);
+    if (!answered.push(first)) {
+      rest.destroy();
+      throw notTheAnswer();
+    }
+    return { status, contentType, body: streamJson(first, rest, plan, answered) };
   }
   const { body: complete, outcome } = completeAnswer(first, plan, status);
   await plan.settle(outcome);
@@ -33,21 +38,24 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
 }
 
 /** What comes after the gathered beginning is only looked at for the id. */
-async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): AsyncGenerator<Buffer> {
+async function* streamJson(
+  first: Buffer,
+  rest: Readable,
+  plan: RelayPlan,
+  answered: AnsweredId,
+): AsyncGenerator<Buffer> {
   const { sentId, callerId } = plan;
   const replacement =
     sentId === undefined ? undefined : new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
-  const answered = new AnsweredId(sentId ?? callerId);
   let last = first;
   try {
-    requireId(answered.push(first));
     yield replacement?.push(first) ?? first;
     for await (const chunk of rest as AsyncIterable<Buffer>) {
-      requireId(answered.push(chunk));
+      if (!answered.push(chunk)) throw notTheAnswer();
       last = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([last.subarray(-TAIL_BYTES), chunk]);
       yield replacement?.push(chunk) ?? chunk;
     }
-    requireId(answered.found);
+    if (!answered.found) throw notTheAnswer();
     await plan.settle(judgeEnds(first, last.subarray(-TAIL_BYTES)));
     if (replacement !== undefined) yield replacement.flush();
   } catch (error) {
@@ -61,8 +69,8 @@ async function* streamJson(first: Buffer, rest: Readable, plan: RelayPlan): Asyn
   }
 }
 
-function requireId(isAnswer: boolean): void {
-  if (!isAnswer) throw new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+function notTheAnswer(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
 }
 
 /** As much as is waited for, and the rest if that is not all. */
