@@ -127,6 +127,72 @@ describe('the audit log', () => {
     const kept = ['a\tb\nc\rd', '\\N', '\\.', 'NUL', '\ufffd', '😀'.repeat(128), "'; DROP TABLE audit_records; --"];
     expect(rows.map((row) => row.tool_name as string)).toEqual([...kept, 'harmless']);
   });
+
+  it('keeps whatever a call carries beside the records of others', async () => {
+    const texts = [
+      'a\tb\nc\rd\\',
+      '\\N',
+      '\\.',
+      'NUL\0',
+      '\ud800',
+      '\udc00\ud800',
+      '\\u0000',
+      '"}',
+      '\u007f\u0001\ufffe',
+    ];
+    const others = [
+      1e308,
+      5e-324,
+      -0,
+      2 ** 53,
+      Number.NaN,
+      10n,
+      true,
+      null,
+      undefined,
+      [],
+      {},
+      [undefined],
+      { a: undefined },
+    ];
+    const deep = '['.repeat(5000) + ']'.repeat(5000);
+    const contents = [
+      ...texts,
+      ...texts.map((text) => JSON.stringify({ [text]: [text] })),
+      ...texts.map((text) => ({ [text]: { text } })),
+      ...others,
+      JSON.parse('{"__proto__": {"a": 1}, "a": 1e999}') as unknown,
+      JSON.parse(deep) as unknown,
+      deep,
+      { text: '\0'.repeat(1_000_000) },
+      Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`key ${n}`, n])),
+    ];
+    const entries = contents.map((carried) => ({
+      entry: audit.open(factsOf('carried', { content: { arguments: carried } })),
+      outcome: { ...SUCCESS, result: carried },
+    }));
+    entries.push({ entry: audit.open(factsOf('carried')), outcome: { ...SUCCESS, result: 'never to be seen' } });
+    await Promise.all(entries.map(({ entry, outcome }) => entry.close(outcome)));
+    const { rows } = await witness.query(
+      `SELECT arguments, result, octet_length(arguments::text) AS length FROM audit_records WHERE request_id = 'carried' ORDER BY id`,
+    );
+    expect(rows).toHaveLength(contents.length + 1);
+    expect(rows.at(-1)).toEqual({ arguments: null, result: null, length: null });
+    expect(Math.max(...rows.slice(0, -1).map((row) => row.length as number))).toBeLessThanOrEqual(17 * 1024);
+    expect(rows.slice(0, 6).map((row) => row.result as string)).toEqual([
+      ...texts.slice(0, 3),
+      'NUL\ufffd',
+      '\ufffd',
+      '\ufffd\ufffd',
+    ]);
+    expect(rows.slice(-6, -1).map((row) => row.arguments as object)).toEqual([
+      { ['__proto__']: { a: 1 }, a: null },
+      expect.objectContaining({ truncated: true }),
+      { truncated: true, bytes: 10_002 },
+      { truncated: true, bytes: 6_000_011 },
+      { truncated: true, bytes: expect.any(Number) },
+    ]);
+  });
 });
 
 describe('while the database is away', () => {
@@ -171,8 +237,25 @@ describe('while the database is away', () => {
     await audit.open(factsOf('after')).close(SUCCESS);
   });
 
+  it('nor more than there is memory for, when they hold arguments', async () => {
+    const limits = { maxWaiting: 10, maxWaitingLength: 30_000, waitMs: 60_000, flushWithinMs: 200 };
+    const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto([]), limits);
+    const content = { arguments: { text: 'x'.repeat(16_000) } };
+    const write = (): Promise<void> =>
+      writer.write(copyLine(newId(), new Date().toISOString(), factsOf('heavy', { content }), SUCCESS));
+    await proxy.cut();
+    const waiting = [write()];
+    expect(writer.hasRoom).toBe(true);
+    waiting.push(write());
+    expect(writer.hasRoom).toBe(false);
+    await proxy.restore();
+    await Promise.all(waiting);
+    await eventually(async () => writer.hasRoom);
+    await writer.close();
+  });
+
   it('waiting ends, and the record comes nevertheless', async () => {
-    const limits = { maxWaiting: 10, waitMs: 200, flushWithinMs: 5000 };
+    const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 200, flushWithinMs: 5000 };
     const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto([]), limits);
     await proxy.cut();
     const line = copyLine(newId(), new Date().toISOString(), factsOf('late'), SUCCESS);
@@ -183,7 +266,7 @@ describe('while the database is away', () => {
   });
 
   it('closing gives up after its time', async () => {
-    const limits = { maxWaiting: 10, waitMs: 60_000, flushWithinMs: 200 };
+    const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 60_000, flushWithinMs: 200 };
     const errors: object[] = [];
     const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto(errors), limits);
     await proxy.cut();

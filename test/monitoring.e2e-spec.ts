@@ -125,6 +125,8 @@ describe('MONITORING_LOGS_LIST', () => {
       run_id: null,
       request_id: 'second',
       public: false,
+      arguments: null,
+      result: null,
     });
   });
 

@@ -1,6 +1,8 @@
 import { DomainError } from '../common/domain-error.js';
 
 const MAX_RECORDS = 500;
+/** Those with arguments and results are large, and a statement has to be done in time. In characters. */
+const MAX_LENGTH = 1024 * 1024;
 /** Later records go into another batch, so that they do not inherit a wait that is nearly over. */
 const OPEN_FOR_MS = 500;
 
@@ -26,7 +28,7 @@ export class AuditBatch {
   }
 
   get takesMore(): boolean {
-    return this.count < MAX_RECORDS && performance.now() - this.since < OPEN_FOR_MS;
+    return this.count < MAX_RECORDS && this.lines.length < MAX_LENGTH && performance.now() - this.since < OPEN_FOR_MS;
   }
 
   add(line: string): void {

@@ -49,4 +49,11 @@ export class AuditRecordEntity {
 
   @Column('boolean')
   public: boolean;
+
+  /** Redacted, as `contentJson` makes it; null unless the organization has it recorded. The same goes for `result`. */
+  @Column({ type: 'jsonb', nullable: true })
+  arguments: unknown;
+
+  @Column({ type: 'jsonb', nullable: true })
+  result: unknown;
 }

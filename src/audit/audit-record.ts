@@ -6,7 +6,7 @@ export type AuditDoor = (typeof AUDIT_DOORS)[number];
 export const AUDIT_STATUSES = ['success', 'error', 'denied'] as const;
 export type AuditStatus = (typeof AUDIT_STATUSES)[number];
 
-/** What is known of an invocation when it begins. Never arguments, never results, never credentials. */
+/** What is known of an invocation when it begins. Never credentials. */
 export interface InvocationFacts {
   readonly organizationId: string;
   readonly door: AuditDoor;
@@ -22,6 +22,8 @@ export interface InvocationFacts {
   readonly requestId: string;
   /** Was it allowed because the tool is public? */
   readonly public: boolean;
+  /** Present exactly if the organization has what its calls carry recorded; it is redacted where it is written. */
+  readonly content?: { readonly arguments: unknown } | undefined;
 }
 
 export interface InvocationOutcome {
@@ -29,4 +31,6 @@ export interface InvocationOutcome {
   /** A stable snake_case word (`ErrorCode`); null for a success. */
   readonly errorCode: string | null;
   readonly durationMs: number;
+  /** What the tool, or the upstream in its place, answered; undefined if it did not, or with more than was gathered. */
+  readonly result?: unknown;
 }

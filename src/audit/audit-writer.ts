@@ -7,6 +7,8 @@ import type { CallsInFlight } from './calls-in-flight.js';
 
 /** Records that may wait for the database at once, before new invocations are refused. A record takes about 400 bytes. */
 const MAX_WAITING = 20_000;
+/** The same in characters: a record that holds arguments and result is much larger. */
+const MAX_WAITING_LENGTH = 64 * 1024 * 1024;
 /** More records in one statement make each hardly cheaper. */
 const ENOUGH_RECORDS = 16;
 const GATHER_MS = 1;
@@ -34,6 +36,7 @@ export class AuditWriter {
   private readonly batches: AuditBatch[] = [];
   private readonly stopping = new AbortController();
   private waiting = 0;
+  private waitingLength = 0;
   private writing: Promise<void> | undefined;
   private looking: NodeJS.Immediate | undefined;
   private gathering: NodeJS.Timeout | undefined;
@@ -44,12 +47,17 @@ export class AuditWriter {
     private readonly connection: AuditConnection,
     private readonly calls: CallsInFlight,
     private readonly log: AuditWriterLog,
-    private readonly limits = { maxWaiting: MAX_WAITING, waitMs: WAIT_MS, flushWithinMs: FLUSH_WITHIN_MS },
+    private readonly limits = {
+      maxWaiting: MAX_WAITING,
+      maxWaitingLength: MAX_WAITING_LENGTH,
+      waitMs: WAIT_MS,
+      flushWithinMs: FLUSH_WITHIN_MS,
+    },
   ) {}
 
   /** Is there room for the record of another invocation? Those that have begun may exceed it. */
   get hasRoom(): boolean {
-    return this.waiting < this.limits.maxWaiting;
+    return this.waiting < this.limits.maxWaiting && this.waitingLength < this.limits.maxWaitingLength;
   }
 
   /** Resolves when the line is in the database. @throws DomainError `storage_unavailable` */
@@ -61,6 +69,7 @@ export class AuditWriter {
     }
     batch.add(line);
     this.waiting++;
+    this.waitingLength += line.length;
     if (this.writing === undefined) this.lookSoon();
     return batch.stored;
   }
@@ -107,6 +116,7 @@ export class AuditWriter {
     if (batch === undefined) return;
     await this.store(batch);
     this.waiting -= batch.count;
+    this.waitingLength -= batch.lines.length;
     if (this.closing && this.batches.length === 0) await this.connection.end();
   }
 

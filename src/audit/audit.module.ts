@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditLog } from './audit-log.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
+import { AuditSettings } from './audit-settings.service.js';
+import { AuditSettingsTools } from './audit-settings.tools.js';
 import { AuditStatsRepository } from './audit-stats.repository.js';
 import { AuditSweeper } from './audit-sweeper.service.js';
 import { AuditRepository } from './audit.repository.js';
@@ -11,7 +13,16 @@ import { MonitoringTools } from './monitoring.tools.js';
 /** The record of tool invocations: written by whoever invokes tools, read by the monitoring tools. */
 @Module({
   imports: [TypeOrmModule.forFeature([AuditRecordEntity])],
-  providers: [AuditLog, AuditRepository, AuditStatsRepository, AuditSweeper, MonitoringService, MonitoringTools],
-  exports: [AuditLog],
+  providers: [
+    AuditLog,
+    AuditRepository,
+    AuditSettings,
+    AuditSettingsTools,
+    AuditStatsRepository,
+    AuditSweeper,
+    MonitoringService,
+    MonitoringTools,
+  ],
+  exports: [AuditLog, AuditSettings],
 })
 export class AuditModule {}

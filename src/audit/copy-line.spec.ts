@@ -47,7 +47,29 @@ describe('a line for COPY', () => {
       run_id: String.raw`\N`,
       request_id: 'request-1',
       public: 't',
+      arguments: String.raw`\N`,
+      result: String.raw`\N`,
     });
+  });
+
+  it('has arguments and result only where they are to be recorded', () => {
+    const result = { text: 'a\n"b"' };
+    expect(columnsOf({}, { status: 'success', errorCode: null, result })).toMatchObject({
+      arguments: String.raw`\N`,
+      result: String.raw`\N`,
+    });
+    expect(columnsOf({ content: { arguments: { pin: 1 } } }, { result })).toMatchObject({
+      arguments: '{"pin":"***"}',
+      result: String.raw`{"text":"a\\n\\"b\\""}`,
+    });
+  });
+
+  it.each([
+    ['no result for a call that was not answered', OUTCOME, String.raw`\N`],
+    ['a result that was not gathered', { ...OUTCOME, status: 'success', errorCode: null }, '{"truncated":true}'],
+    ['a failure that was not gathered', { ...OUTCOME, errorCode: 'tool_error' }, '{"truncated":true}'],
+  ] as const)('tells %s', (_what, outcome, result) => {
+    expect(columnsOf({ content: { arguments: undefined } }, outcome)).toMatchObject({ arguments: '{}', result });
   });
 
   it.each([

@@ -1,16 +1,20 @@
 import { isUuid } from '../common/ids.js';
 import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
+import { contentJson } from './content-json.js';
 
 /** The columns of a copied line, in its order. */
 export const COPY_COLUMNS =
   'organization_id, at, id, door, connection_id, agent_id, tool_name, status, error_code, duration_ms, ' +
-  'user_id, api_key_id, run_id, request_id, public';
+  'user_id, api_key_id, run_id, request_id, public, arguments, result';
 
 const MAX_TOOL_NAME_LENGTH = 256;
 const MAX_ERROR_CODE_LENGTH = 64;
 const MAX_REQUEST_ID_LENGTH = 128;
 
 const NULL = String.raw`\N`;
+const NO_CONTENT = `${NULL}\t${NULL}`;
+/** Of an answer that was too large to be gathered. */
+const UNSEEN = JSON.stringify({ truncated: true });
 
 /** What COPY's text format gives a meaning, and NUL, which PostgreSQL's text cannot hold. */
 const SPECIAL = /[\\\n\r\t\0]/g;
@@ -34,7 +38,7 @@ export function copyLine(id: string, at: string, facts: InvocationFacts, outcome
     `${facts.organizationId}\t${at}\t${id}\t${facts.door}\t${uuid(facts.connectionId)}\t${uuid(facts.agentId)}\t` +
     `${text(facts.toolName, MAX_TOOL_NAME_LENGTH)}\t${status}\t${code}\t${milliseconds(durationMs)}\t` +
     `${uuid(facts.userId)}\t${uuid(facts.apiKeyId)}\t${uuid(facts.runId)}\t` +
-    `${text(facts.requestId, MAX_REQUEST_ID_LENGTH)}\t${facts.public ? 't' : 'f'}\n`
+    `${text(facts.requestId, MAX_REQUEST_ID_LENGTH)}\t${facts.public ? 't' : 'f'}\t${content(facts, outcome)}\n`
   );
 }
 
@@ -42,10 +46,26 @@ function uuid(value: string | null): string {
   return value !== null && isUuid(value) ? value : NULL;
 }
 
+/** Arguments and result, if they are to be recorded. */
+function content({ content: recorded }: InvocationFacts, outcome: InvocationOutcome): string {
+  if (recorded === undefined) return NO_CONTENT;
+  return `${escaped(contentJson(recorded.arguments ?? {}))}\t${result(outcome)}`;
+}
+
+function result({ status, errorCode, result: recorded }: InvocationOutcome): string {
+  if (recorded !== undefined) return escaped(contentJson(recorded));
+  const isAnswered = status === 'success' || errorCode === 'tool_error';
+  return isAnswered ? UNSEEN : NULL;
+}
+
 /** Cut before it is escaped; half a surrogate pair at the cut, or sent so, becomes U+FFFD. */
 function text(value: string, maxLength: number): string {
   const kept = value.length > maxLength ? value.slice(0, maxLength) : value;
-  return kept.toWellFormed().replace(SPECIAL, (character) => ESCAPES[character] ?? '');
+  return escaped(kept.toWellFormed());
+}
+
+function escaped(value: string): string {
+  return value.replace(SPECIAL, (character) => ESCAPES[character] ?? '');
 }
 
 /** Three decimals: microseconds. */

@@ -12,7 +12,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { PageOf } from '../common/paging/page-of.js';
-import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { AnyJson, MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { AUDIT_DOORS, AUDIT_STATUSES, type AuditDoor, type AuditStatus } from './audit-record.js';
 
 /** One tool invocation as it is shown. */
@@ -68,6 +68,14 @@ export class MonitoringLogItem {
   /** Was it allowed because the tool is public? */
   @IsBoolean()
   public: boolean;
+
+  /** Redacted; null unless AUDIT_SETTINGS_UPDATE has switched recording on. Too much becomes `{truncated: true, bytes}`. */
+  @AnyJson()
+  arguments: unknown;
+
+  /** The same of what the tool answered; null too if it did not answer. */
+  @AnyJson()
+  result: unknown;
 }
 
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}

@@ -93,5 +93,7 @@ function toItem(record: AuditRecordEntity): MonitoringLogItem {
     run_id: record.runId,
     request_id: record.requestId,
     public: record.public,
+    arguments: record.arguments,
+    result: record.result,
   };
 }

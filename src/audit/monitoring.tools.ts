@@ -13,7 +13,7 @@ export class MonitoringTools {
     name: 'MONITORING_LOGS_LIST',
     description:
       "Lists the organization's tool invocations, allowed and denied, newest first. orderBy and where know every " +
-      'property of an item (no order by those that may be null).',
+      'property of an item but arguments and result (no order by those that may be null).',
     input: ListInput,
     output: MonitoringLogPage,
     annotations: READ_ONLY,

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { isUuid } from '../common/ids.js';
 import type { Connection, ConnectionStatus } from './connection.js';
 import { ConnectionCache } from './connection-cache.js';
-import type { ConnectionEntity } from './connection.entity.js';
-import { ConnectionRepository } from './connection.repository.js';
+import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
 
 /** `connections.status_reason` */
 const MAX_REASON_LENGTH = 1000;
@@ -26,15 +25,15 @@ export class ConnectionDirectory {
   async findAnywhere(id: string): Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
     return this.cache.find(id, async () => {
-      const found = await this.repository.findWithSlug(id);
-      return found && toConnection(found.connection, found.organizationSlug);
+      const found = await this.repository.findWithOrganization(id);
+      return found && toConnection(found);
     });
   }
 
   /** Those of the connections that are in the organization, in no particular order. */
   async findAll(organizationId: string, ids: readonly string[]): Promise<Connection[]> {
     const connections = await this.repository.findAllOfOrganization(organizationId, ids);
-    return connections.map(({ connection, organizationSlug }) => toConnection(connection, organizationSlug));
+    return connections.map(toConnection);
   }
 
   /** Connection id → names of the tools as last listed; connections that never listed any are absent. */
@@ -59,11 +58,11 @@ export class ConnectionDirectory {
   }
 }
 
-function toConnection(connection: ConnectionEntity, organizationSlug: string): Connection {
+function toConnection({ connection, organization }: ConnectionWithOrganization): Connection {
   return {
     id: connection.id,
     organizationId: connection.organizationId,
-    organizationSlug,
+    organizationSlug: organization.slug,
     type: connection.connectionType,
     title: connection.title,
     status: connection.status,
@@ -71,6 +70,7 @@ function toConnection(connection: ConnectionEntity, organizationSlug: string): C
     stdio: connection.stdio,
     timeoutMs: connection.timeout,
     publicTools: connection.publicTools,
+    auditContent: organization.auditContent,
     revision: connection.revision,
     sealed: { token: connection.connectionToken, headers: connection.connectionHeaders, stdioEnv: connection.stdioEnv },
   };

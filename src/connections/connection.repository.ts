@@ -30,9 +30,9 @@ export type ConnectionColumns = Partial<
   >
 >;
 
-export interface ConnectionWithSlug {
+export interface ConnectionWithOrganization {
   readonly connection: ConnectionEntity;
-  readonly organizationSlug: string;
+  readonly organization: { readonly slug: string; readonly auditContent: boolean };
 }
 
 @Injectable()
@@ -58,13 +58,13 @@ export class ConnectionRepository {
     return this.connections.findOneBy({ organizationId, id });
   }
 
-  async findWithSlug(id: string): Promise<ConnectionWithSlug | undefined> {
-    const [found] = await this.allWithSlug([id]);
+  async findWithOrganization(id: string): Promise<ConnectionWithOrganization | undefined> {
+    const [found] = await this.allWithOrganization([id]);
     return found;
   }
 
-  async findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionWithSlug[]> {
-    const found = await this.allWithSlug(ids);
+  async findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionWithOrganization[]> {
+    const found = await this.allWithOrganization(ids);
     return found.filter(({ connection }) => connection.organizationId === organizationId);
   }
 
@@ -146,13 +146,17 @@ export class ConnectionRepository {
     this.changes.changed(id);
   }
 
-  private async allWithSlug(ids: readonly string[]): Promise<ConnectionWithSlug[]> {
+  private async allWithOrganization(ids: readonly string[]): Promise<ConnectionWithOrganization[]> {
     const { entities, raw } = await this.connections
       .createQueryBuilder('connection')
       .innerJoin('organizations', 'organization', 'organization.id = connection.organizationId')
       .addSelect('organization.slug', 'slug')
+      .addSelect('organization.audit_content', 'audit_content')
       .where({ id: In(ids) })
-      .getRawAndEntities<{ slug: string }>();
-    return entities.map((connection, index) => ({ connection, organizationSlug: raw[index]?.slug ?? '' }));
+      .getRawAndEntities<{ slug: string; audit_content: boolean }>();
+    return entities.map((connection, index) => {
+      const { slug = '', audit_content: auditContent = false } = raw[index] ?? {};
+      return { connection, organization: { slug, auditContent } };
+    });
   }
 }

@@ -33,6 +33,8 @@ export interface Connection {
   readonly stdio: StdioProgram | null;
   readonly timeoutMs: number;
   readonly publicTools: PublicToolsRule;
+  /** Does the organization have the arguments and results of its calls recorded? */
+  readonly auditContent: boolean;
   /** Grows with every change of where and how the upstream is called. */
   readonly revision: number;
   readonly sealed: SealedCredentials;

@@ -3,6 +3,7 @@ import { RunEvents1763700000100 } from './migrations/1763700000100-run-events.js
 import { Audit1763700000200 } from './migrations/1763700000200-audit.js';
 import { RunTransactions1763700000400 } from './migrations/1763700000400-run-transactions.js';
 import { RunEventStart1763700000410 } from './migrations/1763700000410-run-event-start.js';
+import { AuditContent1763700000420 } from './migrations/1763700000420-audit-content.js';
 import { Stdio1763700000300 } from './migrations/1763700000300-stdio.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -13,4 +14,5 @@ export const MIGRATIONS = [
   Stdio1763700000300,
   RunTransactions1763700000400,
   RunEventStart1763700000410,
+  AuditContent1763700000420,
 ];

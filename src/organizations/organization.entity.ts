@@ -17,6 +17,10 @@ export class OrganizationEntity {
   @Column({ type: 'jsonb', name: 'member_permissions', default: {} })
   memberPermissions: PermissionMap;
 
+  /** Are the arguments and results of tool calls recorded? Read and set by `audit/audit-settings.service.ts`. */
+  @Column({ type: 'boolean', name: 'audit_content', default: false })
+  auditContent: boolean;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;
 

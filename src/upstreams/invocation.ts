@@ -31,16 +31,17 @@ export class Invocation {
 
   /**
    * Measures and records the end of the call; only the first end counts. Resolves when the record is in the database.
+   * @param result what came back, if it did and was gathered; it is recorded only where that is switched on
    * @throws DomainError `storage_unavailable`
    */
-  settle(outcome: InvocationOutcome): Promise<void> {
-    this.settled ??= this.record(outcome);
+  settle(outcome: InvocationOutcome, result?: unknown): Promise<void> {
+    this.settled ??= this.record(outcome, result);
     return this.settled;
   }
 
-  private record({ status, errorCode }: InvocationOutcome): Promise<void> {
+  private record({ status, errorCode }: InvocationOutcome, result: unknown): Promise<void> {
     this.measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined });
-    return this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt });
+    return this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt, result });
   }
 }
 
@@ -53,4 +54,14 @@ export function outcomeOf(error: unknown): InvocationOutcome {
     return { status: 'error', errorCode: error.kind === 'rpc' ? 'tool_error' : `upstream_${error.kind}` };
   }
   return { status: 'error', errorCode: 'internal' };
+}
+
+/** What a JSON-RPC message answers, as it is recorded: its result, or what its error says of itself. */
+export function resultOf({ result, error }: { readonly result?: unknown; readonly error?: unknown }): unknown {
+  if (error === undefined) return result;
+  return { error: isRecord(error) ? { code: error['code'], message: error['message'] } : error };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

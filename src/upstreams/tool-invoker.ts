@@ -9,11 +9,12 @@ import { ArgumentChecker } from './arguments/argument-checker.js';
 import { refusalOf } from './arguments/argument-verdict.js';
 import { ToolCatalog } from './catalog/tool-catalog.service.js';
 import type { KnownTool } from './catalog/tool-list.js';
-import { Invocation, outcomeOf, SUCCESS, TOOL_FAILED } from './invocation.js';
+import { Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
 import { ToolLister } from './tool-lister.service.js';
 import type { CallToolOptions, UpstreamTool } from './upstream.js';
+import { UpstreamError } from './upstream-error.js';
 import { UpstreamHealth } from './upstream-health.service.js';
 import { UpstreamPool } from './upstream-pool.js';
 import { UpstreamTargets } from './upstream-targets.js';
@@ -75,10 +76,11 @@ export class ToolInvoker {
       const result = await this.health.watch(connection, () =>
         this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options)),
       );
-      await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS);
+      await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;
     } catch (error) {
-      await invocation.settle(outcomeOf(error));
+      const answer = error instanceof UpstreamError && error.rpc !== undefined ? { error: error.rpc } : {};
+      await invocation.settle(outcomeOf(error), resultOf(answer));
       throw error;
     }
   }
@@ -105,6 +107,7 @@ export class ToolInvoker {
       runId: caller.runId ?? null,
       requestId: caller.requestId,
       public: isPublic,
+      content: connection.auditContent ? { arguments: call.args } : undefined,
     });
     const measured = this.telemetry.begin({
       connectionId: connection.id,

@@ -5,7 +5,7 @@ import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
 import { discard } from '../../upstreams/channel/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
-import { type InvocationOutcome, outcomeOf } from '../../upstreams/invocation.js';
+import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import type { InboundRequest } from '../jsonrpc/inbound-message.js';
@@ -21,7 +21,7 @@ import { ToolCalls } from './tool-calls.service.js';
 /** What happens to a request on its way: what it needs sent along, and where its end is told. */
 interface Measured {
   readonly traceHeaders: Readonly<Record<string, string>>;
-  settle(outcome: InvocationOutcome): Promise<void>;
+  settle(outcome: InvocationOutcome, result?: unknown): Promise<void>;
 }
 
 /** One request of the MCP transport: to the upstream, and its answer back to the caller. */
@@ -66,7 +66,7 @@ export class RequestExchange {
         readdress: route.kind === 'session' ? route.readdress : undefined,
         onListChanged: () => this.toolCalls.listChanged(dispatch),
         explain: (error) => scope.explain(error),
-        settle: (outcome) => measured.settle(outcome),
+        settle: (outcome, message) => measured.settle(outcome, message && resultOf(message)),
       });
       if (reply.raw.destroyed) throw abandoned(answer);
       this.writer.write(request, reply, relayed, answer.headers);

@@ -32,6 +32,7 @@ export interface RoutedCall {
 /** A call that led nowhere. */
 interface Refused {
   readonly name: string;
+  readonly args: unknown;
   readonly door: AuditDoor;
   readonly caller: ProxyCaller;
   readonly request: FastifyRequest;
@@ -61,7 +62,7 @@ export class AgentToolRouter {
     { caller, message }: AgentCall,
     compose = () => this.compositions.of(caller.connection),
   ): Promise<RoutedCall> {
-    const { name } = message.params;
+    const { name, arguments: args } = message.params;
     if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
     }
@@ -72,7 +73,7 @@ export class AgentToolRouter {
       if (place === undefined) throw unknownTool(caller, name);
       return { caller: await this.callerOf(caller, place), message: renameTool(message, place.upstreamName) };
     } catch (error) {
-      throw await this.recorded(toDomainError(error), { name, door, caller, request, startedAt });
+      throw await this.recorded(toDomainError(error), { name, args, door, caller, request, startedAt });
     }
   }
 
@@ -85,7 +86,7 @@ export class AgentToolRouter {
 
   private async recorded(
     error: DomainError,
-    { name: toolName, door, caller, request, startedAt }: Refused,
+    { name: toolName, args, door, caller, request, startedAt }: Refused,
   ): Promise<DomainError> {
     const { connection: agent, principal, requestId } = caller;
     const measured = this.telemetry.begin({
@@ -108,6 +109,7 @@ export class AgentToolRouter {
       runId: null,
       requestId,
       public: false,
+      content: agent.auditContent ? { arguments: args } : undefined,
     });
     measured.end({ status: 'error', errorCode: error.code });
     await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt });

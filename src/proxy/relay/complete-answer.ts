@@ -14,6 +14,8 @@ const CLOSE_BRACE = 0x7d;
 export interface CompleteAnswer {
   readonly body: Buffer | string;
   readonly outcome: InvocationOutcome;
+  /** The upstream's message; undefined if it was too large to be read. */
+  readonly message: Record<string, unknown> | undefined;
 }
 
 /**
@@ -23,15 +25,17 @@ export interface CompleteAnswer {
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
   const isSmall = bytes.length <= GATHERED_BYTES;
-  const { body, outcome } = isSmall ? completeSmall(bytes.toString('utf8'), plan, status) : completeLarge(bytes, plan);
+  const { body, outcome, message } = isSmall
+    ? completeSmall(bytes.toString('utf8'), plan, status)
+    : completeLarge(bytes, plan);
   const { filter } = plan;
   if (outcome === undefined) {
     throw new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
   }
-  if (filter === undefined) return { body, outcome };
+  if (filter === undefined) return { body, outcome, message };
   const filtered = filterToolList(body.toString(), filter);
   if (filtered === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return { body: filtered, outcome };
+  return { body: filtered, outcome, message };
 }
 
 /** The message that a JSON text holds; undefined when it holds none. */
@@ -55,12 +59,14 @@ export function isResponse(message: Record<string, unknown>, { sentId, callerId 
 interface Judged {
   readonly body: Buffer | string;
   readonly outcome: InvocationOutcome | undefined;
+  readonly message: Record<string, unknown> | undefined;
 }
 
 function completeSmall(text: string, plan: RelayPlan, status: number): Judged {
   const { sentId, callerId } = plan;
-  const outcome = judgeSmall(text, plan, status);
-  return { body: sentId === undefined ? text : text.replaceAll(sentId, () => callerId), outcome };
+  const message = parseMessage(text);
+  const outcome = message && judgeSmall(message, plan, status);
+  return { body: sentId === undefined ? text : text.replaceAll(sentId, () => callerId), outcome, message };
 }
 
 function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {
@@ -69,12 +75,12 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {
   return {
     body: sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId)),
     outcome,
+    message: undefined,
   };
 }
 
-function judgeSmall(text: string, plan: RelayPlan, status: number): InvocationOutcome | undefined {
-  const message = parseMessage(text);
-  if (message === undefined || !('result' in message || 'error' in message)) return undefined;
+function judgeSmall(message: Record<string, unknown>, plan: RelayPlan, status: number): InvocationOutcome | undefined {
+  if (!('result' in message || 'error' in message)) return undefined;
   // An error that was found before the id was read has none.
   const isEarlyError = status >= 400 && 'error' in message;
   return isEarlyError || isResponse(message, plan) ? judgeMessage(message) : undefined;

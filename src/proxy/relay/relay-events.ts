@@ -35,7 +35,7 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | str
       const data = dataOf(bytes);
       if (data === undefined || !isAnswer(bytes, data, plan)) continue;
       const answer = completeAnswer(Buffer.from(data), plan);
-      await plan.settle(answer.outcome);
+      await plan.settle(answer.outcome, answer.message);
       return answer.body;
     }
   } catch (error) {
@@ -101,9 +101,9 @@ class EventRelay {
     if (data === undefined) return event;
     if (event.includes(LIST_CHANGED)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
-      const { body, outcome } = completeAnswer(Buffer.from(data), plan);
+      const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
-      await plan.settle(outcome);
+      await plan.settle(outcome, message);
       return withData(event, body.toString());
     }
     if (plan.filter !== undefined) return filterEvent(event, plan.filter);

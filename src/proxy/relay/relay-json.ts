@@ -32,8 +32,8 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
     }
     return { status, contentType, body: streamJson(first, rest, plan, answered) };
   }
-  const { body: complete, outcome } = completeAnswer(first, plan, status);
-  await plan.settle(outcome);
+  const { body: complete, outcome, message } = completeAnswer(first, plan, status);
+  await plan.settle(outcome, message);
   return { status, contentType, body: complete };
 }
 

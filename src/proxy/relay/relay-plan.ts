@@ -17,8 +17,8 @@ export interface RelayPlan {
   readonly onListChanged: () => void;
   /** What an error while reading the answer means: a timeout, a caller that went away, or what it says. */
   readonly explain: (error: unknown) => unknown;
-  /** Told how the request ended, before the last byte leaves; only the first end counts. */
-  readonly settle: (outcome: InvocationOutcome) => Promise<void>;
+  /** Told how the request ended, before the last byte leaves, and by which message if it was read; only the first end counts. */
+  readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
 }
 
 /** An answer, ready to be sent. */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import { AuditLog } from '../../audit/audit-log.js';
+import { type AuditEntry, AuditLog } from '../../audit/audit-log.js';
+import { AuditSettings } from '../../audit/audit-settings.service.js';
 import { DomainError } from '../../common/domain-error.js';
 import type { Principal } from '../../common/principal.js';
 import { toDomainError } from '../../common/to-domain-error.js';
@@ -23,6 +24,7 @@ export class SelfServer {
   constructor(
     private readonly tools: ToolsService,
     private readonly audit: AuditLog,
+    private readonly auditSettings: AuditSettings,
   ) {}
 
   /** A server for one caller, who sees exactly the tools that the credential may call. */
@@ -36,9 +38,27 @@ export class SelfServer {
     return server;
   }
 
-  private async call(name: string, args: unknown, { principal, requestId }: SelfCaller): Promise<CallToolResult> {
+  private async call(name: string, args: unknown, caller: SelfCaller): Promise<CallToolResult> {
     const startedAt = performance.now();
-    const entry = this.audit.open({
+    const { principal, requestId } = caller;
+    const entry = await this.open(name, args, caller);
+    try {
+      const output = await this.tools.call(name, args, principal);
+      await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt, result: output });
+      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
+    } catch (thrown) {
+      const error = toDomainError(thrown);
+      const problem = problemOf(error, requestId);
+      await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt, result: problem });
+      return failure(error, problem);
+    }
+  }
+
+  private async open(name: string, args: unknown, { principal, requestId }: SelfCaller): Promise<AuditEntry> {
+    const isContentRecorded = await this.auditSettings.recordsContent(principal.organization.id).catch((error) => {
+      throw toDomainError(error);
+    });
+    return this.audit.open({
       organizationId: principal.organization.id,
       door: 'self',
       connectionId: null,
@@ -49,16 +69,8 @@ export class SelfServer {
       runId: null,
       requestId,
       public: false,
+      content: isContentRecorded ? { arguments: args } : undefined,
     });
-    try {
-      const output = await this.tools.call(name, args, principal);
-      await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt });
-      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
-    } catch (thrown) {
-      const error = toDomainError(thrown);
-      await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt });
-      return failure(error, requestId);
-    }
   }
 }
 
@@ -68,10 +80,13 @@ function toMcpTool(tool: ToolListing) {
   return { name, description, inputSchema, outputSchema, annotations } as never;
 }
 
-/** What is wrong with the request is for the model to read and mend; only an unknown tool is an error of the protocol. */
-function failure(error: DomainError, requestId: string): CallToolResult {
-  const { code, detail, title, errors } = error;
+/** What is wrong with the request, for the model to read and mend. */
+function problemOf({ code, detail, title, errors }: DomainError, requestId: string): object {
+  return { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
+}
+
+/** Only an unknown tool is an error of the protocol. */
+function failure({ code, detail, title }: DomainError, problem: object): CallToolResult {
   if (code === 'unknown_tool') throw new ProtocolError(ProtocolErrorCode.InvalidParams, detail ?? title);
-  const problem = { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] };
 }

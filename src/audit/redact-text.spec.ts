@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { generateApiKey } from '../common/api-key-value.js';
+import { redactText } from './redact-text.js';
+
+describe('text', () => {
+  it.each([
+    ['Authorization: Bearer abc.def-ghi', 'Authorization: ***'],
+    ['sent bearer  abc123== to it', 'sent bearer *** to it'],
+    ['Authorization: Basic dXNlcjpwYXNz\r\nAccept: */*', 'Authorization: ***\r\nAccept: */*'],
+    ['Cookie: a=b; c=d', 'Cookie: ***'],
+    ['https://user:hunter2@host/path', 'https://***@host/path'],
+    ['https://host/path?access_token=hunter2&page=2#top', 'https://host/path?access_token=***&page=2#top'],
+    ['psql --password=hunter2 --host=db', 'psql --password=*** --host=db'],
+    ['Result: {"a": 1, "password": "hun\\"ter2", "b": 2}', 'Result: {"a": 1, "password": ***, "b": 2}'],
+    ["{'api_key': 'hunter2', 'b': 2}", "{'api_key': ***, 'b': 2}"],
+    ['a: 1, client_secret: hunter2\nb: 2', 'a: 1, client_secret: ***\nb: 2'],
+    ['PASSWORD="hunter 2" run', 'PASSWORD=*** run'],
+    ['"{\\"token\\": \\"hunter2\\"}"', '"{\\"token\\": \\***'],
+  ])('loses what is secret: %s', (text, redacted) => expect(redactText(text)).toBe(redacted));
+
+  it('loses API keys of ours, wherever they stand', () => {
+    const key = generateApiKey();
+    expect(redactText(`x${key}y ${key.slice(0, 30)} ${key.slice(0, 12)}`)).toBe(`x*** *** ${key.slice(0, 12)}`);
+  });
+
+  it.each([
+    'The sum of 2 and 3 is 5.',
+    'https://host:8080/a?page=2&size=3',
+    'mailto:someone@example.org, at 10:30: nothing',
+    'a token of gratitude, and a password',
+    'a = b == c: "d"',
+    '',
+  ])('stays as it is: %s', (text) => expect(redactText(text)).toBe(text));
+
+  // Were the time to grow with the square of the length, this would not end before the test's time limit.
+  it.each(['a', 'token=', 'token:', '"', '\\', '://', 'bearer ', ' ', "token='", 'token: "', 'sbx_', '{"a":'])(
+    'is done in time, however long: %j',
+    (part) => expect(redactText(part.repeat(2_000_000 / part.length))).not.toBe(''),
+  );
+});

@@ -1,0 +1,49 @@
+import { isSecretName } from './secret-name.js';
+
+/** Stands for what is not shown, whatever its type was. */
+export const HIDDEN = '***';
+
+/** Our API keys (`common/api-key-value.ts`), also those that were cut; not the 12 characters that lists of keys show. */
+const OWN_API_KEY = /sbx_[0-9A-Za-z]{12,}/g;
+/** RFC 6750 §2.1. */
+const BEARER = /\b(bearer)\s{1,16}[^\s"',;<>\\]+/gi;
+/** `user:password@` of a URL (RFC 3986 §3.2.1). */
+const USER_INFO = /:\/\/[^\s/?#"'<>@]{1,512}@/g;
+
+/** Most texts have neither, and need not be searched for names. */
+const SIGN = /[=:]/;
+/** A name inside a text and what stands between it and its value: `name=`, `name: `, `"name": `, `\"name\":\"`. */
+const NAME = /(?<![\w.-])([\w.-]{1,64})\\{0,4}["']?\s{0,4}([=:])\s{0,4}\\{0,4}/g;
+const QUOTED_VALUE = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?/sy;
+/** Of a query, a form or a command line. */
+const ASSIGNED_VALUE = /[^\s&;,"'<>]*/y;
+/** Of a header. */
+const LINE = /[^\r\n]*/y;
+
+/** The text without the credentials that can be told from their surroundings. It takes time in proportion to its length. */
+export function redactText(text: string): string {
+  const plain = text.replace(OWN_API_KEY, HIDDEN).replace(BEARER, `$1 ${HIDDEN}`).replace(USER_INFO, `://${HIDDEN}@`);
+  return SIGN.test(plain) ? withoutNamedValues(plain) : plain;
+}
+
+function withoutNamedValues(text: string): string {
+  let kept = '';
+  let from = 0;
+  NAME.lastIndex = 0;
+  for (let found = NAME.exec(text); found !== null; found = NAME.exec(text)) {
+    const [, name = '', sign] = found;
+    if (!isSecretName(name)) continue;
+    const valueAt = NAME.lastIndex;
+    const end = endOf(QUOTED_VALUE, text, valueAt) ?? endOf(sign === '=' ? ASSIGNED_VALUE : LINE, text, valueAt);
+    if (end === undefined || end === valueAt) continue;
+    kept += text.slice(from, valueAt) + HIDDEN;
+    from = end;
+    NAME.lastIndex = end;
+  }
+  return kept + text.slice(from);
+}
+
+function endOf(value: RegExp, text: string, at: number): number | undefined {
+  value.lastIndex = at;
+  return value.test(text) ? value.lastIndex : undefined;
+}
