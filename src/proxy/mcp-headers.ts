@@ -14,12 +14,12 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 /** What goes upstream as it came, beside `mcp-param-*`; nothing else of the caller's headers does. */
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
 
-/** The first revision without sessions; a request of it says so in this header and in itself. */
-const MODERN_VERSION = '2026-07-28';
+/** The revisions without sessions; a request of one says so in a header and in itself. */
+export const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
 
 /** Does the request come from a client of the modern era? What it lacks of that era is for the upstream to say. */
 export function isModernRequest(headers: IncomingHttpHeaders): boolean {
-  return headers['mcp-protocol-version'] === MODERN_VERSION;
+  return MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']));
 }
 
 /** The MCP revision that a request of the modern era (2026-07-28) names in itself; undefined for the legacy era. */

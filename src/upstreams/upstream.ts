@@ -1,4 +1,5 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
+import type { Introduction } from './introduction.js';
 
 /** A tool as the upstream lists it, members unknown to this version of MCP included. */
 export type UpstreamTool = Tool;
@@ -23,6 +24,8 @@ export interface Upstream {
   /** What the upstream says it is; undefined until the first request, and when it does not say. */
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
+  /** What the upstream says of itself; opens the session if there is none. */
+  introduction(signal: AbortSignal): Promise<Introduction>;
   /** All tools of the upstream, every page of the list; an upstream without tools has none. */
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]>;
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */

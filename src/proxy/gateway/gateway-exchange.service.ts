@@ -19,11 +19,11 @@ import { GatewayStream } from './gateway-stream.service.js';
 import { EVERYTHING, GatewayPromising } from './gateway-promising.service.js';
 import { ModernGateway } from './modern-gateway.service.js';
 import { toolListText } from './gateway-tool-list.js';
-import { MemberExchange } from '../member-sessions/member-exchange.service.js';
-import type { SessionOwner } from '../member-sessions/member-session.js';
-import { MemberSessions } from '../member-sessions/member-sessions.service.js';
-import { ownInitialize } from '../member-sessions/own-initialize.js';
-import { SessionComposition } from '../member-sessions/session-composition.service.js';
+import { MemberExchange } from './member-sessions/member-exchange.service.js';
+import type { SessionOwner } from './member-sessions/member-session.js';
+import { MemberSessions } from './member-sessions/member-sessions.service.js';
+import { ownInitialize } from './member-sessions/own-initialize.js';
+import { SessionComposition } from './member-sessions/session-composition.service.js';
 
 /**
  * One POST to an agent. A tool call goes to the tool's upstream as the bytes that came, under the upstream's own name; the

@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../common/domain-error.js';
 import { type InboundRequest, readMessage } from '../jsonrpc/inbound-message.js';
-import { modernVersionOf } from '../mcp-headers.js';
+import { MODERN_VERSIONS, modernVersionOf } from '../mcp-headers.js';
 import { memberRange } from './json-member.js';
-
-/** The revisions of the modern era that are translated. */
-export const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
 
 const PREFIX = 'io.modelcontextprotocol/';
 const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;

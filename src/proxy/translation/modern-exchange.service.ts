@@ -6,14 +6,9 @@ import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { RequestExchange } from '../exchange/request-exchange.service.js';
 import type { Dispatch } from '../exchange/sender.service.js';
 import type { InboundRequest } from '../jsonrpc/inbound-message.js';
+import { MODERN_VERSIONS } from '../mcp-headers.js';
 import { ModernRequests } from './modern-requests.js';
-import {
-  MODERN_VERSIONS,
-  offersMore,
-  requireEnvelope,
-  unsupportedVersion,
-  withoutEnvelope,
-} from './modern-envelope.js';
+import { offersMore, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { UpstreamEras } from './upstream-eras.service.js';
 
 type Asked = Omit<Dispatch, 'headers'> & { message: InboundRequest };

@@ -4,7 +4,7 @@ import type { Introduction } from '../../upstreams/introduction.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
 import { type Dispatch, type Sent, Sender } from '../exchange/sender.service.js';
 import { carriedCapabilities, requireCarried } from './carried.js';
-import { MODERN_VERSIONS } from './modern-envelope.js';
+import { MODERN_VERSIONS } from '../mcp-headers.js';
 import { ownAnswer } from './own-answer.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.service.js';

@@ -1,6 +1,5 @@
 import { HttpUpstream } from '../http-upstream.js';
 import type { Introduction } from '../introduction.js';
-import { SessionUpstream } from '../session-upstream.js';
 import type { Upstream } from '../upstream.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { UpstreamPool } from '../upstream-pool.js';
@@ -36,10 +35,7 @@ export class PooledChannel {
 
   /** What the upstream says of itself; connects if need be. @throws UpstreamError */
   introduction(signal: AbortSignal): Promise<Introduction> {
-    return this.pool.use(this.target, async (upstream) => {
-      if (!(upstream instanceof SessionUpstream)) throw new UpstreamError('protocol', 'The upstream has no session.');
-      return upstream.introduction(signal);
-    });
+    return this.pool.use(this.target, (upstream) => upstream.introduction(signal));
   }
 
   /** Tells the upstream that nobody waits for the answer any longer (MCP 2025-11-25, cancellation). Never rejects. */

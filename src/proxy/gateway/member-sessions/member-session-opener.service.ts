@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { newId } from '../../common/ids.js';
-import type { Connection } from '../../connections/connection.js';
-import { messagesIn } from '../../upstreams/channel/messages-in.js';
-import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
-import { UpstreamError } from '../../upstreams/upstream-error.js';
-import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
-import { parseMessage } from '../relay/complete-answer.js';
-import { storedInitialize } from '../session/initialize-request.js';
+import { newId } from '../../../common/ids.js';
+import type { Connection } from '../../../connections/connection.js';
+import { messagesIn } from '../../../upstreams/channel/messages-in.js';
+import { UpstreamChannels } from '../../../upstreams/channel/upstream-channels.service.js';
+import { UpstreamError } from '../../../upstreams/upstream-error.js';
+import { UpstreamHealth } from '../../../upstreams/upstream-health.service.js';
+import { parseMessage } from '../../relay/complete-answer.js';
+import { storedInitialize } from '../../session/initialize-request.js';
 import { headersOf, type MemberSession } from './member-session.js';
-import { readAway } from '../../upstreams/channel/answer-body.js';
+import { readAway } from '../../../upstreams/channel/answer-body.js';
 
 const INITIALIZED = {
   method: 'notifications/initialized',

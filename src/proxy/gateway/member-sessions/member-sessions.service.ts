@@ -1,9 +1,9 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { Connection } from '../../connections/connection.js';
-import { UpstreamError } from '../../upstreams/upstream-error.js';
-import type { ProxyCaller } from '../proxy-caller.js';
-import { type Session, unknownSession } from '../session/sealed-sessions.service.js';
-import { SessionTools } from '../session/session-tools.service.js';
+import type { Connection } from '../../../connections/connection.js';
+import { UpstreamError } from '../../../upstreams/upstream-error.js';
+import type { ProxyCaller } from '../../proxy-caller.js';
+import { type Session, unknownSession } from '../../session/sealed-sessions.service.js';
+import { SessionTools } from '../../session/session-tools.service.js';
 import { orLate } from './or-late.js';
 import type { MemberSession, SessionOwner } from './member-session.js';
 import { MemberSessionOpener } from './member-session-opener.service.js';

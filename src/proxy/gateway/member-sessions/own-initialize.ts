@@ -1,5 +1,5 @@
-import type { InboundMessage } from '../jsonrpc/inbound-message.js';
-import { toStoredInitialize } from '../session/initialize-request.js';
+import type { InboundMessage } from '../../jsonrpc/inbound-message.js';
+import { toStoredInitialize } from '../../session/initialize-request.js';
 
 /** What a client may declare to answer, as far as it can be asked by way of an agent. */
 const ANSWERS = ['sampling', 'elicitation', 'roots'];

@@ -1,5 +1,5 @@
-import { dataOf, withData } from '../../upstreams/channel/sse-parts.js';
-import { parseMessage } from '../relay/complete-answer.js';
+import { dataOf, withData } from '../../../upstreams/channel/sse-parts.js';
+import { parseMessage } from '../../relay/complete-answer.js';
 
 /** How what a member of an agent sends is named towards the agent's caller. */
 export interface Addressing {

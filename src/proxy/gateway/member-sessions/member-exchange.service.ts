@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../audit/audit-record.js';
-import { DomainError } from '../../common/domain-error.js';
-import { CallScope } from '../../upstreams/call-scope.js';
-import { ConnectionDirectory } from '../../connections/connection-directory.service.js';
-import { RequestExchange } from '../exchange/request-exchange.service.js';
-import type { Route } from '../exchange/route.js';
-import { scopeOfReply } from '../exchange/scope-of-reply.js';
-import { Sender } from '../exchange/sender.service.js';
-import type { InboundMessage, InboundOneWay, InboundRequest } from '../jsonrpc/inbound-message.js';
-import { ProxyCaller } from '../proxy-caller.js';
-import { toProxyError } from '../upstream-refusal.js';
-import { AgentToolRouter } from '../gateway/agent-tool-router.service.js';
-import { mayUseAny } from '../gateway/gateway-permissions.js';
+import type { AuditDoor } from '../../../audit/audit-record.js';
+import { DomainError } from '../../../common/domain-error.js';
+import { CallScope } from '../../../upstreams/call-scope.js';
+import { ConnectionDirectory } from '../../../connections/connection-directory.service.js';
+import { RequestExchange } from '../../exchange/request-exchange.service.js';
+import type { Route } from '../../exchange/route.js';
+import { scopeOfReply } from '../../exchange/scope-of-reply.js';
+import { Sender } from '../../exchange/sender.service.js';
+import type { InboundMessage, InboundOneWay, InboundRequest } from '../../jsonrpc/inbound-message.js';
+import { ProxyCaller } from '../../proxy-caller.js';
+import { toProxyError } from '../../upstream-refusal.js';
+import { AgentToolRouter } from '../agent-tool-router.service.js';
+import { mayUseAny } from '../gateway-permissions.js';
 import { headersOf, type MemberSession, type SessionOwner } from './member-session.js';
 import { setLevel } from './member-session-opener.service.js';
 import { MemberResources } from './member-resources.service.js';
@@ -20,7 +20,7 @@ import { MemberSessions } from './member-sessions.service.js';
 import { readdressEvent } from './readdress-event.js';
 import { type ReturnAddress, ReturnAddresses } from './return-addresses.service.js';
 import { SessionComposition } from './session-composition.service.js';
-import { readAway } from '../../upstreams/channel/answer-body.js';
+import { readAway } from '../../../upstreams/channel/answer-body.js';
 
 const LEVELS: ReadonlySet<unknown> = new Set([
   'debug',

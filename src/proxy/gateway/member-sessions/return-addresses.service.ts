@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../common/domain-error.js';
-import { VaultService } from '../../vault/vault.service.js';
+import { DomainError } from '../../../common/domain-error.js';
+import { VaultService } from '../../../vault/vault.service.js';
 import type { MemberSession, SessionOwner } from './member-session.js';
 import type { Addressing } from './readdress-event.js';
 

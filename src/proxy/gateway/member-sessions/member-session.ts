@@ -1,6 +1,6 @@
-import type { Connection } from '../../connections/connection.js';
-import type { ProxyCaller } from '../proxy-caller.js';
-import type { Session } from '../session/sealed-sessions.service.js';
+import type { Connection } from '../../../connections/connection.js';
+import type { ProxyCaller } from '../../proxy-caller.js';
+import type { Session } from '../../session/sealed-sessions.service.js';
 
 /** A caller in a session with an agent whose client declared that it answers requests (sampling, elicitation, roots). */
 export interface SessionOwner {

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../common/domain-error.js';
-import { messagesIn } from '../../upstreams/channel/messages-in.js';
-import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
-import { sessionAtUpstream } from '../exchange/sender.service.js';
-import { GatewayOffers } from '../gateway/gateway-offers.service.js';
-import { mayUse } from '../gateway/gateway-permissions.js';
-import { parseMessage } from '../relay/complete-answer.js';
+import { DomainError } from '../../../common/domain-error.js';
+import { messagesIn } from '../../../upstreams/channel/messages-in.js';
+import { UpstreamChannels } from '../../../upstreams/channel/upstream-channels.service.js';
+import { sessionAtUpstream } from '../../exchange/sender.service.js';
+import { GatewayOffers } from '../gateway-offers.service.js';
+import { mayUse } from '../gateway-permissions.js';
+import { parseMessage } from '../../relay/complete-answer.js';
 import { headersOf, type MemberSession, type SessionOwner } from './member-session.js';
 import { MemberSessions } from './member-sessions.service.js';
 import { SessionComposition } from './session-composition.service.js';
