@@ -6,6 +6,8 @@ import { memberRange } from './json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';
 const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
+/** Client capabilities that an upstream of the legacy era makes use of by asking the client something. */
+const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
 /** Methods whose request is repeated in `Mcp-Name`. */
 const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
@@ -28,9 +30,10 @@ export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRe
   }
 }
 
-/** Has the client capabilities (sampling, elicitation, roots) that only a session of the legacy era can make use of? */
+/** Has the client capabilities that only a session of the legacy era can make use of? */
 export function offersMore(message: InboundRequest): boolean {
-  return Object.keys(clientCapabilitiesOf(message) ?? {}).length > 0;
+  const declared = clientCapabilitiesOf(message) ?? {};
+  return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
 }
 
 /** The revision that the request names, if it is not one that is translated. */
