@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import { onceClosed } from './once-closed.js';
 import type { RelayedAnswer } from '../relay/relay-plan.js';
 
 /** Keeps buffers between here and the caller from holding events back. */
@@ -33,8 +34,8 @@ export class ReplyWriter {
   /** A response that stays open ends when its caller's credential does. */
   private watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) return;
-    reply.raw.once(
-      'close',
+    onceClosed(
+      reply,
       this.credentials.watch(principal, () => reply.raw.destroy()),
     );
   }

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../../api-keys/open-credentials.js';
 import { messageEvent } from '../../upstreams/channel/sse-parts.js';
 import { listChangedMethod } from '../../upstreams/list-change.js';
+import { onceClosed } from '../exchange/once-closed.js';
 import { ReplyWriter } from '../exchange/reply-writer.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -41,11 +42,12 @@ export class GatewayStream {
     const bus = new InMemoryServerEventBus();
     const hosted = new HostedMcp<GatewayContext>((asked) => this.servers.for(asked), bus);
     const closed = untilClosed(reply);
+    if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
     const { principal } = context.caller;
     if (principal !== undefined) {
-      reply.raw.once(
-        'close',
+      onceClosed(
+        reply,
         this.credentials.watch(principal, () => reply.raw.destroy()),
       );
     }
@@ -67,6 +69,6 @@ export class GatewayStream {
 
 function untilClosed(reply: FastifyReply): AbortSignal {
   const closed = new AbortController();
-  reply.raw.once('close', () => closed.abort());
+  onceClosed(reply, () => closed.abort());
   return closed.signal;
 }

@@ -19,7 +19,8 @@ const LIST_CHANGED = 'notifications/tools/list_changed';
 const TAIL_BYTES = 4 * 1024;
 /** A message that says what it is before it says anything else: a notification or a request. */
 const METHOD_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"/;
-const EVENT_ID = /^id:/m;
+const EVENT_ID = /(?:^|[\r\n])id:/;
+const DATA_LINE = /(?<=^|[\r\n])data:/;
 
 /** Relays an event stream as one, or gathers its answer into one JSON body for a caller that accepts nothing else. */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
@@ -110,7 +111,7 @@ class EventRelay {
     if (plan.sentId === undefined) return event;
     // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one. And an answer
     // to something else would be taken for one of another upstream, by a caller who tells them apart by the id alone.
-    if (hasId(data)) return undefined;
+    if (isNobodys(data)) return undefined;
     return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
   }
 
@@ -120,10 +121,11 @@ class EventRelay {
     if (plan.readdress !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
     const isFirst = this.cut === undefined;
     const { sentId, callerId } = plan;
-    this.cut ??= { first: afterData(bytes), last: Buffer.alloc(0), answered: new AnsweredId(sentId ?? callerId) };
+    const data = isFirst ? afterData(bytes) : bytes;
+    this.cut ??= { first: data ?? bytes, last: Buffer.alloc(0), answered: new AnsweredId(sentId ?? callerId) };
     const { first, last, answered } = this.cut;
     // In a session of its own the caller may be asked something, under whatever id.
-    if (sentId !== undefined && !answered.push(isFirst ? first : bytes)) {
+    if (sentId !== undefined && (data === undefined || !isOneLine(data) || !answered.push(data))) {
       throw new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
     }
     this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
@@ -148,15 +150,22 @@ function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
   return message === undefined ? sentId !== undefined : isResponse(message, plan);
 }
 
-function hasId(data: string): boolean {
-  if (!data.includes('"id"')) return false;
+/** Is it no notification? Only the parsed message tells: a key may be written with escapes. */
+function isNobodys(data: string): boolean {
+  if (data === '') return false;
   const message = parseMessage(data);
-  return message !== undefined && 'id' in message;
+  return message === undefined || 'id' in message;
 }
 
-function afterData(event: Buffer): Buffer {
-  const at = event.indexOf('data:');
-  return at === -1 ? event : event.subarray(at + 'data:'.length);
+/** From the beginning of the data on; undefined if there is none. */
+function afterData(event: Buffer): Buffer | undefined {
+  const at = event.toString('latin1').search(DATA_LINE);
+  return at === -1 ? undefined : event.subarray(at + 'data:'.length);
+}
+
+/** Is this piece of an event's data all on the line that it began on? Else other lines might hold another message. */
+function isOneLine(data: Buffer): boolean {
+  return !/[\r\n]/.test(data.toString('latin1').replace(/[\r\n]{1,4}$/, ''));
 }
 
 function endedWithoutAnswer(): UpstreamError {

@@ -46,6 +46,25 @@ describe('sseParts', () => {
     );
   });
 
+  it.each([
+    ['ends of lines of several kinds', 'data: a\r\rdata: b\n\rdata: c\r\n\ndata: d\n\r\n', ['a', 'b', 'c', 'd']],
+    ['a byte order mark', '\ufeffdata: a\n\n', ['a']],
+  ])('reads %s as its readers do', async (_title, text, expected) => {
+    for (const sizes of [[], [1], [3]]) {
+      const parts = await partsOf(text, sizes, NO_LIMIT);
+      expect(parts.flatMap(({ bytes }) => dataOf(bytes) ?? [])).toEqual(expected);
+    }
+  });
+
+  it('takes time in proportion to the bytes', async () => {
+    const events = 50_000;
+    const hostile = '\r\r'.repeat(events) + 'a\n'.repeat(events);
+    const startedAt = performance.now();
+    expect(await partsOf(hostile, [], NO_LIMIT)).toHaveLength(events);
+    // One search for each event would take minutes.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+
   it('hands out events that are too large in pieces, byte for byte, the last of which ends them', async () => {
     await fc.assert(
       fc.asyncProperty(streams, cuts, fc.nat(40), async ({ events }, sizes, limit) => {

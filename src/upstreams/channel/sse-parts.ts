@@ -8,6 +8,8 @@ export interface SsePart {
 
 const LF = 0x0a;
 const CR = 0x0d;
+/** Readers pass over one at the beginning of a stream. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** One byte less than the longest end of an event. */
 const SEARCHED_AGAIN = 2;
 
@@ -22,19 +24,24 @@ export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator
   let isCut = false;
   /** The last bytes, in which an end may have begun. */
   let rest: Buffer = Buffer.alloc(0);
+  let isFirst = true;
   const take = (last: Buffer): Buffer => {
     const bytes = gathered.length === 0 ? last : Buffer.concat([...gathered, last]);
+    const isMarked = isFirst && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    isFirst = false;
     gathered = [];
     size = 0;
-    return bytes;
+    return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
   };
   for await (const chunk of chunksOf(body)) {
-    let bytes: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    for (let end = endOfEvent(bytes); end !== -1; end = endOfEvent(bytes)) {
-      yield { bytes: take(bytes.subarray(0, end)), isWhole: !isCut };
+    const searched: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (const end of endsOfEvents(searched)) {
+      yield { bytes: take(searched.subarray(start, end)), isWhole: !isCut };
       isCut = false;
-      bytes = bytes.subarray(end);
+      start = end;
     }
+    const bytes = searched.subarray(start);
     const kept = Math.max(0, bytes.length - SEARCHED_AGAIN);
     rest = bytes.subarray(kept);
     if (kept > 0) gathered.push(bytes.subarray(0, kept));
@@ -46,21 +53,33 @@ export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator
   }
 }
 
-/** The index after the first empty line, or -1. */
-function endOfEvent(bytes: Buffer): number {
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
-    if (bytes[at + 1] === LF) return at + 2;
-    if (bytes[at + 1] === CR && bytes[at + 2] === LF) return at + 3;
+/**
+ * The indexes after all empty lines, in one pass: a search for each of them would read the same bytes again and again. A line
+ * ends with LF, CR or both, and whoever took another one for an end would see other events than the caller does.
+ */
+function* endsOfEvents(bytes: Buffer): Generator<number> {
+  let [lf, cr] = [bytes.indexOf(LF), bytes.indexOf(CR)];
+  let lineStart = -1;
+  while (lf !== -1 || cr !== -1) {
+    const at = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+    const next = at === cr && lf === at + 1 ? at + 2 : at + 1;
+    // Its LF may be on its way.
+    const isHalf = at === bytes.length - 1 && bytes[at] === CR && bytes[at - 1] === LF;
+    if (at === lineStart && !isHalf) yield next;
+    lineStart = at === lineStart ? -1 : next;
+    if (cr !== -1 && cr < next) cr = bytes.indexOf(CR, next);
+    if (lf !== -1 && lf < next) lf = bytes.indexOf(LF, next);
   }
-  const lone = bytes.indexOf('\r\r');
-  return lone === -1 ? -1 : lone + 2;
 }
 
 /** Do these bytes, which come from a stream of events, end with the end of one? */
 export function endsEvent(bytes: Buffer): boolean {
   const [third, second, last] = [bytes.at(-3), bytes.at(-2), bytes.at(-1)];
-  if (last === LF) return second === LF || (second === CR && third === LF);
-  return last === CR && second === CR;
+  return last === LF && second === CR ? isLineEnd(third) : isLineEnd(last) && isLineEnd(second);
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === LF || byte === CR;
 }
 
 /** The data of an event as text; undefined for a comment or an event without data. */

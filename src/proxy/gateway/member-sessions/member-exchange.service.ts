@@ -4,6 +4,7 @@ import type { AuditDoor } from '../../../audit/audit-record.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { CallScope } from '../../../upstreams/call-scope.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.service.js';
+import { onceClosed } from '../../exchange/once-closed.js';
 import { RequestExchange } from '../../exchange/request-exchange.service.js';
 import type { Route } from '../../exchange/route.js';
 import { scopeOfReply } from '../../exchange/scope-of-reply.js';
@@ -74,7 +75,7 @@ export class MemberExchange {
     const isOwn = takesEvents && (await this.compositions.owns(owner, caller.connection, name));
     const member = isOwn ? await this.members.of(owner, caller.connection) : undefined;
     // A long call must not lose its session as an idle one.
-    if (member !== undefined) reply.raw.once('close', this.members.hold(owner));
+    if (member !== undefined) onceClosed(reply, this.members.hold(owner));
     const route: Route = member === undefined ? { kind: 'shared' } : this.routeTo(owner, member, renamed);
     await this.requests.answer(request, reply, door, { caller, message: renamed, scope, route });
   }

@@ -45,7 +45,9 @@ export class MemberSessionOpener {
       const answer = await opening.post(storedInitialize(initialize), { signal });
       const protocolVersion = await agreedVersion(answer);
       const { sessionId: upstreamId } = answer;
-      if (protocolVersion === undefined || (upstreamId?.length ?? 0) > MAX_UPSTREAM_ID_LENGTH) {
+      // Without an id, nothing would tell it from the sessions of others.
+      const isOpen = upstreamId !== undefined && upstreamId.length <= MAX_UPSTREAM_ID_LENGTH;
+      if (protocolVersion === undefined || !isOpen) {
         throw new UpstreamError('protocol', 'The upstream did not open a session.');
       }
       const { revision } = connection;

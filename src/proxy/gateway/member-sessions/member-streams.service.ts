@@ -8,6 +8,7 @@ import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.service.js'
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channel/upstream-channels.service.js';
 import { sseParts } from '../../../upstreams/channel/sse-parts.js';
+import { onceClosed } from '../../exchange/once-closed.js';
 import { ReplyWriter } from '../../exchange/reply-writer.service.js';
 import { sessionAtUpstream } from '../../exchange/sender.service.js';
 import { keepAlive } from '../../relay/keep-alive.js';
@@ -22,8 +23,8 @@ import { ReturnAddresses } from './return-addresses.service.js';
 import { SessionComposition } from './session-composition.service.js';
 import { type AnswerBody, discard, readAway } from '../../../upstreams/channel/answer-body.js';
 
-/** Events that wait for a slow caller before the upstreams have to wait as well. */
-const MAX_WAITING = 16;
+/** Bytes of events that wait for a slow caller before the upstreams have to wait as well. */
+const MAX_WAITING = 64 * 1024;
 /** Between two attempts to listen to an upstream. */
 const RETRY_MS = 5_000;
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
@@ -57,7 +58,7 @@ export class MemberStreams {
   /** Answers GET: with the rest of an answer that broke off, if the request names one, else with what is sent unasked. */
   async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
     const closed = new AbortController();
-    reply.raw.once('close', () => closed.abort());
+    onceClosed(reply, () => closed.abort());
     const { signal } = closed;
     // As many as the agent has connections.
     setMaxListeners(0, signal);
@@ -70,14 +71,15 @@ export class MemberStreams {
   /** The events of the agent and of all connections that the caller may use anything of, until the signal is aborted. */
   private async *unasked(owner: SessionOwner, signal: AbortSignal): AsyncGenerator<Buffer> {
     const release = this.members.hold(owner);
-    const merged = new PassThrough({ objectMode: true, highWaterMark: MAX_WAITING });
+    const merged = new PassThrough({ highWaterMark: MAX_WAITING });
     // A stream that is given up while somebody writes into it fails; that is all.
     merged.on('error', () => undefined);
     signal.addEventListener('abort', () => merged.destroy(), { once: true });
     try {
       const composition = await this.compositions.of(owner);
       for (const source of composition.sources) {
-        if (mayUseAny(owner.caller, composition, source.connection.id)) void this.pump(owner, source, merged, signal);
+        if (mayUseAny(owner.caller, composition, source.connection.id))
+          void this.pump(owner, source.connection.id, merged, signal);
       }
       void pour(this.agent.events(owner.caller, signal), merged, signal).catch(() => undefined);
       for await (const event of merged) yield event as Buffer;
@@ -107,25 +109,40 @@ export class MemberStreams {
   }
 
   /** Listens to one connection for as long as it lets itself be listened to. */
-  private async pump(owner: SessionOwner, source: Source, merged: PassThrough, signal: AbortSignal): Promise<void> {
+  private async pump(
+    owner: SessionOwner,
+    connectionId: string,
+    merged: PassThrough,
+    signal: AbortSignal,
+  ): Promise<void> {
     while (!signal.aborted && !merged.destroyed) {
-      const member = await this.members.of(owner, source.connection);
-      if (member !== undefined && !(await this.listensOn({ owner, member, source }, merged, signal))) return;
+      if (!(await this.listensOn(owner, connectionId, merged, signal))) return;
       await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** Listens until the stream ends; false for an upstream that sends nothing unasked. Never rejects. */
-  private async listensOn(listened: Listened, merged: PassThrough, signal: AbortSignal): Promise<boolean> {
-    const { owner, member } = listened;
+  private async listensOn(
+    owner: SessionOwner,
+    connectionId: string,
+    merged: PassThrough,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let member: MemberSession | undefined;
     try {
+      // It may have been edited, switched off or taken away meanwhile.
+      const composition = await this.compositions.of(owner);
+      const source = composition.sources.find(({ connection }) => connection.id === connectionId);
+      if (source === undefined || !mayUseAny(owner.caller, composition, connectionId)) return true;
+      member = await this.members.of(owner, source.connection);
+      if (member === undefined) return true;
       const body = await this.listenTo(member, signal, {});
       if (body === undefined) return false;
-      await pour(this.events(body, this.addresses.forStream(owner, member), listened), merged, signal);
+      await pour(this.events(body, this.addresses.forStream(owner, member), { owner, member, source }), merged, signal);
     } catch (error) {
-      // Else the upstream is away, or the caller has gone.
+      // Else the upstream or the database is away, or the caller has gone.
       const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
-      if (isLost) await this.members.renew(owner, member).catch(() => undefined);
+      if (isLost && member !== undefined) await this.members.renew(owner, member).catch(() => undefined);
     }
     return true;
   }

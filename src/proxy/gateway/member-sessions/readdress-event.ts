@@ -11,7 +11,8 @@ export interface Addressing {
   readonly answers: string | number | undefined;
 }
 
-const EVENT_ID = /^id: ?(.*)$/m;
+/** Not `^` and `$`: these see ends of lines in data too (U+2028). */
+const EVENT_ID = /(?<=^|[\r\n])id: ?([^\r\n]*)/;
 
 /**
  * The event under the ids that the caller gets to see. Undefined for a request that cannot be relayed, and for an answer to
@@ -20,6 +21,8 @@ const EVENT_ID = /^id: ?(.*)$/m;
 export function readdressEvent(event: Buffer, addressing: Addressing): Buffer | undefined {
   const data = dataOf(event);
   const message = data === undefined || data === '' ? undefined : parseMessage(data);
+  // Old clients take several messages in a list, which nobody has looked at here.
+  if (data?.trimStart().startsWith('[') === true) return undefined;
   const id = message?.['id'];
   if (message === undefined || (typeof id !== 'string' && typeof id !== 'number'))
     return withEventId(event, addressing);
