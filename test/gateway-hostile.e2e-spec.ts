@@ -139,3 +139,59 @@ it('a call whose caller hangs up while it is prepared does not reach the tool', 
   expect(upstream.calls('tools/call')).toEqual([]);
   await upstream.close();
 });
+
+describe('an agent', () => {
+  const PUBLIC = [{ ...TOOLS[0], _meta: { 'mcp.service': { public_tool: true } } }];
+  let path: string;
+  let connectionId: string;
+  let close: () => Promise<void>;
+
+  beforeAll(async () => {
+    const server = legacyServer(({ message }, response) => sendResult(response, message, { tools: PUBLIC }));
+    const upstream = await startScripted(server.script);
+    connectionId = await connectTo(app, upstream.url);
+    path = gatewayPath(await agentOf(app, [connectionId], { instructions: 'Between us.' }));
+    close = () => upstream.close();
+  });
+  afterAll(() => close());
+
+  const initialize = (key?: string) => callProxy(app, path, { ...(key && { key }), body: rpc('initialize', ASKING) });
+  const keyFor = (permissions: object) =>
+    succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'limited', permissions });
+
+  it('tells its instructions to those who were given something of it, and to nobody else', async () => {
+    expect((await initialize(app.apiKey)).text).toContain('Between us.');
+    const { key: granted } = await keyFor({ [connectionId]: ['ask'] });
+    expect((await initialize(granted)).text).toContain('Between us.');
+    const { key: stranger } = await keyFor({ self: ['API_KEY_LIST'] });
+    const answers = [await initialize(stranger), await initialize()];
+    for (const { status, text } of answers) {
+      expect([status, text.includes('"serverInfo"')]).toEqual([200, true]);
+      expect(text).not.toContain('Between us.');
+    }
+  });
+
+  it('ends the stream of a session with the session', async () => {
+    const headers = await openSession(path);
+    const stream = await openProxy(app, path, { method: 'GET', key: app.apiKey, headers });
+    expect(stream.statusCode).toBe(200);
+    const ended = new Promise((resolve) => stream.once('close', resolve));
+    stream.resume();
+    expect((await callProxy(app, path, { method: 'DELETE', key: app.apiKey, headers })).status).toBe(200);
+    await ended;
+  });
+
+  it('ends the stream of a key that may less from now on', async () => {
+    const { id, key } = await keyFor({ [connectionId]: ['*'] });
+    const answer = await callProxy(app, path, { key, body: rpc('initialize', ASKING) });
+    const headers = { 'mcp-session-id': String(answer.headers['mcp-session-id']), accept: BOTH };
+    const stream = await openProxy(app, path, { method: 'GET', key, headers });
+    const ended = new Promise((resolve) => stream.once('close', resolve).once('error', resolve));
+    stream.resume();
+    await succeed(app, 'API_KEY_UPDATE', { id, name: 'renamed' });
+    const stays = await Promise.race([ended.then(() => 'ended'), sleep(1_500, 'open')]);
+    expect(stays).toBe('open');
+    await succeed(app, 'API_KEY_UPDATE', { id, permissions: { [connectionId]: ['ask'] } });
+    await ended;
+  });
+});

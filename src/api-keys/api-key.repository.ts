@@ -38,13 +38,13 @@ export class ApiKeyRepository {
     return rows[0];
   }
 
-  /** Which of these keys still exist and have not expired. */
-  async findUsableIds(ids: readonly string[]): Promise<Set<string>> {
-    const rows: { id: string }[] = await this.keys.query(
-      `SELECT id FROM api_keys WHERE id = ANY($1) AND (expires_at IS NULL OR expires_at > now())`,
+  /** What those of these keys may that still exist and have not expired, by id. */
+  async findUsable(ids: readonly string[]): Promise<Map<string, ApiKeyEntity['permissions']>> {
+    const rows: Pick<ApiKeyEntity, 'id' | 'permissions'>[] = await this.keys.query(
+      `SELECT id, permissions FROM api_keys WHERE id = ANY($1) AND (expires_at IS NULL OR expires_at > now())`,
       [ids],
     );
-    return new Set(rows.map((row) => row.id));
+    return new Map(rows.map(({ id, permissions }) => [id, permissions]));
   }
 
   findAllOfOrganization(organizationId: string): Promise<ApiKeyEntity[]> {

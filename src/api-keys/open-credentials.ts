@@ -5,27 +5,39 @@ import { ApiKeyRepository } from './api-key.repository.js';
 /** Half of the second within which a deleted key must stop working, so that a check in progress still makes it. */
 const CHECK_EVERY_MS = 500;
 
+/** A response that is open. */
+interface Watch {
+  /** What its caller might when it began, JSON text. */
+  readonly permissions: string;
+  readonly onRevoked: () => void;
+}
+
 /**
  * Watches the credentials of responses that stay open. One query for all of them, twice a second, only while there are
- * any; a credential that was deleted or has expired aborts the signals that were handed out for it.
+ * any. What a credential was allowed when a response began may not be allowed any more, so a change of its permissions ends the
+ * response as well as its end does.
  */
 @Injectable()
 export class OpenCredentials implements OnApplicationShutdown {
   private readonly logger = new Logger(OpenCredentials.name);
-  private readonly watched = new Map<string, Set<() => void>>();
+  private readonly watched = new Map<string, Set<Watch>>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly repository: ApiKeyRepository) {}
 
-  /** Calls `onRevoked` once when the caller's credential stops being valid. Returns the function that ends the watch. */
+  /**
+   * Calls `onRevoked` once when the caller's credential stops being valid, or may something else than it might. Returns the
+   * function that ends the watch.
+   */
   watch(caller: Principal, onRevoked: () => void): () => void {
-    const listeners = this.watched.get(caller.apiKeyId) ?? new Set();
-    listeners.add(onRevoked);
-    this.watched.set(caller.apiKeyId, listeners);
+    const watches = this.watched.get(caller.apiKeyId) ?? new Set();
+    const watch = { permissions: JSON.stringify(caller.permissions), onRevoked };
+    watches.add(watch);
+    this.watched.set(caller.apiKeyId, watches);
     this.timer ??= setTimeout(() => void this.check(), CHECK_EVERY_MS);
     return () => {
-      listeners.delete(onRevoked);
-      if (listeners.size === 0) this.watched.delete(caller.apiKeyId);
+      watches.delete(watch);
+      if (watches.size === 0) this.watched.delete(caller.apiKeyId);
     };
   }
 
@@ -37,8 +49,8 @@ export class OpenCredentials implements OnApplicationShutdown {
   private async check(): Promise<void> {
     const ids = [...this.watched.keys()];
     try {
-      const usable = ids.length === 0 ? new Set<string>() : await this.repository.findUsableIds(ids);
-      for (const id of ids) if (!usable.has(id)) this.revoke(id);
+      const usable = ids.length === 0 ? new Map() : await this.repository.findUsable(ids);
+      for (const id of ids) this.revoke(id, JSON.stringify(usable.get(id)));
     } catch (error) {
       // While the database is away nobody can tell: streams stay open, new requests are refused elsewhere.
       this.logger.warn(`Open credentials could not be checked: ${(error as Error).message}`);
@@ -46,9 +58,14 @@ export class OpenCredentials implements OnApplicationShutdown {
     this.timer = this.watched.size === 0 ? undefined : setTimeout(() => void this.check(), CHECK_EVERY_MS);
   }
 
-  private revoke(id: string): void {
-    const listeners = this.watched.get(id) ?? new Set();
-    this.watched.delete(id);
-    for (const onRevoked of listeners) onRevoked();
+  /** @param permissions JSON text; undefined for a credential that is not valid any more */
+  private revoke(id: string, permissions: string | undefined): void {
+    const watches = this.watched.get(id) ?? new Set();
+    for (const watch of watches) {
+      if (watch.permissions === permissions) continue;
+      watches.delete(watch);
+      watch.onRevoked();
+    }
+    if (watches.size === 0) this.watched.delete(id);
   }
 }

@@ -1,5 +1,6 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Upstream } from './upstream.js';
+import { UpstreamError } from './upstream-error.js';
 import type { UpstreamTarget } from './upstream-target.js';
 
 export interface UpstreamPoolLimits {
@@ -30,6 +31,7 @@ interface Entry {
 export class UpstreamPool implements OnApplicationShutdown {
   private readonly entries = new Map<string, Entry>();
   private uses = 0;
+  private isClosed = false;
 
   constructor(
     private readonly create: (target: UpstreamTarget) => Upstream,
@@ -38,6 +40,7 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
   async use<T>(target: UpstreamTarget, work: (upstream: Upstream) => Promise<T>): Promise<T> {
+    if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
     const entry = this.borrow(target);
     try {
       return await work(entry.upstream);
@@ -53,8 +56,9 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  /** Closes everything at once; calls under way fail with `cancelled`. */
+  /** Closes everything at once and for good; calls under way fail with `cancelled`. */
   async closeAll(): Promise<void> {
+    this.isClosed = true;
     const entries = [...this.entries.values()];
     this.entries.clear();
     await Promise.all(

@@ -24,6 +24,7 @@ import type { SessionOwner } from './member-sessions/member-session.js';
 import { MemberSessions } from './member-sessions/member-sessions.service.js';
 import { ownInitialize } from './member-sessions/own-initialize.js';
 import { SessionComposition } from './member-sessions/session-composition.service.js';
+import { holdsAny } from './gateway-permissions.js';
 
 /**
  * One POST to an agent. A tool call goes to the tool's upstream as the bytes that came, under the upstream's own name; the
@@ -126,8 +127,11 @@ export class GatewayExchange implements OnApplicationShutdown {
       this.compositions.namesOf(caller.connection),
     ]);
     const isSession = message.method === 'initialize' && ownInitialize(message) !== undefined;
-    const promises = await this.promising.for(caller, sources, isSession && caller.principal !== undefined);
-    return { caller, promises, instructions: agent?.instructions ?? undefined };
+    const isAnswering = isSession && caller.principal !== undefined;
+    const promises = await this.promising.for(caller, sources, isAnswering);
+    // They may say more of the agent than its public tools do.
+    const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
+    return { caller, promises, instructions: instructions ?? undefined };
   }
 
   /** A tool call is measured where it goes to, under the connection's id; everything else under the agent's. */

@@ -5,7 +5,7 @@ import {
   type Source,
   type ToolPlace,
 } from '../../agents/composition/composition.js';
-import { allows } from '../../common/permissions.js';
+import { allows, allowsAny } from '../../common/permissions.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 
 /** May the caller call the tool, by the agent's id or by the connection's? Public tools need no grant. Pure, as all here. */
@@ -27,6 +27,13 @@ export function sees(caller: ProxyCaller, place: ToolPlace): boolean {
 export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, kind: OfferKind): boolean {
   if (principal === undefined || !kinds.has(kind)) return false;
   return grantors.some((resource) => allows(principal.permissions, resource, kind));
+}
+
+/** Does the caller hold a grant of any kind on the agent or a connection of it? */
+export function holdsAny({ principal, connection: agent }: ProxyCaller, sources: readonly Source[]): boolean {
+  if (principal === undefined) return false;
+  const granting = [agent.id, ...sources.flatMap(({ grantors }) => grantors)];
+  return granting.some((resource) => allowsAny(principal.permissions, resource));
 }
 
 /** May the caller use anything of the connection by way of the agent? */

@@ -44,6 +44,11 @@ export function memberRange(text: string, start: number, name: string): TextRang
 export function withMember(text: string, start: number, name: string, value: string): string {
   const range = memberRange(text, start, name);
   if (range !== undefined) return text.slice(0, range.start) + value + text.slice(range.end);
+  return withNewMember(text, start, name, value);
+}
+
+/** The same for a member that the object does not have, which need not be looked for. */
+export function withNewMember(text: string, start: number, name: string, value: string): string {
   const first = trimmed(text, start + 1, text.length).start;
   const comma = text[first] === '}' ? '' : ',';
   return `${text.slice(0, start + 1)}${JSON.stringify(name)}:${value}${comma}${text.slice(first)}`;

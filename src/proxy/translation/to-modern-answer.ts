@@ -6,7 +6,7 @@ import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { parseMessage } from '../relay/complete-answer.js';
 import { MAX_WHOLE_BYTES } from '../relay/relay-plan.js';
-import { memberRange, withMember } from './json-member.js';
+import { memberRange, withMember, withNewMember } from './json-member.js';
 
 /** Results that say for how long and for whom they may be kept. */
 const CACHEABLE: ReadonlySet<string> = new Set([
@@ -45,15 +45,15 @@ export function toModernMessage(text: string, { method, serverInfo }: Answered):
   const result = parseMessage(text)?.['result'];
   const range = memberRange(text, 0, 'result');
   if (!isObject(result) || range === undefined) return text;
-  let modern = withMember(text, range.start, 'resultType', '"complete"');
-  if (CACHEABLE.has(method)) {
-    modern = withMember(modern, range.start, 'ttlMs', '0');
-    modern = withMember(modern, range.start, 'cacheScope', '"private"');
-  }
+  // Looking through a large text takes time: only for what is known to be there.
+  const set = (json: string, name: string, value: string): string =>
+    (Object.hasOwn(result, name) ? withMember : withNewMember)(json, range.start, name, value);
+  let modern = set(text, 'resultType', '"complete"');
+  if (CACHEABLE.has(method)) modern = set(set(modern, 'ttlMs', '0'), 'cacheScope', '"private"');
   if (serverInfo === undefined) return modern;
   const meta = isObject(result['_meta']) ? memberRange(modern, range.start, '_meta') : undefined;
   return meta === undefined
-    ? withMember(modern, range.start, '_meta', JSON.stringify({ [SERVER_INFO]: serverInfo }))
+    ? set(modern, '_meta', JSON.stringify({ [SERVER_INFO]: serverInfo }))
     : withMember(modern, meta.start, SERVER_INFO, JSON.stringify(serverInfo));
 }
 

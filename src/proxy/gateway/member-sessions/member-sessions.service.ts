@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Connection } from '../../../connections/connection.js';
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
@@ -34,6 +35,7 @@ interface Owned {
   usedAt: number;
   /** Streams and calls that are under way. */
   held: number;
+  readonly ending: AbortController;
 }
 
 /**
@@ -55,7 +57,7 @@ export class MemberSessions implements OnApplicationShutdown {
   /** The session with this connection; undefined if its upstream opens none: then the shared one has to do. */
   async of(owner: SessionOwner, connection: Connection): Promise<MemberSession | undefined> {
     // A program would run once more for every caller.
-    if (connection.type !== 'HTTP') return undefined;
+    if (connection.type !== 'HTTP' || this.ended.has(owner.session.key)) return undefined;
     const owned = this.use(owner.session.key);
     const known = owned.members.get(connection.id);
     if (known !== undefined && !isOver(known, connection)) return inTime(known);
@@ -93,6 +95,11 @@ export class MemberSessions implements OnApplicationShutdown {
     this.use(session.key).level = level;
   }
 
+  /** Aborted when the caller ends its session. */
+  endOf({ session }: SessionOwner): AbortSignal {
+    return this.use(session.key).ending.signal;
+  }
+
   /** Keeps the sessions while a stream or a call is under way. Returns how to let go of them. */
   hold({ session }: SessionOwner): () => void {
     const owned = this.use(session.key);
@@ -107,6 +114,7 @@ export class MemberSessions implements OnApplicationShutdown {
   end(key: string): void {
     if (this.ended.size >= MAX_ENDED) this.ended.clear();
     this.ended.add(key);
+    this.owners.get(key)?.ending.abort();
     void this.drop(key);
   }
 
@@ -128,7 +136,7 @@ export class MemberSessions implements OnApplicationShutdown {
   }
 
   private use(key: string): Owned {
-    const owned = this.owners.get(key) ?? { members: new Map<string, Place>(), level: undefined, usedAt: 0, held: 0 };
+    const owned = this.owners.get(key) ?? newOwned();
     owned.usedAt = Date.now();
     this.owners.delete(key);
     this.owners.set(key, owned);
@@ -168,6 +176,13 @@ export class MemberSessions implements OnApplicationShutdown {
     this.tools.forget(member.session.key);
     await this.opener.end(member);
   }
+}
+
+function newOwned(): Owned {
+  const ending = new AbortController();
+  // As many as the caller has streams open.
+  setMaxListeners(0, ending.signal);
+  return { members: new Map(), level: undefined, usedAt: 0, held: 0, ending };
 }
 
 /** The opening never rejects. */

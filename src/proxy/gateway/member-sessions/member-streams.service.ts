@@ -7,7 +7,7 @@ import type { Source } from '../../../agents/composition/composition.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.service.js';
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channel/upstream-channels.service.js';
-import { sseParts } from '../../../upstreams/channel/sse-parts.js';
+import { dataOf, sseParts } from '../../../upstreams/channel/sse-parts.js';
 import { onceClosed } from '../../exchange/once-closed.js';
 import { ReplyWriter } from '../../exchange/reply-writer.service.js';
 import { sessionAtUpstream } from '../../exchange/sender.service.js';
@@ -22,6 +22,7 @@ import { type Addressing, readdressEvent } from './readdress-event.js';
 import { ReturnAddresses } from './return-addresses.service.js';
 import { SessionComposition } from './session-composition.service.js';
 import { type AnswerBody, discard, readAway } from '../../../upstreams/channel/answer-body.js';
+import { parseMessage } from '../../relay/complete-answer.js';
 
 /** Bytes of events that wait for a slow caller before the upstreams have to wait as well. */
 const MAX_WAITING = 64 * 1024;
@@ -30,8 +31,8 @@ const RETRY_MS = 5_000;
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 /** What is told only to callers who may use that kind. */
 const OF_KINDS = [
-  ['"notifications/resources/', 'resources'],
-  ['"notifications/prompts/', 'prompts'],
+  ['notifications/resources/', 'resources'],
+  ['notifications/prompts/', 'prompts'],
 ] as const;
 
 /** Whom of what is listened to. */
@@ -59,7 +60,8 @@ export class MemberStreams {
   async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
     const closed = new AbortController();
     onceClosed(reply, () => closed.abort());
-    const { signal } = closed;
+    // The caller may end its session in another request.
+    const signal = AbortSignal.any([closed.signal, this.members.endOf(owner)]);
     // As many as the agent has connections.
     setMaxListeners(0, signal);
     const lastEventId = request.headers['last-event-id'];
@@ -169,11 +171,13 @@ export class MemberStreams {
     try {
       for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
         if (!isWhole) return;
-        if (bytes.includes(TOOLS_CHANGED)) {
+        // As a client reads it: the same name can be written in other bytes.
+        const method = String(parseMessage(dataOf(bytes) ?? '')?.['method']);
+        if (method === TOOLS_CHANGED) {
           this.tools.forget(member.session.key);
           this.catalog.refresh(source.connection);
         }
-        const isHeard = OF_KINDS.every(([method, kind]) => !bytes.includes(method) || mayUse(caller, source, kind));
+        const isHeard = OF_KINDS.every(([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind));
         const event = isHeard ? readdressEvent(bytes, addressing) : undefined;
         if (event !== undefined) yield event;
       }
