@@ -70,7 +70,11 @@ export class AuditWriter {
     batch.add(line);
     this.waiting++;
     this.waitingLength += line.length;
-    if (this.writing === undefined) this.lookSoon();
+    if (this.writing === undefined) {
+      // Nobody else is on the way whom it could wait for.
+      if (this.calls.count === 0) this.writeOrGather();
+      else this.lookSoon();
+    }
     return batch.stored;
   }
 
