@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
 
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
-const WARM_UP_MS = 2000;
+/** Long enough for V8 to compile what a service that has run for a while has compiled. */
+const WARM_UP_MS = 8000;
 
 /**
  * Measures every target with every number of callers. The targets take turns within a round, each round in another order,
