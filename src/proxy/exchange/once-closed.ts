@@ -8,3 +8,10 @@ export function onceClosed({ raw }: FastifyReply, callback: () => void): void {
   if (raw.destroyed) callback();
   else raw.once('close', callback);
 }
+
+/** A signal that is aborted then. */
+export function untilClosed(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  onceClosed(reply, () => closed.abort());
+  return closed.signal;
+}

@@ -32,7 +32,7 @@ export class ReplyWriter {
   }
 
   /** A response that stays open ends when its caller's credential does. */
-  private watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
+  watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) return;
     onceClosed(
       reply,

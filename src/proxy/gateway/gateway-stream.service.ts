@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OpenCredentials } from '../../api-keys/open-credentials.js';
 import { messageEvent } from '../../upstreams/channel/sse-parts.js';
 import { listChangedMethod } from '../../upstreams/list-change.js';
-import { onceClosed } from '../exchange/once-closed.js';
+import { untilClosed } from '../exchange/once-closed.js';
 import { ReplyWriter } from '../exchange/reply-writer.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import type { ProxyCaller } from '../proxy-caller.js';
@@ -19,7 +18,6 @@ export class GatewayStream {
     private readonly changes: ListChanges,
     private readonly servers: GatewayServer,
     private readonly writer: ReplyWriter,
-    private readonly credentials: OpenCredentials,
   ) {}
 
   /** For a session of the legacy era (GET of the MCP transport). */
@@ -44,13 +42,7 @@ export class GatewayStream {
     const closed = untilClosed(reply);
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
-    const { principal } = context.caller;
-    if (principal !== undefined) {
-      onceClosed(
-        reply,
-        this.credentials.watch(principal, () => reply.raw.destroy()),
-      );
-    }
+    this.writer.watchCredential(request, reply);
     void this.publish(context.caller, bus, closed);
     await hosted.answer(request, reply, message, context);
   }
@@ -65,10 +57,4 @@ export class GatewayStream {
       yield messageEvent(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) }));
     }
   }
-}
-
-function untilClosed(reply: FastifyReply): AbortSignal {
-  const closed = new AbortController();
-  onceClosed(reply, () => closed.abort());
-  return closed.signal;
 }

@@ -1,3 +1,5 @@
+import { UpstreamError } from '../../upstreams/upstream-error.js';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -123,6 +125,11 @@ export class AnsweredId {
     if (this.found || id !== this.expected) this.failed = true;
     this.found = true;
   }
+}
+
+/** What it means that an answer gives another id than the expected one, or none. */
+export function notTheAnswer(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
 }
 
 function parse(json: string): unknown {

@@ -5,7 +5,7 @@ import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { rpcErrorText } from '../jsonrpc/json-rpc-error.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { judgeEnds } from './answer-judge.js';
-import { AnsweredId } from './answered-id.js';
+import { AnsweredId, notTheAnswer } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { filterEvent } from './filter-event.js';
@@ -126,7 +126,7 @@ class EventRelay {
     const { first, last, answered } = this.cut;
     // In a session of its own the caller may be asked something, under whatever id.
     if (sentId !== undefined && (data === undefined || !isOneLine(data) || !answered.push(data))) {
-      throw new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+      throw notTheAnswer();
     }
     this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
     const replaced = replacement?.push(bytes) ?? bytes;

@@ -5,7 +5,7 @@ import { outcomeOf } from '../../upstreams/invocation.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
-import { AnsweredId } from './answered-id.js';
+import { AnsweredId, notTheAnswer } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
 import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
@@ -67,10 +67,6 @@ async function* streamJson(
     rest.destroy();
     await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' });
   }
-}
-
-function notTheAnswer(): UpstreamError {
-  return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
 }
 
 /** As much as is waited for, and the rest if that is not all. */

@@ -8,7 +8,7 @@ import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.service.js'
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channel/upstream-channels.service.js';
 import { dataOf, sseParts } from '../../../upstreams/channel/sse-parts.js';
-import { onceClosed } from '../../exchange/once-closed.js';
+import { untilClosed } from '../../exchange/once-closed.js';
 import { ReplyWriter } from '../../exchange/reply-writer.service.js';
 import { sessionAtUpstream } from '../../exchange/sender.service.js';
 import { keepAlive } from '../../relay/keep-alive.js';
@@ -58,10 +58,8 @@ export class MemberStreams {
 
   /** Answers GET: with the rest of an answer that broke off, if the request names one, else with what is sent unasked. */
   async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
-    const closed = new AbortController();
-    onceClosed(reply, () => closed.abort());
     // The caller may end its session in another request.
-    const signal = AbortSignal.any([closed.signal, this.members.endOf(owner)]);
+    const signal = AbortSignal.any([untilClosed(reply), this.members.endOf(owner)]);
     // As many as the agent has connections.
     setMaxListeners(0, signal);
     const lastEventId = request.headers['last-event-id'];
