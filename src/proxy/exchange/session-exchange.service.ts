@@ -20,6 +20,7 @@ import { relayUnsolicited } from '../relay/relay-unsolicited.js';
 import type { Session } from '../session/sealed-sessions.service.js';
 import { SessionTools } from '../session/session-tools.service.js';
 import { toProxyError } from '../upstream-refusal.js';
+import { onceClosed } from './once-closed.js';
 import { ReplyWriter } from './reply-writer.service.js';
 import { Router } from './router.service.js';
 import { sessionAtUpstream } from './sender.service.js';
@@ -56,7 +57,7 @@ export class SessionExchange {
     }
     if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
     const scope = new CallScope(undefined, NO_LIMIT_MS);
-    reply.raw.once('close', () => scope.cancel());
+    onceClosed(reply, () => scope.cancel());
     const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
     if (answer.contentType !== 'text/event-stream') {
       readAway(answer.body);

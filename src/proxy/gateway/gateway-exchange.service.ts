@@ -7,6 +7,7 @@ import { DomainError } from '../../common/domain-error.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { RequestExchange } from '../exchange/request-exchange.service.js';
+import { onceClosed } from '../exchange/once-closed.js';
 import { scopeOfReply } from '../exchange/scope-of-reply.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../jsonrpc/inbound-message.js';
@@ -146,7 +147,7 @@ export class GatewayExchange implements OnApplicationShutdown {
       streamable: false,
       incoming: traceContextOf(request.headers),
     });
-    reply.raw.once('close', () => measured.end({ status: reply.raw.statusCode < 400 ? 'success' : 'error' }));
+    onceClosed(reply, () => measured.end({ status: reply.raw.statusCode < 400 ? 'success' : 'error' }));
   }
 }
 

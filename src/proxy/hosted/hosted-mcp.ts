@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { createMcpHandler, type McpHttpHandler, type Server, type ServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { untilClosed } from '../exchange/once-closed.js';
 import { dataOf } from '../../upstreams/channel/sse-parts.js';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
@@ -29,12 +30,10 @@ export class HostedMcp<T> {
 
   /** @param message the parsed body; undefined for a request without one */
   async answer(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
-    const abort = new AbortController();
-    reply.raw.once('close', () => abort.abort());
     const asked = new Request(`http://signalbox.internal${request.url}`, {
       method: request.method,
       headers: headersOf(request),
-      signal: abort.signal,
+      signal: untilClosed(reply),
       ...(request.method === 'POST' && { body: '{}' }),
     });
     this.contexts.set(asked, context);
