@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AgentToolset } from '../agents/agent-toolset.service.js';
+import { AgentToolset, type OpenToolset, type ToolsetContext } from '../agents/agent-toolset.service.js';
 import type { RunnableAgent } from '../agents/agent.js';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
@@ -25,10 +25,11 @@ export class AgentSessionService {
       requestId: run.requestId,
       ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
     };
+    const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([
-      this.agents.findForRun(organizationId, agentId),
+      reading,
       this.transcript.readHistory(run),
-      this.toolset.open({ id: agentId, organizationId }, { caller, signal }),
+      reading.then((found) => this.toolsOf(found, run, { caller, signal })),
     ]);
     if (agent === undefined)
       throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
@@ -43,6 +44,16 @@ export class AgentSessionService {
       temperature: run.temperature,
       maxSteps: agent.maxSteps,
     };
+  }
+
+  /** An agent without connections is not composed: that would ask the database once more before the first chunk. */
+  private async toolsOf(
+    agent: RunnableAgent | undefined,
+    { organizationId }: RunEntity,
+    context: ToolsetContext,
+  ): Promise<OpenToolset> {
+    if (agent === undefined || agent.connections.length === 0) return { tools: [], unavailable: [] };
+    return this.toolset.open({ id: agent.id, organizationId }, context);
   }
 }
 
