@@ -2,7 +2,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
-import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 
 /** A deletion in another process must be seen within a second, so a key is believed for a little less. */
 const BELIEVED_MS = 900;
@@ -24,13 +23,11 @@ export class ApiKeyVerifier {
   constructor(private readonly repository: ApiKeyRepository) {}
 
   /**
-   * The principal that a key value stands for.
+   * The principal that a key stands for.
+   * @param hash of a well-formed key value
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
-  async verify(value: string): Promise<Principal> {
-    const hash = hashApiKey(value);
-    // What is known was well-formed: a busy key is not checked each time.
-    if (!this.entries.has(hash) && !isWellFormedApiKey(value)) throw new DomainError('credential_invalid');
+  async verify(hash: string): Promise<Principal> {
     const entry = this.entryOf(hash);
     const key = await entry.key;
     if (key === undefined) throw new DomainError('credential_invalid');

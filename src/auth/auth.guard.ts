@@ -26,7 +26,7 @@ export class AuthGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { org?: string } }>>();
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) return true;
-    const principal = await this.authenticator.authenticate(authorization);
+    const principal = await this.authenticator.authenticate(authorization, request.raw.socket);
     request.principal = principal;
     const { org } = request.params;
     const isLegacyPath = access === 'mcp' && org === undefined;

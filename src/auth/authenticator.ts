@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
+import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { bearerToken } from './bearer-token.js';
@@ -10,25 +11,48 @@ const INVALID_TOKEN_CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox",
 /** Turns an `Authorization` header into a principal. */
 @Injectable()
 export class Authenticator {
+  private readonly presented = new WeakMap<object, PresentedKey>();
+
   constructor(private readonly apiKeys: ApiKeyVerifier) {}
 
   /**
+   * @param connection what the request came by
    * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired` (401, with the challenge of RFC 6750 §3)
    */
-  async authenticate(header: string | undefined): Promise<Principal> {
+  async authenticate(header: string | undefined, connection: object): Promise<Principal> {
     if (header === undefined) {
       throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.', [], {
         headers: CHALLENGE,
       });
     }
     try {
-      const token = bearerToken(header);
-      if (token === undefined) throw new DomainError('credential_invalid');
-      return await this.apiKeys.verify(token);
+      const hash = this.hashOf(header, connection);
+      if (hash === undefined) throw new DomainError('credential_invalid');
+      return await this.apiKeys.verify(hash);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       const detail = 'The presented credential is unknown, deleted or expired.';
       throw new DomainError(error.code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
     }
   }
+
+  /**
+   * Undefined for a header that holds none of our keys. A caller that keeps its connection presents the same header with each
+   * request, and hashing it costs more than all the rest of the check. The header stays in memory as long as the connection.
+   */
+  private hashOf(header: string, connection: object): string | undefined {
+    const known = this.presented.get(connection);
+    if (known?.header === header) return known.hash;
+    const token = bearerToken(header);
+    // Typing errors need no database to be refused.
+    const hash = token !== undefined && isWellFormedApiKey(token) ? hashApiKey(token) : undefined;
+    this.presented.set(connection, { header, hash });
+    return hash;
+  }
+}
+
+/** What was last presented on a connection. */
+interface PresentedKey {
+  readonly header: string;
+  readonly hash: string | undefined;
 }

@@ -18,7 +18,7 @@ export function generateApiKey(): string {
   return PREFIX + secret + checksum(secret);
 }
 
-/** Is this text shaped like one of our keys, checksum included? Typing errors need no database to be refused. */
+/** Is this text shaped like one of our keys, checksum included? */
 export function isWellFormedApiKey(value: string): boolean {
   if (!FORMAT.test(value)) return false;
   const secret = value.slice(PREFIX.length, -CHECKSUM_LENGTH);

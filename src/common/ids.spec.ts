@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { isUuid, newId } from './ids.js';
 
 describe('newId', () => {
@@ -7,6 +7,21 @@ describe('newId', () => {
     expect(ids.every((id) => isUuid(id) && id.charAt(14) === '7')).toBe(true);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.toSorted()).toEqual(ids);
+  });
+
+  it('is of the variant of RFC 9562', () => {
+    expect(Array.from({ length: 1_000 }, newId).every((id) => '89ab'.includes(id.charAt(19)))).toBe(true);
+  });
+
+  it('goes on ascending when the clock is set back', () => {
+    const before = newId();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+    try {
+      const ids = [before, ...Array.from({ length: 1_000 }, newId)];
+      expect(ids.toSorted()).toEqual(ids);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('tells the time', () => {

@@ -30,14 +30,14 @@ export class HttpUpstream extends SessionUpstream {
       listening && new UpstreamListener(new URL(target.url).origin, listening, (session) => this.forget(session));
   }
 
-  /** The session, for messages that are sent in it as bytes. A borrower that finds it lost says so with `forget`. */
-  async lend(options: Pick<ExchangeOptions, 'signal'>): Promise<LentSession> {
-    const session =
-      this.openSession ?? (await this.perform(options.signal, this.longestMs, (opened) => Promise.resolve(opened)));
-    if (this.lent?.session !== session) {
-      this.lent = { session, channel: this.channelOf(session) };
-    }
-    return this.lent;
+  /**
+   * The session, for messages that are sent in it as bytes; a promise only when it has to be opened. A borrower that finds it
+   * lost says so with `forget`.
+   */
+  lend(options: Pick<ExchangeOptions, 'signal'>): LentSession | Promise<LentSession> {
+    const { openSession } = this;
+    if (openSession !== undefined) return this.lentOf(openSession);
+    return this.perform(options.signal, this.longestMs, async (session) => this.lentOf(session));
   }
 
   override forget(session: McpSession): void {
@@ -50,6 +50,13 @@ export class HttpUpstream extends SessionUpstream {
     const session = await McpSession.open(transport, signal, undefined, this.listening?.onChanged);
     this.listener?.follow(session, this.channelOf(session), signal);
     return session;
+  }
+
+  private lentOf(session: McpSession): LentSession {
+    if (this.lent?.session !== session) {
+      this.lent = { session, channel: this.channelOf(session) };
+    }
+    return this.lent;
   }
 
   private channelOf(session: McpSession): HttpChannel {

@@ -10,6 +10,13 @@ export interface UpstreamPoolLimits {
   idleMs: number;
 }
 
+/** An upstream in use. */
+export interface Loan {
+  readonly upstream: Upstream;
+  /** To be called once. */
+  giveBack(): void;
+}
+
 interface Entry {
   key: string;
   connectionId: string;
@@ -40,13 +47,21 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
   async use<T>(target: UpstreamTarget, work: (upstream: Upstream) => Promise<T>): Promise<T> {
-    if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
-    const entry = this.borrow(target);
+    const loan = this.borrow(target);
     try {
-      return await work(entry.upstream);
+      return await work(loan.upstream);
     } finally {
-      this.giveBack(entry);
+      loan.giveBack();
     }
+  }
+
+  /** Lends the upstream of this target until it is given back. @throws UpstreamError when the service is stopping */
+  borrow(target: UpstreamTarget): Loan {
+    if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
+    const entry = this.entryOf(target);
+    entry.users++;
+    entry.lastUse = ++this.uses;
+    return { upstream: entry.upstream, giveBack: () => this.giveBack(entry) };
   }
 
   /** Lets go of every revision of a connection that was edited or deleted; calls under way finish. */
@@ -74,15 +89,13 @@ export class UpstreamPool implements OnApplicationShutdown {
     return this.closeAll();
   }
 
-  private borrow(target: UpstreamTarget): Entry {
+  private entryOf(target: UpstreamTarget): Entry {
     const key = `${target.connectionId}@${target.revision}`;
     const known = this.entries.get(key);
+    if (known !== undefined) return known;
     // What was opened with credentials that were replaced since is of no more use.
-    if (known === undefined) this.evict(target.connectionId);
-    const entry = known ?? this.newEntry(key, target);
-    entry.users++;
-    entry.lastUse = ++this.uses;
-    return entry;
+    this.evict(target.connectionId);
+    return this.newEntry(key, target);
   }
 
   private newEntry(key: string, target: UpstreamTarget): Entry {

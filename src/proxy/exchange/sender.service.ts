@@ -4,7 +4,7 @@ import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../ups
 import { type SessionAtUpstream, UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/upstream-health.service.js';
-import type { InboundMessage } from '../jsonrpc/inbound-message.js';
+import type { InboundMessage, InboundRequest } from '../jsonrpc/inbound-message.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 import { uniqueId } from '../relay/unique-id.js';
 import { storedInitialize } from '../session/initialize-request.js';
@@ -41,13 +41,7 @@ export class Sender {
 
   private async post(dispatch: Dispatch): Promise<Sent> {
     const { caller, route, message, headers, scope } = dispatch;
-    const options: ExchangeOptions = {
-      headers,
-      get signal() {
-        return scope.signal;
-      },
-      onStop: (callback) => scope.onStop(callback),
-    };
+    const options = new ScopedExchange(headers, scope);
     const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'shared') {
@@ -79,6 +73,22 @@ export class Sender {
   }
 }
 
+/** The options of an exchange that ends with its scope. Of a class: a literal with an accessor is made anew each time, slowly. */
+class ScopedExchange implements ExchangeOptions {
+  constructor(
+    readonly headers: Readonly<Record<string, string>>,
+    private readonly scope: CallScope,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.scope.signal;
+  }
+
+  onStop(callback: () => void): void {
+    this.scope.onStop(callback);
+  }
+}
+
 /** Do other callers send requests in the same session, or to an upstream that keeps none and may mix them up? */
 function isShared({ caller, route }: Dispatch): boolean {
   if (route.kind !== 'session') return route.kind === 'shared';
@@ -89,9 +99,16 @@ function toOutgoing(message: InboundMessage, sentId: string | undefined): Outgoi
   const { body, method } = message;
   if (message.kind !== 'request') return { body, ...(method !== undefined && { method }) };
   if (sentId === undefined) return { body, method: message.method, id: message.id };
-  const { idStart, idEnd } = message;
-  const parts = [body.subarray(0, idStart), Buffer.from(sentId), body.subarray(idEnd)];
-  return { body: Buffer.concat(parts), method: message.method, id: sentId };
+  return { body: withId(message, sentId), method: message.method, id: sentId };
+}
+
+/** @param id JSON text, ASCII */
+function withId({ body, idStart, idEnd }: InboundRequest, id: string): Buffer {
+  const changed = Buffer.allocUnsafe(body.length - (idEnd - idStart) + id.length);
+  body.copy(changed, 0, 0, idStart);
+  changed.write(id, idStart, 'latin1');
+  body.copy(changed, idStart + id.length, idEnd);
+  return changed;
 }
 
 /** The caller's own session; none for a message that opens one or stands by itself. */

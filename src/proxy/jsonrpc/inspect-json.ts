@@ -1,4 +1,5 @@
 import { DomainError } from '../../common/domain-error.js';
+import { ObjectKeys } from './object-keys.js';
 
 /** Where a value stands in a text, as indexes of UTF-16 code units. */
 export interface TextRange {
@@ -26,6 +27,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 
 /**
  * Looks at what `JSON.parse` does not tell about a text that it has accepted: JSON parsers differ in which of two equal
@@ -35,7 +37,7 @@ const COMMA = 0x2c;
  */
 export function inspectJson(text: string): ValueRanges {
   /** The keys of every open object; null for an open array. */
-  const open: (Set<string> | null)[] = [];
+  const open: (ObjectKeys | null)[] = [];
   let expectsKey = false;
   let inParams = false;
   let id: TextRange | undefined;
@@ -47,9 +49,7 @@ export function inspectJson(text: string): ValueRanges {
       const end = hasEscapes ? endOfString(text, i) : text.indexOf('"', i + 1) + 1;
       if (expectsKey) {
         const key = keyOf(text, i, end);
-        const keys = open.at(-1);
-        if (keys?.has(key) === true) throw ambiguous('A key is given twice in one object.');
-        keys?.add(key);
+        if (open.at(-1)?.add(key) === false) throw ambiguous('A key is given twice in one object.');
         if (open.length === 1) {
           refuseVariant(key, ENVELOPE);
           inParams = key === 'params';
@@ -62,7 +62,7 @@ export function inspectJson(text: string): ValueRanges {
       }
       i = end - 1;
     } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      open.push(char === OPEN_BRACE ? new Set() : null);
+      open.push(char === OPEN_BRACE ? new ObjectKeys() : null);
       expectsKey = char === OPEN_BRACE;
       if (open.length > MAX_DEPTH) throw ambiguous(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) {
@@ -98,13 +98,25 @@ function refuseVariant(key: string, known: ReadonlySet<string>): void {
   }
 }
 
-const VALUE = /\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/y;
-
 /** A string or a number; the range of anything else is of no interest. */
 function valueAfter(text: string, keyEnd: number): TextRange | undefined {
-  VALUE.lastIndex = keyEnd;
-  const value = VALUE.exec(text)?.[1];
-  return value === undefined ? undefined : { start: VALUE.lastIndex - value.length, end: VALUE.lastIndex };
+  let start = keyEnd;
+  while (isBetween(text.charCodeAt(start))) start++;
+  if (text.charCodeAt(start) === QUOTE) return { start, end: endOfString(text, start) };
+  let end = start;
+  while (isInNumber(text.charCodeAt(end))) end++;
+  return end === start ? undefined : { start, end };
+}
+
+/** White space (RFC 8259 §2) and the colon. */
+function isBetween(char: number): boolean {
+  return char === 0x20 || char === COLON || char === 0x0a || char === 0x0d || char === 0x09;
+}
+
+/** Digits, signs, the point and the exponent's letter (RFC 8259 §6). No other value begins with one of these. */
+function isInNumber(char: number): boolean {
+  const isDigit = char >= 0x30 && char <= 0x39;
+  return isDigit || char === 0x2d || char === 0x2b || char === 0x2e || char === 0x45 || char === 0x65;
 }
 
 function ambiguous(detail: string): DomainError {

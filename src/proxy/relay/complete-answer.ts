@@ -66,7 +66,16 @@ function completeSmall(text: string, plan: RelayPlan, status: number): Judged {
   const { sentId, callerId } = plan;
   const message = parseMessage(text);
   const outcome = message && judgeSmall(message, plan, status);
-  return { body: sentId === undefined ? text : text.replaceAll(sentId, () => callerId), outcome, message };
+  return { body: sentId === undefined ? text : withCallersId(text, sentId, callerId), outcome, message };
+}
+
+/** Nearly always the id occurs once. */
+function withCallersId(text: string, sentId: string, callerId: string): string {
+  const at = text.indexOf(sentId);
+  if (at === -1) return text;
+  const rest = at + sentId.length;
+  const after = text.includes(sentId, rest) ? text.slice(rest).replaceAll(sentId, () => callerId) : text.slice(rest);
+  return text.slice(0, at) + callerId + after;
 }
 
 function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {

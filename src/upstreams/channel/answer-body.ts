@@ -16,9 +16,10 @@ export function readAway(body: AnswerBody): void {
   if (body instanceof Readable) body.resume();
 }
 
-/** Resolves when the last byte is there, or the stream was given up. */
-export async function untilRead(body: AnswerBody): Promise<void> {
-  if (body instanceof Readable && !body.closed) await new Promise<void>((resolve) => body.once('close', resolve));
+/** Calls back when the last byte is there or the stream was given up; at once if it is so already. */
+export function onceRead(body: AnswerBody, callback: () => void): void {
+  if (body instanceof Readable && !body.closed) body.once('close', callback);
+  else callback();
 }
 
 /**

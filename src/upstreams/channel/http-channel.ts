@@ -77,7 +77,9 @@ export class HttpChannel implements UpstreamChannel {
         },
         reader,
       );
-      return await this.toAnswer(method, await reader.answer);
+      const answer = await reader.answer;
+      const isFailure = answer.status < 200 || answer.status >= 300;
+      return isFailure ? await this.failureOf(method, answer) : { ...headOf(answer), body: answer.body };
     } catch (error) {
       throw toUpstreamError(error, url.host);
     }
@@ -92,10 +94,9 @@ export class HttpChannel implements UpstreamChannel {
     return Object.assign(all, headers);
   }
 
-  private async toAnswer(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
+  /** @throws UpstreamError unless it is for the caller to see */
+  private async failureOf(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
     const { status, body } = answer;
-    const isFailure = status < 200 || status >= 300;
-    if (!isFailure) return { ...headOf(answer), body };
     const text = await beginningOf(body);
     if (this.session.id !== undefined && isSessionLost(status, text)) {
       throw new UpstreamError('session_lost', `The upstream at ${this.url.host} has forgotten the session.`, {

@@ -4,7 +4,7 @@ import type { Upstream } from '../upstream.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { UpstreamPool } from '../upstream-pool.js';
 import type { UpstreamTarget } from '../upstream-target.js';
-import { readAway, untilRead } from './answer-body.js';
+import { onceRead, readAway } from './answer-body.js';
 import { answerThroughClient } from './answer-through-client.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from './upstream-channel.js';
 
@@ -21,16 +21,17 @@ export class PooledChannel {
   ) {}
 
   /** @throws UpstreamError */
-  post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
-    const answered = Promise.withResolvers<UpstreamAnswer>();
-    const lent = this.pool.use(this.target, async (upstream) => {
-      const answer = await this.postTo(upstream, message, options);
-      answered.resolve(answer);
+  async post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const loan = this.pool.borrow(this.target);
+    try {
+      const answer = await this.postTo(loan.upstream, message, options);
       // The upstream stays borrowed until its answer has been read.
-      await untilRead(answer.body);
-    });
-    lent.catch(answered.reject);
-    return answered.promise;
+      onceRead(answer.body, () => loan.giveBack());
+      return answer;
+    } catch (error) {
+      loan.giveBack();
+      throw error;
+    }
   }
 
   /** What the upstream says of itself; connects if need be. @throws UpstreamError */
@@ -56,7 +57,8 @@ export class PooledChannel {
     options: ExchangeOptions,
   ): Promise<UpstreamAnswer> {
     if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
-    const { session, channel } = await upstream.lend(options);
+    const lent = upstream.lend(options);
+    const { session, channel } = lent instanceof Promise ? await lent : lent;
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {
