@@ -3,7 +3,10 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
+import type { Principal } from '../common/principal.js';
 import { Authenticator } from './authenticator.js';
+
+type OrganizationRequest = FastifyRequest<{ Params: { org?: string } }>;
 
 /**
  * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the
@@ -19,21 +22,16 @@ export class AuthGuard implements CanActivate {
     private readonly authenticator: Authenticator,
   ) {}
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
-    const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { org?: string } }>>();
+    const request = context.switchToHttp().getRequest<OrganizationRequest>();
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) return true;
-    const principal = await this.authenticator.authenticate(authorization, request.raw.socket);
-    request.principal = principal;
-    const { org } = request.params;
-    const isLegacyPath = access === 'mcp' && org === undefined;
-    if (!isLegacyPath && org !== principal.organization.slug) {
-      throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
-    }
-    return true;
+    const principal = this.authenticator.authenticate(authorization, request.raw.socket);
+    if (principal instanceof Promise) return principal.then((read) => admit(request, access, read));
+    return admit(request, access, principal);
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {
@@ -44,4 +42,15 @@ export class AuthGuard implements CanActivate {
     }
     return this.known.get(handler);
   }
+}
+
+/** @throws DomainError `organization_mismatch` */
+function admit(request: OrganizationRequest, access: RouteAccess, principal: Principal): true {
+  request.principal = principal;
+  const { org } = request.params;
+  const isLegacyPath = access === 'mcp' && org === undefined;
+  if (!isLegacyPath && org !== principal.organization.slug) {
+    throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
+  }
+  return true;
 }

@@ -16,23 +16,23 @@ export class Authenticator {
   constructor(private readonly apiKeys: ApiKeyVerifier) {}
 
   /**
+   * A promise only when the key has to be read.
    * @param connection what the request came by
    * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired` (401, with the challenge of RFC 6750 §3)
    */
-  async authenticate(header: string | undefined, connection: object): Promise<Principal> {
+  authenticate(header: string | undefined, connection: object): Principal | Promise<Principal> {
     if (header === undefined) {
       throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.', [], {
         headers: CHALLENGE,
       });
     }
+    const hash = this.hashOf(header, connection);
+    if (hash === undefined) throw refusal('credential_invalid');
     try {
-      const hash = this.hashOf(header, connection);
-      if (hash === undefined) throw new DomainError('credential_invalid');
-      return await this.apiKeys.verify(hash);
+      const principal = this.apiKeys.verify(hash);
+      return principal instanceof Promise ? principal.catch(rethrow) : principal;
     } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
-      const detail = 'The presented credential is unknown, deleted or expired.';
-      throw new DomainError(error.code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
+      return rethrow(error);
     }
   }
 
@@ -55,4 +55,14 @@ export class Authenticator {
 interface PresentedKey {
   readonly header: string;
   readonly hash: string | undefined;
+}
+
+/** Whoever hears that a credential is no good hears how one is presented, too. */
+function rethrow(error: unknown): never {
+  throw error instanceof DomainError ? refusal(error.code) : error;
+}
+
+function refusal(code: DomainError['code']): DomainError {
+  const detail = 'The presented credential is unknown, deleted or expired.';
+  return new DomainError(code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { BriefMemory } from '../common/brief-memory.js';
 import type { Connection } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 
@@ -6,31 +7,11 @@ import { ConnectionChanges } from './connection-changes.js';
 const BELIEVED_MS = 900;
 const MAX_ENTRIES = 10_000;
 
-interface Entry {
-  loadedAt: number;
-  connection: Promise<Connection | undefined>;
-}
-
-/**
- * Remembers connections for less than a second, as they are stored: secrets stay sealed. Concurrent look-ups share one read,
- * and an edit in this process is seen at once.
- */
+/** The connections of this process by id, as they are stored: secrets stay sealed. An edit in this process is seen at once. */
 @Injectable()
-export class ConnectionCache {
-  private readonly entries = new Map<string, Entry>();
-
+export class ConnectionCache extends BriefMemory<Connection | undefined> {
   constructor(changes: ConnectionChanges) {
-    changes.onChange((connectionId) => this.entries.delete(connectionId));
-  }
-
-  find(id: string, load: () => Promise<Connection | undefined>): Promise<Connection | undefined> {
-    const now = Date.now();
-    const known = this.entries.get(id);
-    if (known !== undefined && now - known.loadedAt < BELIEVED_MS) return known.connection;
-    if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
-    const entry = { loadedAt: now, connection: load() };
-    this.entries.set(id, entry);
-    entry.connection.catch(() => this.entries.get(id) === entry && this.entries.delete(id));
-    return entry.connection;
+    super(BELIEVED_MS, MAX_ENTRIES);
+    changes.onChange((connectionId) => this.forget(connectionId));
   }
 }

@@ -15,16 +15,21 @@ export class ConnectionDirectory {
     private readonly cache: ConnectionCache,
   ) {}
 
-  /** As it was within the last second; an edit in this process is seen at once. Anything but a UUID finds nothing. */
-  async find(organizationId: string, id: string): Promise<Connection | undefined> {
-    const connection = await this.findAnywhere(id);
-    return connection?.organizationId === organizationId ? connection : undefined;
+  /**
+   * As it was within the last second; an edit in this process is seen at once. Anything but a UUID finds nothing. A promise
+   * only when the connection has to be read.
+   */
+  find(organizationId: string, id: string): Connection | undefined | Promise<Connection | undefined> {
+    const found = this.findAnywhere(id);
+    return found instanceof Promise
+      ? found.then((connection) => inOrganization(organizationId, connection))
+      : inOrganization(organizationId, found);
   }
 
   /** Whatever its organization: for callers without a credential, who are told nothing of what is found. */
-  async findAnywhere(id: string): Promise<Connection | undefined> {
+  findAnywhere(id: string): Connection | undefined | Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
-    return this.cache.find(id, async () => {
+    return this.cache.get(id, async () => {
       const found = await this.repository.findWithOrganization(id);
       return found && toConnection(found);
     });
@@ -56,6 +61,10 @@ export class ConnectionDirectory {
     const status: Exclude<ConnectionStatus, 'inactive'> = fault === undefined ? 'active' : 'error';
     return this.repository.saveHealth(id, revision, status, fault?.slice(0, MAX_REASON_LENGTH) ?? null);
   }
+}
+
+function inOrganization(organizationId: string, connection: Connection | undefined): Connection | undefined {
+  return connection?.organizationId === organizationId ? connection : undefined;
 }
 
 function toConnection({ connection, organization }: ConnectionWithOrganization): Connection {

@@ -25,18 +25,18 @@ export class CallerResolver {
     private readonly compositions: AgentComposition,
   ) {}
 
-  /** @throws DomainError `not_found`, or `credential_missing` where a credential would be needed */
-  async resolve(request: FastifyRequest): Promise<ProxyCaller> {
+  /**
+   * A promise only when something has to be read.
+   * @throws DomainError `not_found`, or `credential_missing` where a credential would be needed
+   */
+  resolve(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
     const { org, connectionId, virtualMcpId } = request.params as Partial<Record<string, string>>;
     const wanted = { org, id: connectionId ?? virtualMcpId ?? '', mustBeAgent: virtualMcpId !== undefined };
-    const { principal } = request;
-    if (principal === undefined) return this.anonymous(wanted, request.id);
-    const connection = await this.directory.find(principal.organization.id, wanted.id);
-    if (connection === undefined || !isKind(connection, wanted)) {
-      const kind = wanted.mustBeAgent ? 'agent' : 'connection';
-      throw new DomainError('not_found', `There is no ${kind} with this id in the organization.`);
-    }
-    return new ProxyCaller(principal, connection, request.id);
+    const { principal, id } = request;
+    if (principal === undefined) return this.anonymous(wanted, id);
+    const found = this.directory.find(principal.organization.id, wanted.id);
+    if (found instanceof Promise) return found.then((read) => new ProxyCaller(principal, existing(read, wanted), id));
+    return new ProxyCaller(principal, existing(found, wanted), id);
   }
 
   /** Whatever is missing, the answer is the same: it must not tell which connections exist. */
@@ -58,6 +58,13 @@ export class CallerResolver {
     const { places } = await this.compositions.of(connection);
     return [...places.values()].some((place) => isListed(place) && place.isPublic);
   }
+}
+
+/** @throws DomainError `not_found` */
+function existing(connection: Connection | undefined, wanted: Wanted): Connection {
+  if (connection !== undefined && isKind(connection, wanted)) return connection;
+  const kind = wanted.mustBeAgent ? 'agent' : 'connection';
+  throw new DomainError('not_found', `There is no ${kind} with this id in the organization.`);
 }
 
 function isKind({ type }: Connection, { mustBeAgent }: Wanted): boolean {

@@ -6,7 +6,7 @@ import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
-import { refusalOf } from './arguments/argument-verdict.js';
+import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
 import { ToolCatalog } from './catalog/tool-catalog.service.js';
 import type { KnownTool } from './catalog/tool-list.js';
 import { Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
@@ -94,7 +94,8 @@ export class ToolInvoker {
     const startedAt = performance.now();
     const { connection, caller, toolName, door, agentId = null } = call;
     const isPermitted = call.permitted(toolName);
-    const found = await this.lookUp(call, isPermitted);
+    const looked = this.lookUp(call, isPermitted);
+    const found = looked instanceof Promise ? await looked : looked;
     const isPublic = !isPermitted && found.tool?.isPublic === true;
     const entry = this.audit.open({
       organizationId: connection.organizationId,
@@ -123,7 +124,9 @@ export class ToolInvoker {
     try {
       requireActive(connection);
       if (!isPermitted && !isPublic) throw denied();
-      await this.checkArguments(found, call);
+      const checked = this.checkArguments(found, call);
+      const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
+      if (refusal !== undefined) throw refusal;
       return invocation;
     } catch (error) {
       await invocation.settle(outcomeOf(error));
@@ -132,10 +135,19 @@ export class ToolInvoker {
   }
 
   /** The tool, or why it is not known. For a caller without permission only to see whether it is public. */
-  private async lookUp(call: ToolCall, isPermitted: boolean): Promise<Found> {
+  private lookUp(call: ToolCall, isPermitted: boolean): Found | Promise<Found> {
     const { connection, toolName, sessionTools } = call;
     const mayBePublic = connection.publicTools === 'honor';
     if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
+    if (isPermitted && sessionTools === undefined) {
+      const known = this.catalog.of(connection);
+      const tool = known instanceof Promise ? undefined : known.tools.get(toolName);
+      if (tool !== undefined) return { tool };
+    }
+    return this.search(call, isPermitted);
+  }
+
+  private async search({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
     try {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
@@ -149,12 +161,13 @@ export class ToolInvoker {
     }
   }
 
-  private async checkArguments({ tool, fault }: Found, { args = {}, connection }: ToolCall): Promise<void> {
+  private checkArguments(
+    { tool, fault }: Found,
+    { args = {}, connection }: ToolCall,
+  ): ArgumentVerdict | Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
     if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool of this name.');
-    const checked = this.checker.check(tool.inputSchema, args, connection.id);
-    const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
-    if (refusal !== undefined) throw refusal;
+    return this.checker.check(tool.inputSchema, args, connection.id);
   }
 }
 

@@ -38,7 +38,8 @@ export class McpExchange {
   async post(request: FastifyRequest, reply: FastifyReply, door: AuditDoor): Promise<void> {
     this.origins.check(request.headers);
     // First, so that whoever lacks a credential is told how to get one, whatever the body is.
-    const caller = await this.callers.resolve(request);
+    const resolved = this.callers.resolve(request);
+    const caller = resolved instanceof Promise ? await resolved : resolved;
     const message = readMessage(request.body);
     checkHeaders(request.headers, message);
     if (caller.connection.type === 'VIRTUAL') {

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { BriefMemory } from './brief-memory.js';
+
+const BELIEVED_MS = 900;
+
+describe('BriefMemory', () => {
+  let count: number;
+  let memory: BriefMemory<number>;
+  const read = async (): Promise<number> => ++count;
+
+  beforeEach(() => {
+    count = 0;
+    memory = new BriefMemory(BELIEVED_MS, 3);
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('reads once, then has the value itself', async () => {
+    expect(await memory.get('a', read)).toBe(1);
+    expect(memory.get('a', read)).toBe(1);
+  });
+
+  it('shares a reading that is under way', async () => {
+    expect(await Promise.all([memory.get('a', read), memory.get('a', read), memory.get('b', read)])).toEqual([1, 1, 2]);
+  });
+
+  it('remembers that there is nothing', async () => {
+    const nothing = new BriefMemory<number | undefined>(BELIEVED_MS, 3);
+    const readNothing = jest.fn(async () => undefined);
+    await nothing.get('a', readNothing);
+    expect(nothing.get('a', readNothing)).toBeUndefined();
+    expect(readNothing).toHaveBeenCalledTimes(1);
+  });
+
+  it('believes a value no longer than it may, from the beginning of the reading', async () => {
+    await memory.get('a', read);
+    jest.advanceTimersByTime(BELIEVED_MS - 1);
+    expect(memory.get('a', read)).toBe(1);
+    jest.advanceTimersByTime(1);
+    expect(await memory.get('a', read)).toBe(2);
+  });
+
+  it('does not remember a failure', async () => {
+    await expect(memory.get('a', async () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    expect(await memory.get('a', read)).toBe(1);
+  });
+
+  it('forgets, also what is being read', async () => {
+    const first = memory.get('a', read);
+    memory.forget('a');
+    const second = memory.get('a', read);
+    expect(await Promise.all([first, second])).toEqual([1, 2]);
+    expect(memory.get('a', read)).toBe(2);
+  });
+
+  it('does not let an old failure take a newer value along', async () => {
+    const failing = Promise.withResolvers<number>();
+    const first = memory.get('a', () => failing.promise);
+    memory.forget('a');
+    await memory.get('a', read);
+    failing.reject(new Error('late'));
+    await expect(first).rejects.toThrow('late');
+    expect(memory.get('a', read)).toBe(1);
+  });
+
+  it('forgets everything rather than to grow without end', async () => {
+    for (const key of ['a', 'b', 'c', 'd']) await memory.get(key, read);
+    expect(memory.get('d', read)).toBe(4);
+    expect(await memory.get('a', read)).toBe(5);
+  });
+});

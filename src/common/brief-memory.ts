@@ -1,0 +1,42 @@
+interface Entry<T> {
+  readonly at: number;
+  readonly reading: Promise<T>;
+  read?: { readonly value: T };
+}
+
+/**
+ * Remembers what was looked up, for a short time. Look-ups of the same key at the same time share one reading; one that
+ * fails is not remembered.
+ */
+export class BriefMemory<T> {
+  private readonly entries = new Map<string, Entry<T>>();
+
+  /**
+   * @param believedMs how long what was read may be used, from the beginning of its reading, in milliseconds
+   * @param maxEntries beyond so many keys everything is forgotten
+   */
+  constructor(
+    private readonly believedMs: number,
+    private readonly maxEntries: number,
+  ) {}
+
+  /** What is remembered; a promise only while it is being read. Rejects as `read` does. */
+  get(key: string, read: () => Promise<T>): T | Promise<T> {
+    const now = Date.now();
+    const known = this.entries.get(key);
+    if (known !== undefined && now - known.at < this.believedMs) return known.read ? known.read.value : known.reading;
+    if (this.entries.size >= this.maxEntries) this.entries.clear();
+    const entry: Entry<T> = { at: now, reading: read() };
+    this.entries.set(key, entry);
+    entry.reading.then(
+      (value) => (entry.read = { value }),
+      () => this.entries.get(key) === entry && this.entries.delete(key),
+    );
+    return entry.reading;
+  }
+
+  /** Whoever waits for a reading under way still gets what it finds; those who come later do not. */
+  forget(key: string): void {
+    this.entries.delete(key);
+  }
+}
