@@ -15,6 +15,10 @@ describe('text', () => {
     ["{'api_key': 'hunter2', 'b': 2}", "{'api_key': ***, 'b': 2}"],
     ['a: 1, client_secret: hunter2\nb: 2', 'a: 1, client_secret: ***\nb: 2'],
     ['PASSWORD="hunter 2" run', 'PASSWORD=*** run'],
+    ['Your API key: hunter2\nhave fun', 'Your API key: ***\nhave fun'],
+    ['the access key = hunter2, the rest', 'the access key = ***, the rest'],
+    ['a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b', 'a *** b'],
+    ['{"pem":"-----BEGIN PRIVATE KEY-----\\nMIIEcut', '{"pem":"***'],
     ['"{\\"token\\": \\"hunter2\\"}"', '"{\\"token\\": \\***'],
   ])('loses what is secret: %s', (text, redacted) => expect(redactText(text)).toBe(redacted));
 
@@ -28,12 +32,14 @@ describe('text', () => {
     'https://host:8080/a?page=2&size=3',
     'mailto:someone@example.org, at 10:30: nothing',
     'a token of gratitude, and a password',
+    'The primary key: id. Press any key: now',
+    '-----BEGIN PUBLIC KEY-----MIIB-----END PUBLIC KEY-----',
     'a = b == c: "d"',
     '',
   ])('stays as it is: %s', (text) => expect(redactText(text)).toBe(text));
 
   // Were the time to grow with the square of the length, this would not end before the test's time limit.
-  it.each(['a', 'token=', 'token:', '"', '\\', '://', 'bearer ', ' ', "token='", 'token: "', 'sbx_', '{"a":'])(
+  it.each(['a', 'token=', 'token:', '"', '\\', '://', 'bearer ', ' ', "token='", 'token: "', 'sbx_', '{"a":', 'api key', 'key ', '-----BEGIN PRIVATE KEY-----'])(
     'is done in time, however long: %j',
     (part) => expect(redactText(part.repeat(2_000_000 / part.length))).not.toBe(''),
   );

@@ -10,10 +10,13 @@ const BEARER = /\b(bearer)\s{1,16}[^\s"',;<>\\]+/gi;
 /** `user:password@` of a URL (RFC 3986 §3.2.1). */
 const USER_INFO = /:\/\/[^\s/?#"'<>@]{1,512}@/g;
 
+/** RFC 7468 §2, also of one that was cut. */
+const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY-----[^]*?(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY-----|$)/g;
+
 /** Most texts have neither, and need not be searched for names. */
 const SIGN = /[=:]/;
-/** A name inside a text and what stands between it and its value: `name=`, `name: `, `"name": `, `\"name\":\"`. */
-const NAME = /(?<![\w.-])([\w.-]{1,64})\\{0,4}["']?\s{0,4}([=:])\s{0,4}\\{0,4}/g;
+/** A name inside a text and what stands between it and its value: `name=`, `some key: `, `"name": `, `\"name\":\"`. */
+const NAME = /(?<![\w.-])((?:[\w.-]{1,64}[ \t](?=keys?\b))?[\w.-]{1,64})\\{0,4}["']?\s{0,4}([=:])\s{0,4}\\{0,4}/gi;
 const QUOTED_VALUE = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?/sy;
 /** Of a query, a form or a command line. */
 const ASSIGNED_VALUE = /[^\s&;,"'<>]*/y;
@@ -22,7 +25,11 @@ const LINE = /[^\r\n]*/y;
 
 /** The text without the credentials that can be told from their surroundings. It takes time in proportion to its length. */
 export function redactText(text: string): string {
-  const plain = text.replace(OWN_API_KEY, HIDDEN).replace(BEARER, `$1 ${HIDDEN}`).replace(USER_INFO, `://${HIDDEN}@`);
+  const plain = text
+    .replace(PRIVATE_KEY, HIDDEN)
+    .replace(OWN_API_KEY, HIDDEN)
+    .replace(BEARER, `$1 ${HIDDEN}`)
+    .replace(USER_INFO, `://${HIDDEN}@`);
   return SIGN.test(plain) ? withoutNamedValues(plain) : plain;
 }
 

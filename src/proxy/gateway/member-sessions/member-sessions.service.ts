@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Connection } from '../../../connections/connection.js';
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
@@ -8,8 +7,9 @@ import { SessionTools } from '../../session/session-tools.service.js';
 import { orLate } from './or-late.js';
 import type { MemberSession, SessionOwner } from './member-session.js';
 import { MemberSessionOpener } from './member-session-opener.service.js';
+import { type Owned, OwnedSessions, type Place } from './owned-sessions.js';
 
-/** Sessions of callers that are kept at a time, and members of each. The one that was used longest ago goes first. */
+/** Sessions of callers that are kept at a time, and members of each. */
 const MAX_OWNERS = 1_000;
 const MAX_MEMBERS = 100;
 const MAX_ENDED = 10_000;
@@ -19,33 +19,13 @@ const OPEN_TIMEOUT_MS = 10_000;
 /** For how long an upstream that opened no session is not asked again. */
 const FAULT_REMEMBERED_MS = 60_000;
 
-interface Place {
-  readonly revision: number;
-  readonly opened: Promise<MemberSession | undefined>;
-  /** When it was given up, in milliseconds since the epoch. */
-  failedAt?: number;
-  /** Still on its way when somebody had waited long enough: nobody waits for it any longer. */
-  isLate?: boolean;
-}
-
-interface Owned {
-  readonly members: Map<string, Place>;
-  level: string | undefined;
-  /** In milliseconds since the epoch. */
-  usedAt: number;
-  /** Streams and calls that are under way. */
-  held: number;
-  readonly ending: AbortController;
-}
-
 /**
  * The sessions that were opened with connections of an agent in the name of one caller each, so that an upstream can ask that
  * caller back. They are opened when first needed and kept in this process: another one opens its own for the same caller.
  */
 @Injectable()
 export class MemberSessions implements OnApplicationShutdown {
-  /** By the key of the caller's session, in the order of use. */
-  private readonly owners = new Map<string, Owned>();
+  private readonly owners = new OwnedSessions(MAX_OWNERS);
   private readonly ended = new Set<string>();
   private readonly timer = setInterval(() => this.endIdle(), LOOK_EVERY_MS).unref();
 
@@ -58,7 +38,7 @@ export class MemberSessions implements OnApplicationShutdown {
   async of(owner: SessionOwner, connection: Connection): Promise<MemberSession | undefined> {
     // A program would run once more for every caller.
     if (connection.type !== 'HTTP' || this.ended.has(owner.session.key)) return undefined;
-    const owned = this.use(owner.session.key);
+    const owned = this.use(owner);
     const known = owned.members.get(connection.id);
     if (known !== undefined && !isOver(known, connection)) return inTime(known);
     if (known === undefined && owned.members.size >= MAX_MEMBERS) return undefined;
@@ -71,7 +51,7 @@ export class MemberSessions implements OnApplicationShutdown {
 
   /** The upstream has forgotten the session: opens another one. @throws UpstreamError if there is none to be had */
   async renew(owner: SessionOwner, stale: MemberSession): Promise<MemberSession> {
-    const { members } = this.use(owner.session.key);
+    const { members } = this.use(owner);
     const known = members.get(stale.connection.id);
     // Another request may have renewed it.
     if (known !== undefined && (await known.opened) === stale) {
@@ -91,18 +71,18 @@ export class MemberSessions implements OnApplicationShutdown {
   }
 
   /** The log level for sessions that are opened from now on. */
-  setLevel({ session }: SessionOwner, level: string): void {
-    this.use(session.key).level = level;
+  setLevel(owner: SessionOwner, level: string): void {
+    this.use(owner).level = level;
   }
 
   /** Aborted when the caller ends its session. */
-  endOf({ session }: SessionOwner): AbortSignal {
-    return this.use(session.key).ending.signal;
+  endOf(owner: SessionOwner): AbortSignal {
+    return this.use(owner).ending.signal;
   }
 
   /** Keeps the sessions while a stream or a call is under way. Returns how to let go of them. */
-  hold({ session }: SessionOwner): () => void {
-    const owned = this.use(session.key);
+  hold(owner: SessionOwner): () => void {
+    const owned = this.use(owner);
     owned.held++;
     return () => {
       owned.held--;
@@ -132,19 +112,13 @@ export class MemberSessions implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
-    await Promise.all([...this.owners.keys()].map((key) => this.drop(key)));
+    await Promise.all(this.owners.entries.map(([key]) => this.drop(key)));
   }
 
-  private use(key: string): Owned {
-    const owned = this.owners.get(key) ?? newOwned();
-    owned.usedAt = Date.now();
-    this.owners.delete(key);
-    this.owners.set(key, owned);
-    if (this.owners.size > MAX_OWNERS) {
-      const [oldest = key] = this.owners.keys();
-      const unused = [...this.owners].find(([, { held }]) => held === 0)?.[0];
-      void this.drop(unused ?? oldest);
-    }
+  private use({ caller, session }: SessionOwner): Owned {
+    const owned = this.owners.use(session.key, caller.principal?.apiKeyId ?? '');
+    const surplus = this.owners.surplusBeside(session.key);
+    if (surplus !== undefined) void this.drop(surplus);
     return owned;
   }
 
@@ -159,7 +133,7 @@ export class MemberSessions implements OnApplicationShutdown {
   }
 
   private endIdle(): void {
-    for (const [key, { held, usedAt }] of this.owners) {
+    for (const [key, { held, usedAt }] of this.owners.entries) {
       if (held === 0 && Date.now() - usedAt > IDLE_MS) void this.drop(key);
     }
   }
@@ -176,13 +150,6 @@ export class MemberSessions implements OnApplicationShutdown {
     this.tools.forget(member.session.key);
     await this.opener.end(member);
   }
-}
-
-function newOwned(): Owned {
-  const ending = new AbortController();
-  // As many as the caller has streams open.
-  setMaxListeners(0, ending.signal);
-  return { members: new Map(), level: undefined, usedAt: 0, held: 0, ending };
 }
 
 /** The opening never rejects. */
