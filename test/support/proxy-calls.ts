@@ -33,6 +33,11 @@ export interface RpcAnswer {
   error?: RpcError;
 }
 
+/** The headers of a caller that takes one JSON body. */
+export const TAKES_JSON = {};
+/** The headers of a caller that takes a stream too. */
+export const TAKES_STREAMS = { accept: 'application/json, text/event-stream' };
+
 /** Sends a request as it is written here: no header is added but `content-type`, and `Host` can be set. */
 export async function openProxy(app: TestApp, path: string, wanted: ProxyRequest): Promise<IncomingMessage> {
   const { method = 'POST', key, headers = {}, body } = wanted;
@@ -74,6 +79,13 @@ export function eventsOf({ text }: Pick<ProxyAnswer, 'text'>): RpcAnswer[] {
     .split(/\r?\n\r?\n/)
     .flatMap((event) => event.split(/\r?\n/).filter((line) => line.startsWith('data:')))
     .map((line) => JSON.parse(line.slice('data:'.length)) as RpcAnswer);
+}
+
+/** The error of an answer, whichever form the answer has; undefined when it has none. */
+export function errorIn({ text, headers }: ProxyAnswer): RpcError | undefined {
+  if (headers['content-type']?.startsWith('text/event-stream') !== true) return rpcOf({ text }).error;
+  const events = text.split('\n\n').filter((event) => event.includes('data:'));
+  return rpcOf({ text: (events.at(-1) ?? '').replace(/^(event:.*\n)?data:/, '') }).error;
 }
 
 export const rpc = (method: string, params?: object, id: string | number = 1): object => ({

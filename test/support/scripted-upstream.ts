@@ -64,12 +64,33 @@ export async function startScripted(script: Script): Promise<ScriptedServer> {
   };
 }
 
+export const JSON_TYPE = { 'content-type': 'application/json' };
+export const SSE_TYPE = { 'content-type': 'text/event-stream' };
+
 export function sendJson(response: ServerResponse, body: unknown, headers: Record<string, string> = {}): void {
-  response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  response.writeHead(200, { ...JSON_TYPE, ...headers }).end(JSON.stringify(body));
 }
 
 export function sendResult(response: ServerResponse, { id }: RpcMessage, result: unknown): void {
   sendJson(response, { jsonrpc: '2.0', id, result });
+}
+
+/** Writes without end, as fast as it is read. */
+export function flood(
+  response: ServerResponse,
+  type: Record<string, string>,
+  piece: string,
+  onSent: (bytes: number) => void = () => undefined,
+): void {
+  response.writeHead(200, type);
+  const write = (): void => {
+    while (!response.destroyed) {
+      onSent(piece.length);
+      if (!response.write(piece)) return;
+    }
+  };
+  response.on('drain', write).on('error', () => undefined);
+  write();
 }
 
 /**
