@@ -1,16 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { succeed } from './support/agent-runs.js';
 import { startTestApp, type TestApp } from './support/app.js';
 import { startEverything, type EverythingServer } from './support/everything-server.js';
 import { agentOf, gatewayPath } from './support/gateway-agents.js';
-import { connectTo, keyWith } from './support/proxy-connections.js';
+import { connectProgram, connectTo, keyWith } from './support/proxy-connections.js';
+import { entryOf } from './support/reference-servers.js';
 
 const PATIENCE_MS = 60_000;
 
@@ -20,14 +19,6 @@ let folder: string;
 let ids: { everything: string; files: string; memory: string };
 let agentId: string;
 
-const entryOf = (server: string): string =>
-  fileURLToPath(new URL(`../node_modules/@modelcontextprotocol/${server}/dist/index.js`, import.meta.url));
-
-async function connectProgram(title: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env } };
-  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
-}
-
 beforeAll(async () => {
   everything = await startEverything();
   app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
@@ -35,9 +26,10 @@ beforeAll(async () => {
   await writeFile(join(folder, 'note.txt'), 'Written in the folder');
   ids = {
     everything: await connectTo(app, everything.url, { title: 'Everything' }),
-    files: await connectProgram('Files', [entryOf('server-filesystem'), folder]),
-    memory: await connectProgram('Memory', [entryOf('server-memory')], {
-      MEMORY_FILE_PATH: join(folder, 'memory.jsonl'),
+    files: await connectProgram(app, [entryOf('server-filesystem'), folder], { title: 'Files' }),
+    memory: await connectProgram(app, [entryOf('server-memory')], {
+      title: 'Memory',
+      env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
     }),
   };
   agentId = await agentOf(app, Object.values(ids), { instructions: 'Use the files.' });

@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect, succeed } from './support/agent-runs.js';
 import { startTestApp, type TestApp } from './support/app.js';
 import { startEverything, type EverythingServer } from './support/everything-server.js';
 import { openLegacyClient, openModernClient, type Endpoint, type FieldClient } from './support/field-clients.js';
 import { FLOWS } from './support/field-flows.js';
+import { connectProgram } from './support/proxy-connections.js';
+import { entryOf } from './support/reference-servers.js';
 
 const PATIENCE_MS = 60_000;
 
@@ -22,9 +23,6 @@ let everything: EverythingServer;
 let folder: string;
 const clients = new Set<FieldClient>();
 
-const entryOf = (server: string): string =>
-  fileURLToPath(new URL(`../node_modules/@modelcontextprotocol/${server}/dist/index.js`, import.meta.url));
-
 beforeAll(async () => {
   everything = await startEverything();
   app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
@@ -37,12 +35,6 @@ afterAll(async () => {
   await everything?.close();
   await rm(folder, { recursive: true });
 });
-
-/** Connects a server that the service is to start; returns the connection's id. */
-async function connectProgram(title: string, ...args: string[]): Promise<string> {
-  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args } };
-  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
-}
 
 const through = (connectionId: string, apiKey = app.apiKey): Endpoint => ({
   url: `${app.url}/api/${app.org}/mcp/${connectionId}`,
@@ -69,7 +61,9 @@ describe.each(CLIENTS)('%s', (_title, open) => {
     beforeAll(async () => {
       const args = [entryOf('server-everything'), 'stdio'];
       const http = kind === 'HTTP';
-      const connectionId = http ? await connect(app, everything.url) : await connectProgram('Everything', ...args);
+      const connectionId = http
+        ? await connect(app, everything.url)
+        : await connectProgram(app, args, { title: 'Everything' });
       direct = await opened(open(http ? { url: everything.url } : program(...args)));
       proxied = await opened(open(through(connectionId)));
     }, PATIENCE_MS);
@@ -84,7 +78,7 @@ describe.each(CLIENTS)('%s', (_title, open) => {
     await writeFile(join(folder, 'note.txt'), 'Written in the folder');
     const args = [entryOf('server-filesystem'), folder];
     const direct = await opened(open(program(...args)));
-    const proxied = await opened(open(through(await connectProgram('Files', ...args))));
+    const proxied = await opened(open(through(await connectProgram(app, args, { title: 'Files' }))));
 
     expect(await proxied.listTools()).toEqual(await direct.listTools());
     const read = (client: FieldClient) => client.callTool('read_text_file', { path: join(folder, 'note.txt') });

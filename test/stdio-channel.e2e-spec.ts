@@ -7,11 +7,10 @@ import type { OutgoingMessage, UpstreamAnswer, UpstreamChannel } from '../src/up
 import { type StdioLimits, StdioProcesses } from '../src/upstreams/stdio/stdio-processes.js';
 import { StdioSessions } from '../src/upstreams/stdio/stdio-sessions.js';
 import type { StdioTarget } from '../src/upstreams/upstream-target.js';
+import { entryOf } from './support/reference-servers.js';
 
 const MINI = fileURLToPath(new URL('support/stdio-fixtures/mini-server.mjs', import.meta.url));
-const EVERYTHING = fileURLToPath(
-  new URL('../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
-);
+const EVERYTHING = entryOf('server-everything');
 
 const LIMITS: StdioLimits = {
   maxProcesses: 8,

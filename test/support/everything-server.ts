@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import { entryOf } from './reference-servers.js';
 
 export interface EverythingServer {
   /** The MCP endpoint. */
@@ -10,9 +10,6 @@ export interface EverythingServer {
   close(): Promise<void>;
 }
 
-const ENTRY = fileURLToPath(
-  new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
-);
 const START_TIMEOUT_MS = 20_000;
 
 /** Starts the reference server `@modelcontextprotocol/server-everything`, on a free port if none is given, and waits until it listens. */
@@ -21,7 +18,7 @@ export async function startEverything(port?: number): Promise<EverythingServer> 
 }
 
 async function startOn(port: number): Promise<EverythingServer> {
-  const child = spawn(process.execPath, [ENTRY, 'streamableHttp'], {
+  const child = spawn(process.execPath, [entryOf('server-everything'), 'streamableHttp'], {
     env: { PATH: process.env['PATH'], PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -10,6 +10,16 @@ export async function connectTo(app: TestApp, url: string, more: object = {}): P
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }
 
+/** Makes a connection to a program that the service starts with Node; returns its id. */
+export async function connectProgram(
+  app: TestApp,
+  args: readonly string[],
+  { title = 'Program', env }: { title?: string; env?: Record<string, string> } = {},
+): Promise<string> {
+  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env } };
+  return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
+}
+
 /** Makes a key; returns its value. */
 export async function keyWith(app: TestApp, permissions: Record<string, string[]>, more: object = {}): Promise<string> {
   return (await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'test', permissions, ...more })).key;
