@@ -5,7 +5,6 @@ import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { generateApiKey } from '../src/common/api-key-value.js';
 import { startTestApp, type TestApp } from './support/app.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { expectProblem } from './support/problem.js';
 import { startSecondOrganization } from './support/second-organization.js';
 
@@ -16,18 +15,13 @@ interface CreatedKey {
   expires_at: string | null;
 }
 
-let database: TestDatabase;
 let service: TestApp;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  service = await startTestApp({ database });
+  service = await startTestApp();
 });
 
-afterAll(async () => {
-  await service?.close();
-  await database?.drop();
-});
+afterAll(() => service?.close());
 
 async function createKey(permissions: object, more: object = {}, maker?: string): Promise<CreatedKey> {
   const answer = await service.tool('API_KEY_CREATE', { name: 'made', permissions, ...more }, maker);
@@ -194,7 +188,7 @@ describe('a credential', () => {
   });
 
   it('that was deleted stops working at once here and within a second elsewhere', async () => {
-    const other = await startTestApp({ database });
+    const other = await startTestApp({ database: service.database });
     try {
       const { id, key } = await createKey({ self: ['*'] });
       expect((await listTools(`Bearer ${key}`, { app: other })).status).toBe(200);

@@ -2,9 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateEncryptionKey } from '../src/config/encryption-keys.js';
 import { startTestApp, type TestApp } from './support/app.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { openLegacy, openModern } from './support/era-clients.js';
 import { type EraServer, INSTRUCTIONS, RESOURCE_ERROR, startEraServer } from './support/era-server.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from './support/proxy-calls.js';
@@ -13,21 +11,18 @@ import { auditOf, connectProgram, connectTo, keyWith, until } from './support/pr
 const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 const MODERN_PROGRAM = fileURLToPath(new URL('support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
 
-let database: TestDatabase;
 /** Two processes of one service. */
 let app: TestApp;
 let other: TestApp;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  const env = { STDIO_COMMANDS: 'node', ENCRYPTION_KEYS: generateEncryptionKey('shared') };
-  app = await startTestApp({ database, env });
-  other = await startTestApp({ database, env });
+  const env = { STDIO_COMMANDS: 'node' };
+  app = await startTestApp({ env });
+  other = await startTestApp({ env, database: app.database });
 });
 afterAll(async () => {
   await other?.close();
   await app?.close();
-  await database?.drop();
 });
 
 describe('a client of the legacy era at an upstream that speaks the modern one only', () => {

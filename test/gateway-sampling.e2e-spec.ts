@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { generateEncryptionKey } from '../src/config/encryption-keys.js';
 import { succeed } from './support/agent-runs.js';
 import { startTestApp, type TestApp } from './support/app.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { type EverythingServer, startEverything } from './support/everything-server.js';
 import { type FieldClient, openLegacyClient, openModernClient } from './support/field-clients.js';
 import { FLOWS } from './support/field-flows.js';
@@ -25,7 +23,6 @@ const ASKING = {
 };
 const TOOLS = [{ name: 'ask', inputSchema: { type: 'object' } }];
 
-let database: TestDatabase;
 /** Two processes of one service. */
 let app: TestApp;
 let other: TestApp;
@@ -33,15 +30,12 @@ let everything: EverythingServer;
 
 beforeAll(async () => {
   everything = await startEverything();
-  database = await createTestDatabase();
-  const env = { ENCRYPTION_KEYS: generateEncryptionKey('shared') };
-  app = await startTestApp({ database, env });
-  other = await startTestApp({ database, env });
+  app = await startTestApp();
+  other = await startTestApp({ database: app.database });
 });
 afterAll(async () => {
   await other?.close();
   await app?.close();
-  await database?.drop();
   await everything?.close();
 });
 

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestApp, type TestApp } from './support/app.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { type EverythingServer, startEverything } from './support/everything-server.js';
-import { generateEncryptionKey } from '../src/config/encryption-keys.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from './support/proxy-calls.js';
 import { connectTo, keyWith, until } from './support/proxy-connections.js';
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 
-let database: TestDatabase;
 let everything: EverythingServer;
 /** Two processes of one service. */
 let app: TestApp;
@@ -17,16 +14,13 @@ let connectionId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  database = await createTestDatabase();
-  const env = { ENCRYPTION_KEYS: generateEncryptionKey('shared') };
-  app = await startTestApp({ database, env });
-  other = await startTestApp({ database, env });
+  app = await startTestApp();
+  other = await startTestApp({ database: app.database });
   connectionId = await connectTo(app, everything.url);
 });
 afterAll(async () => {
   await other?.close();
   await app?.close();
-  await database?.drop();
   await everything?.close();
 });
 

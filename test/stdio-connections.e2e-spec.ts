@@ -5,7 +5,6 @@ import { ConnectionDirectory } from '../src/connections/connection-directory.ser
 import { UpstreamPool } from '../src/upstreams/upstream-pool.js';
 import { UpstreamTargets } from '../src/upstreams/upstream-targets.js';
 import { startTestApp } from './support/app.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
 
 const MINI = fileURLToPath(new URL('support/stdio-fixtures/mini-server.mjs', import.meta.url));
 const SECRET = 'value-that-nobody-may-see-0123456789';
@@ -22,22 +21,16 @@ interface Answer {
   text: string;
 }
 
-let database: TestDatabase;
 let service: Awaited<ReturnType<typeof startTestApp>>;
 const lines: string[] = [];
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   service = await startTestApp({
-    database,
     env: { STDIO_COMMANDS: 'node', LOG_LEVEL: 'info' },
     onLogLine: (line) => lines.push(line),
   });
 });
-afterAll(async () => {
-  await service?.close();
-  await database?.drop();
-});
+afterAll(() => service?.close());
 
 async function tool(name: string, body: object, key = service.apiKey): Promise<Answer> {
   const answer: Answer = await service.tool(name, body, key);
@@ -118,7 +111,7 @@ describe('STDIO connections', () => {
   });
 
   it('give the program its variables, and none of the service', async () => {
-    process.env['DATABASE_URL'] = database.url;
+    process.env['DATABASE_URL'] = service.database.url;
     const { id } = await created({ command: 'node', args: [MINI], env: { API_TOKEN: SECRET }, cwd: '/tmp' });
     const environment = await environmentOf(id);
     delete process.env['DATABASE_URL'];
@@ -248,7 +241,7 @@ describe('STDIO connections', () => {
 
   it('are not run any longer when the service no longer runs their command', async () => {
     const { id } = await created({ command: 'node', args: [MINI] });
-    const strict = await startTestApp({ database, env: { ENCRYPTION_KEYS: encryptionKeysOf(service) } });
+    const strict = await startTestApp({ database: service.database });
     try {
       const answer = await strict.tool('CONNECTION_TEST', { id }, service.apiKey);
       const error = expect.stringContaining('does not run the command');
@@ -261,7 +254,3 @@ describe('STDIO connections', () => {
     }
   });
 });
-
-function encryptionKeysOf({ config }: typeof service): string {
-  return config.encryptionKeys.map(({ id, key }) => `${id}:${Buffer.from(key).toString('base64')}`).join(',');
-}

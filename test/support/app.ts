@@ -18,6 +18,8 @@ export interface TestApp {
   url: string;
   apiKey: string;
   org: 'default';
+  /** Given to `startTestApp`, it makes another process of the same service, which is to be closed first. */
+  database: TestDatabase;
   /** Calls a management tool. */
   tool(name: string, body?: object, key?: string): supertest.Test;
   close(): Promise<void>;
@@ -40,6 +42,7 @@ const TEST_ENVIRONMENT = {
   PORT: '0',
   METRICS_PORT: '0',
   UPSTREAM_ALLOW_PRIVATE: 'true',
+  /** The same for all applications of a spec file, as for all processes of a service. */
   ENCRYPTION_KEYS: generateEncryptionKey('test'),
 };
 
@@ -67,6 +70,7 @@ export async function startTestApp({ env = {}, database, onLogLine, onRoute }: T
     url,
     apiKey: apiKey ?? '',
     org: 'default',
+    database: ownDatabase,
     tool: (name, body = {}, key = apiKey ?? '') =>
       supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
     close: async () => {
