@@ -1,5 +1,6 @@
 import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
+import { isRecord } from '../common/is-record.js';
 import { StorageLostError } from '../common/through-outage.js';
 import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
@@ -44,7 +45,7 @@ async function execute(
     const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
     return { errorText: `${UNKNOWN_OUTCOME} ${reason}` };
   }
-  if (!isArguments(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
+  if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
   try {
     return toOutcome(await tool.call(call.input, signal));
   } catch (error) {
@@ -59,10 +60,6 @@ async function execute(
 function isRepeatable({ definition }: AgentTool): boolean {
   const annotations = definition?.annotations;
   return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
-}
-
-function isArguments(input: unknown): input is Record<string, unknown> {
-  return typeof input === 'object' && input !== null && !Array.isArray(input);
 }
 
 function toChunk({ toolCallId }: PendingToolCall, outcome: ToolOutcome): UIMessageChunk {

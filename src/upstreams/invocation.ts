@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit/audit-log.js';
 import type { AuditStatus } from '../audit/audit-record.js';
 import { DomainError } from '../common/domain-error.js';
+import { isObject } from '../common/is-record.js';
 import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
 import { UpstreamError } from './upstream-error.js';
 
@@ -59,9 +60,5 @@ export function outcomeOf(error: unknown): InvocationOutcome {
 /** What a JSON-RPC message answers, as it is recorded: its result, or what its error says of itself. */
 export function resultOf({ result, error }: { readonly result?: unknown; readonly error?: unknown }): unknown {
   if (error === undefined) return result;
-  return { error: isRecord(error) ? { code: error['code'], message: error['message'] } : error };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+  return { error: isObject(error) ? { code: error['code'], message: error['message'] } : error };
 }

@@ -1,4 +1,5 @@
 import type { CallToolResult, StandardSchemaV1, Tool } from '@modelcontextprotocol/client';
+import { isRecord } from '../common/is-record.js';
 import type { ToolPage } from './tool-listing.js';
 
 /**
@@ -24,10 +25,6 @@ export const TOOL_PAGE = schema<ToolPage>(({ tools, nextCursor }) => {
 
 function isTool(value: unknown): value is Tool {
   return isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A Standard Schema over a plain function; undefined means that the value does not fit. */

@@ -5,6 +5,7 @@ import {
   SdkHttpError,
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/client';
+import { isObject } from '../common/is-record.js';
 import { portOf } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import {
@@ -75,7 +76,7 @@ function findingOf(error: unknown): Finding | undefined {
   if (error instanceof SdkHttpError) return httpFinding(error.status, error.data['text']);
   if (error instanceof SdkError) return sdkFinding(error);
   // By name and code, not by class: these come from other libraries, and in tests from another realm.
-  if (!isRecord(error)) return undefined;
+  if (!isObject(error)) return undefined;
   if (error['name'] === 'SyntaxError') return ['protocol', 'answered with malformed JSON'];
   if (error['name'] === 'ZodError') {
     return ['protocol', 'does not speak MCP: it answered with JSON that is not JSON-RPC 2.0'];
@@ -131,7 +132,7 @@ function rpcFinding(rpc: UpstreamRpcError, status?: number): Finding {
 function rpcErrorIn(body: unknown): UpstreamRpcError | undefined {
   if (typeof body !== 'string') return undefined;
   const parsed = parseJson(body);
-  if (!isRecord(parsed) || parsed['jsonrpc'] !== '2.0' || !isRecord(parsed['error'])) return undefined;
+  if (!isObject(parsed) || parsed['jsonrpc'] !== '2.0' || !isObject(parsed['error'])) return undefined;
   const { code, message, data } = parsed['error'];
   if (typeof code !== 'number' || typeof message !== 'string') return undefined;
   return { code, message, data };
@@ -143,10 +144,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Only what has the form of a media type is quoted. */
@@ -166,7 +163,7 @@ function* causesOf(error: unknown): Generator {
     if (seen.has(next)) continue;
     seen.add(next);
     yield next;
-    if (!isRecord(next)) continue;
+    if (!isObject(next)) continue;
     waiting.push(next['cause']);
     if (Array.isArray(next['errors'])) waiting.push(...next['errors']);
   }

@@ -1,4 +1,5 @@
 import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider';
+import { isObject } from '../../common/is-record.js';
 
 /** One line about the result of a tool: `<tool> returned: <text>`, or that it failed or was denied. */
 export function reportToolResult({ toolName, output }: LanguageModelV4ToolResultPart): string {
@@ -21,15 +22,11 @@ export function reportToolResult({ toolName, output }: LanguageModelV4ToolResult
 /** The text blocks of an MCP tool result, one per line; of anything else, and of a result without text, its JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  const blocks = isRecord(value) && Array.isArray(value.content) ? value.content : [];
-  const texts = blocks.filter((block) => isRecord(block) && typeof block.text === 'string').map((block) => block.text);
+  const blocks = isObject(value) && Array.isArray(value.content) ? value.content : [];
+  const texts = blocks.filter((block) => isObject(block) && typeof block.text === 'string').map((block) => block.text);
   return texts.length > 0 ? texts.join('\n') : JSON.stringify(value);
 }
 
 function isMcpError(value: unknown): boolean {
-  return isRecord(value) && value.isError === true && Array.isArray(value.content);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+  return isObject(value) && value.isError === true && Array.isArray(value.content);
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../../common/domain-error.js';
+import { isRecord } from '../../common/is-record.js';
 import { inspectJson, type TextRange } from './inspect-json.js';
 
 /** A part of a body, in bytes. */
@@ -104,10 +105,6 @@ function checkedAnswer(value: Record<string, unknown>, body: Buffer): Buffer {
     throw invalid('A message needs a `method`, or one of `result` and `error`.');
   checkId(value['id']);
   return body;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(detail: string): DomainError {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/is-record.js';
 import { type InvocationOutcome, SUCCESS, TOOL_FAILED } from '../../upstreams/invocation.js';
 
 const ERROR_MARK = Buffer.from('"error"');
@@ -47,8 +48,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/is-record.js';
 import type { InvocationOutcome } from '../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
@@ -42,9 +43,7 @@ export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): Co
 export function parseMessage(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }

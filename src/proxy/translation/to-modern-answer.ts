@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Implementation } from '@modelcontextprotocol/client';
+import { isRecord } from '../../common/is-record.js';
 import { type AnswerBody, discard, wholeOf } from '../../upstreams/channel/answer-body.js';
 import { dataOf, messageEvent, sseParts } from '../../upstreams/channel/sse-parts.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
@@ -44,14 +45,14 @@ export function toModernAnswer(answer: UpstreamAnswer, answered: Answered): Upst
 export function toModernMessage(text: string, { method, serverInfo }: Answered): string {
   const result = parseMessage(text)?.['result'];
   const range = memberRange(text, 0, 'result');
-  if (!isObject(result) || range === undefined) return text;
+  if (!isRecord(result) || range === undefined) return text;
   // Looking through a large text takes time: only for what is known to be there.
   const set = (json: string, name: string, value: string): string =>
     (Object.hasOwn(result, name) ? withMember : withNewMember)(json, range.start, name, value);
   let modern = set(text, 'resultType', '"complete"');
   if (CACHEABLE.has(method)) modern = set(set(modern, 'ttlMs', '0'), 'cacheScope', '"private"');
   if (serverInfo === undefined) return modern;
-  const meta = isObject(result['_meta']) ? memberRange(modern, range.start, '_meta') : undefined;
+  const meta = isRecord(result['_meta']) ? memberRange(modern, range.start, '_meta') : undefined;
   return meta === undefined
     ? set(modern, '_meta', JSON.stringify({ [SERVER_INFO]: serverInfo }))
     : withMember(modern, meta.start, SERVER_INFO, JSON.stringify(serverInfo));
@@ -82,10 +83,6 @@ async function* events(source: AnswerBody, answered: Answered): AsyncGenerator<B
 /** Between the values of JSON, the end of a line is white space; in a string it stands escaped. */
 function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function tooLarge(): UpstreamError {

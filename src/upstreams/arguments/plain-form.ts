@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/is-record.js';
 import { ASSERTED_FORMATS } from './schema-validator.js';
 
 /**
@@ -166,8 +167,8 @@ function demand<T>(holds: boolean, value: T): T {
 }
 
 function record(value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new NotPlain();
-  return value as Record<string, unknown>;
+  if (!isRecord(value)) throw new NotPlain();
+  return value;
 }
 
 function isTypes(value: unknown): boolean {

@@ -1,3 +1,5 @@
+import { isRecord } from '../../common/is-record.js';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
@@ -56,9 +58,7 @@ function parseRecord(json: Buffer): Record<string, unknown> | undefined {
 }
 
 function recordOf(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 function textOf(value: unknown): string | undefined {
