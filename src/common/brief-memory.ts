@@ -1,3 +1,5 @@
+import { detached } from './detached.js';
+
 interface Entry<T> {
   readonly at: number;
   readonly reading: Promise<T>;
@@ -27,7 +29,7 @@ export class BriefMemory<T> {
     if (known !== undefined && now - known.at < this.believedMs) return known.read ? known.read.value : known.reading;
     if (this.entries.size >= this.maxEntries) this.entries.clear();
     const entry: Entry<T> = { at: now, reading: read() };
-    this.entries.set(key, entry);
+    this.entries.set(detached(key), entry);
     entry.reading.then(
       (value) => (entry.read = { value }),
       () => this.entries.get(key) === entry && this.entries.delete(key),

@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { detached } from './detached.js';
 
 /** `node` of RFC 9562: 48 random bits, in hex. They are fetched for many ids at once: the call costs more than the bytes. */
 const TAIL_LENGTH = 12;
@@ -61,7 +62,7 @@ export function isUuid(text: string): boolean {
   if (knownUuids.has(text)) return true;
   if (!UUID.test(text)) return false;
   if (knownUuids.size >= MAX_KNOWN_UUIDS) knownUuids.clear();
-  knownUuids.add(text);
+  knownUuids.add(detached(text));
   return true;
 }
 
