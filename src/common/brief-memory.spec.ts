@@ -42,6 +42,13 @@ describe('BriefMemory', () => {
     expect(await memory.get('a', read)).toBe(2);
   });
 
+  it('believes a value no longer when the clock is set back', async () => {
+    await memory.get('a', read);
+    jest.setSystemTime(Date.now() - 3_600_000);
+    jest.advanceTimersByTime(BELIEVED_MS);
+    expect(await memory.get('a', read)).toBe(2);
+  });
+
   it('does not remember a failure', async () => {
     await expect(memory.get('a', async () => Promise.reject(new Error('away')))).rejects.toThrow('away');
     expect(await memory.get('a', read)).toBe(1);

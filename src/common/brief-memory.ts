@@ -24,7 +24,7 @@ export class BriefMemory<T> {
 
   /** What is remembered; a promise only while it is being read. Rejects as `read` does. */
   get(key: string, read: () => Promise<T>): T | Promise<T> {
-    const now = Date.now();
+    const now = performance.now();
     const known = this.entries.get(key);
     if (known !== undefined && now - known.at < this.believedMs) return known.read ? known.read.value : known.reading;
     if (this.entries.size >= this.maxEntries) this.entries.clear();
