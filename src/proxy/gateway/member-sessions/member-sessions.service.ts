@@ -116,7 +116,8 @@ export class MemberSessions implements OnApplicationShutdown {
   }
 
   private use({ caller, session }: SessionOwner): Owned {
-    const owned = this.owners.use(session.key, caller.principal?.apiKeyId ?? '');
+    const holder = { organizationId: caller.connection.organizationId, apiKeyId: caller.principal?.apiKeyId ?? '' };
+    const owned = this.owners.use(session.key, holder);
     const surplus = this.owners.surplusBeside(session.key);
     if (surplus !== undefined) void this.drop(surplus);
     return owned;

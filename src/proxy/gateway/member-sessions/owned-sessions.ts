@@ -11,10 +11,15 @@ export interface Place {
   isLate?: boolean;
 }
 
+/** Whose session it is. */
+export interface Holder {
+  readonly organizationId: string;
+  readonly apiKeyId: string;
+}
+
 /** What one session of a caller with an agent holds. */
 export interface Owned {
-  /** Whose session it is: the id of an API key. */
-  readonly holder: string;
+  readonly holder: Holder;
   /** By the connection's id. */
   readonly members: Map<string, Place>;
   level: string | undefined;
@@ -42,7 +47,7 @@ export class OwnedSessions {
   }
 
   /** It is there from now on, and was used last. */
-  use(key: string, holder: string): Owned {
+  use(key: string, holder: Holder): Owned {
     const owned = this.owned.get(key) ?? newOwned(holder);
     owned.usedAt = Date.now();
     this.owned.delete(key);
@@ -55,21 +60,27 @@ export class OwnedSessions {
   }
 
   /**
-   * Which one has to go, if there are too many: of whoever holds the most, so that nobody pushes others out, the one that was
-   * used longest ago, if possible one in which nothing is under way.
+   * Which one has to go, if there are too many: of the organization that holds the most, so that nobody pushes others out, not
+   * even with many keys; in it, of the key that holds the most; of those the one that was used longest ago, if possible one in
+   * which nothing is under way.
    * @param inUse stays in any case
    */
   surplusBeside(inUse: string): string | undefined {
     if (this.owned.size <= this.limit) return undefined;
     const others = [...this.owned].filter(([key]) => key !== inUse);
-    const byHolder = [...Map.groupBy(others, ([, { holder }]) => holder).values()];
-    const most = byHolder.reduce((a, b) => (b.length > a.length ? b : a), []);
-    const [key] = most.find(([, { held }]) => held === 0) ?? most[0] ?? [];
+    const ofOrganization = largest(Map.groupBy(others, ([, { holder }]) => holder.organizationId));
+    const ofKey = largest(Map.groupBy(ofOrganization, ([, { holder }]) => holder.apiKeyId));
+    const [key] = ofKey.find(([, { held }]) => held === 0) ?? ofKey[0] ?? [];
     return key;
   }
 }
 
-function newOwned(holder: string): Owned {
+/** The first of equals; an empty one if there is none. */
+function largest<T>(groups: ReadonlyMap<string, readonly T[]>): readonly T[] {
+  return [...groups.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
+}
+
+function newOwned(holder: Holder): Owned {
   const ending = new AbortController();
   // As many as the caller has streams open.
   setMaxListeners(0, ending.signal);
