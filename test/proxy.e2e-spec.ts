@@ -40,3 +40,19 @@ describe('a caller without a session', () => {
     expect(call.body).toEqual({ jsonrpc: '2.0', id: 'a', result: { content: [{ type: 'text', text: 'Echo: hi' }] } });
   });
 });
+
+describe('a connection that is switched off', () => {
+  it.each([
+    ['as it is shown', (id: string) => id],
+    ['in capitals', (id: string) => id.toUpperCase()],
+  ])('is refused at once to a caller that spells its id %s', async (_spelling, spell) => {
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const id = spell(connectionId);
+    const set = (status: string): supertest.Test =>
+      service.tool('COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data: { status } });
+    await set('active');
+    expect((await post(message, { id })).body.result).toBeDefined();
+    await set('inactive');
+    expect((await post(message, { id })).body.error.data.code).toBe('connection_unavailable');
+  });
+});

@@ -29,7 +29,8 @@ export class ConnectionDirectory {
   /** Whatever its organization: for callers without a credential, who are told nothing of what is found. */
   findAnywhere(id: string): Connection | undefined | Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
-    return this.cache.get(id, async () => {
+    // As the database spells it: an edit has to be seen by those, too, who write it in capitals.
+    return this.cache.get(id.toLowerCase(), async () => {
       const found = await this.repository.findWithOrganization(id);
       return found && toConnection(found);
     });
