@@ -8,6 +8,9 @@ import { bearerToken } from './bearer-token.js';
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox"' };
 const INVALID_TOKEN_CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox",error="invalid_token"' };
 
+/** One of our keys with its scheme has 60 characters. A longer header is not kept: there may be one for each idle connection. */
+const MAX_KEPT_LENGTH = 64;
+
 /** Turns an `Authorization` header into a principal. */
 @Injectable()
 export class Authenticator {
@@ -38,7 +41,7 @@ export class Authenticator {
 
   /**
    * Undefined for a header that holds none of our keys. A caller that keeps its connection presents the same header with each
-   * request, and hashing it costs more than all the rest of the check. The header stays in memory as long as the connection.
+   * request, and hashing it costs more than all the rest of the check.
    */
   private hashOf(header: string, connection: object): string | undefined {
     const known = this.presented.get(connection);
@@ -46,7 +49,7 @@ export class Authenticator {
     const token = bearerToken(header);
     // Typing errors need no database to be refused.
     const hash = token !== undefined && isWellFormedApiKey(token) ? hashApiKey(token) : undefined;
-    this.presented.set(connection, { header, hash });
+    if (header.length <= MAX_KEPT_LENGTH) this.presented.set(connection, { header, hash });
     return hash;
   }
 }

@@ -1,6 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
+import { keptBytes } from '../../test/support/kept-bytes.js';
 import { BriefMemory } from './brief-memory.js';
 import { detached } from './detached.js';
 import { isUuid, newId } from './ids.js';
@@ -8,22 +7,16 @@ import { isUuid, newId } from './ids.js';
 const WHOLE_BYTES = 64 * 1024;
 const COUNT = 500;
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
 /** As the router has it: a part of a path. */
 function idInPath(): string {
   const path = Buffer.from(`${newId()}?${'a'.repeat(WHOLE_BYTES)}`).toString('latin1');
   return path.slice(0, 36);
 }
 
-/** How much more of the heap is in use after so many ids were handed to `keep`. */
-async function bytesKeptBy(keep: (id: string) => unknown): Promise<number> {
-  collectGarbage();
-  const before = process.memoryUsage().heapUsed;
-  for (let i = 0; i < COUNT; i++) await keep(idInPath());
-  collectGarbage();
-  return process.memoryUsage().heapUsed - before;
+function bytesKeptBy(keep: (id: string) => unknown): Promise<number> {
+  return keptBytes(async () => {
+    for (let i = 0; i < COUNT; i++) await keep(idInPath());
+  });
 }
 
 describe('detached', () => {

@@ -1,0 +1,29 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { keptBytes } from '../../test/support/kept-bytes.js';
+import type { ApiKeyRepository } from '../api-keys/api-key.repository.js';
+import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
+import { generateApiKey } from '../common/api-key-value.js';
+import { Authenticator } from './authenticator.js';
+
+const HEADER_BYTES = 16 * 1024;
+const CONNECTIONS = 2_000;
+
+describe('Authenticator', () => {
+  it.each([
+    ['no key', (): string => `Bearer ${'a'.repeat(HEADER_BYTES)}`],
+    ['a key among spaces', (): string => `Bearer ${' '.repeat(HEADER_BYTES)}${generateApiKey()}`],
+  ])('keeps no long header for as long as its connection: %s', async (_what, header) => {
+    // Nobody's keys.
+    const repository = { findForAuthentication: jest.fn(async () => undefined) };
+    const authenticator = new Authenticator(new ApiKeyVerifier(repository as unknown as ApiKeyRepository));
+    const connections = Array.from({ length: CONNECTIONS }, () => ({}));
+    const kept = await keptBytes(async () => {
+      for (const connection of connections) {
+        // In one piece, as the HTTP parser makes it.
+        const received = Buffer.from(header()).toString('latin1');
+        await expect(async () => authenticator.authenticate(received, connection)).rejects.toThrow('credential');
+      }
+    });
+    expect(kept).toBeLessThan((connections.length * HEADER_BYTES) / 4);
+  });
+});
