@@ -18,6 +18,7 @@ describe('text', () => {
     ['Your API key: hunter2\nhave fun', 'Your API key: ***\nhave fun'],
     ['the access key = hunter2, the rest', 'the access key = ***, the rest'],
     ['a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b', 'a *** b'],
+    ['-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ==\n-----END PGP PRIVATE KEY BLOCK----- b', '*** b'],
     ['{"pem":"-----BEGIN PRIVATE KEY-----\\nMIIEcut', '{"pem":"***'],
     ['"{\\"token\\": \\"hunter2\\"}"', '"{\\"token\\": \\***'],
   ])('loses what is secret: %s', (text, redacted) => expect(redactText(text)).toBe(redacted));

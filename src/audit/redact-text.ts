@@ -10,8 +10,9 @@ const BEARER = /\b(bearer)\s{1,16}[^\s"',;<>\\]+/gi;
 /** `user:password@` of a URL (RFC 3986 §3.2.1). */
 const USER_INFO = /:\/\/[^\s/?#"'<>@]{1,512}@/g;
 
-/** RFC 7468 §2, also of one that was cut. */
-const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY-----[^]*?(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY-----|$)/g;
+/** RFC 7468 §2 and, with ` BLOCK`, RFC 9580 §6.2; also of one that was cut. */
+const PRIVATE_KEY =
+  /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----|$)/g;
 
 /** Most texts have neither, and need not be searched for names. */
 const SIGN = /[=:]/;
