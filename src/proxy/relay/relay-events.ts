@@ -12,9 +12,9 @@ import { filterEvent } from './filter-event.js';
 import { keepAlive } from './keep-alive.js';
 import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
+import { saysToolsChanged } from './tools-changed.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../upstreams/channel/sse-parts.js';
 
-const LIST_CHANGED = 'notifications/tools/list_changed';
 /** Of an event that is cut into pieces: enough to tell how its answer ended. */
 const TAIL_BYTES = 4 * 1024;
 /** A message that says what it is before it says anything else: a notification or a request. */
@@ -100,7 +100,7 @@ class EventRelay {
     // The stream of a shared session is not one that its callers can resume.
     if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
     if (data === undefined) return event;
-    if (event.includes(LIST_CHANGED)) plan.onListChanged();
+    if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;

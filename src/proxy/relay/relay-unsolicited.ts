@@ -3,8 +3,7 @@ import { filterEvent } from './filter-event.js';
 import { MAX_WHOLE_BYTES } from './relay-plan.js';
 import { sseParts } from '../../upstreams/channel/sse-parts.js';
 import type { ToolListFilter } from './tool-list-filter.js';
-
-const LIST_CHANGED = 'notifications/tools/list_changed';
+import { saysToolsChanged } from './tools-changed.js';
 
 /**
  * Relays the stream of messages that belong to no request (GET). A stream that resumes another one may hold an answer to
@@ -17,7 +16,7 @@ export async function* relayUnsolicited(
 ): AsyncGenerator<Buffer> {
   try {
     for await (const { bytes, isWhole } of sseParts(body, filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES)) {
-      if (isWhole && bytes.includes(LIST_CHANGED)) onListChanged();
+      if (isWhole && saysToolsChanged(bytes)) onListChanged();
       const allowed = filter === undefined ? bytes : isWhole ? filterEvent(bytes, filter) : undefined;
       if (allowed !== undefined) yield allowed;
     }
