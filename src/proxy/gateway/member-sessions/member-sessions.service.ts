@@ -92,8 +92,9 @@ export class MemberSessions implements OnApplicationShutdown {
 
   /** The caller ends its session. Another process does not hear of it, and forgets its part when it is idle. */
   end(key: string): void {
-    if (this.ended.size >= MAX_ENDED) this.ended.clear();
     this.ended.add(key);
+    const [oldest = key] = this.ended;
+    if (this.ended.size > MAX_ENDED) this.ended.delete(oldest);
     this.owners.get(key)?.ending.abort();
     void this.drop(key);
   }
