@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { throughOutage } from '../common/through-outage.js';
-import type { Connection } from '../connections/connection.js';
 import type { ToolCaller } from '../upstreams/tool-call.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/upstream.js';
 import { AgentComposition } from './composition/agent-composition.service.js';
+import type { AgentToCompose } from './composition/composition-builder.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 
 /** On whose behalf an agent's tools are opened and called. */
@@ -50,10 +50,7 @@ export class AgentToolset {
    * What the agent has now; later changes of it are seen when it is opened again.
    * @throws the signal's reason when it is aborted
    */
-  async open(
-    agent: Pick<Connection, 'id' | 'organizationId'>,
-    { caller, signal }: ToolsetContext,
-  ): Promise<OpenToolset> {
+  async open(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
     const { places, unavailable } = await unlessAborted(this.compositions.of(agent), signal);
     return { tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, caller)), unavailable };
   }

@@ -72,9 +72,16 @@ describe('BriefMemory', () => {
     expect(memory.get('a', read)).toBe(1);
   });
 
-  it('forgets everything rather than to grow without end', async () => {
+  it('forgets what was read first rather than to grow without end', async () => {
     for (const key of ['a', 'b', 'c', 'd']) await memory.get(key, read);
-    expect(memory.get('d', read)).toBe(4);
+    expect([memory.get('b', read), memory.get('c', read), memory.get('d', read)]).toEqual([2, 3, 4]);
     expect(await memory.get('a', read)).toBe(5);
+  });
+
+  it('forgets no other key to read a known one anew', async () => {
+    for (const key of ['a', 'b', 'c']) await memory.get(key, read);
+    jest.advanceTimersByTime(BELIEVED_MS);
+    for (const key of ['c', 'b', 'a', 'c']) await memory.get(key, read);
+    expect([memory.get('b', read), memory.get('a', read), memory.get('c', read)]).toEqual([5, 6, 4]);
   });
 });

@@ -3,7 +3,7 @@ import { detached } from './detached.js';
 interface Entry<T> {
   readonly at: number;
   readonly reading: Promise<T>;
-  read?: { readonly value: T };
+  found?: { readonly value: T };
 }
 
 /**
@@ -15,23 +15,25 @@ export class BriefMemory<T> {
 
   /**
    * @param believedMs how long what was read may be used, from the beginning of its reading, in milliseconds
-   * @param maxEntries beyond so many keys everything is forgotten
+   * @param maxEntries beyond so many keys the one that was read first is forgotten
    */
   constructor(
     private readonly believedMs: number,
     private readonly maxEntries: number,
   ) {}
 
-  /** What is remembered; a promise only while it is being read. Rejects as `read` does. */
+  /**
+   * What is remembered; a promise only while it is being read, because waiting for what is there costs a busy service more than
+   * finding it. Rejects as `read` does.
+   */
   get(key: string, read: () => Promise<T>): T | Promise<T> {
     const now = performance.now();
     const known = this.entries.get(key);
-    if (known !== undefined && now - known.at < this.believedMs) return known.read ? known.read.value : known.reading;
-    if (this.entries.size >= this.maxEntries) this.entries.clear();
+    if (known !== undefined && now - known.at < this.believedMs) return known.found ? known.found.value : known.reading;
     const entry: Entry<T> = { at: now, reading: read() };
-    this.entries.set(detached(key), entry);
+    this.keep(detached(key), entry);
     entry.reading.then(
-      (value) => (entry.read = { value }),
+      (value) => (entry.found = { value }),
       () => this.entries.get(key) === entry && this.entries.delete(key),
     );
     return entry.reading;
@@ -40,5 +42,12 @@ export class BriefMemory<T> {
   /** Whoever waits for a reading under way still gets what it finds; those who come later do not. */
   forget(key: string): void {
     this.entries.delete(key);
+  }
+
+  private keep(key: string, entry: Entry<T>): void {
+    this.entries.delete(key);
+    this.entries.set(key, entry);
+    const [oldest = key] = this.entries.keys();
+    if (this.entries.size > this.maxEntries) this.entries.delete(oldest);
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AgentToolset, type OpenToolset, type ToolsetContext } from '../agents/agent-toolset.service.js';
+import { AgentToolset } from '../agents/agent-toolset.service.js';
 import type { RunnableAgent } from '../agents/agent.js';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
@@ -29,7 +29,7 @@ export class AgentSessionService {
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,
       this.transcript.readHistory(run),
-      reading.then((found) => this.toolsOf(found, run, { caller, signal })),
+      this.toolset.open({ id: agentId, organizationId, reading }, { caller, signal }),
     ]);
     if (agent === undefined)
       throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
@@ -44,16 +44,6 @@ export class AgentSessionService {
       temperature: run.temperature,
       maxSteps: agent.maxSteps,
     };
-  }
-
-  /** An agent without connections is not composed: that would ask the database once more before the first chunk. */
-  private async toolsOf(
-    agent: RunnableAgent | undefined,
-    { organizationId }: RunEntity,
-    context: ToolsetContext,
-  ): Promise<OpenToolset> {
-    if (agent === undefined || agent.connections.length === 0) return { tools: [], unavailable: [] };
-    return this.toolset.open({ id: agent.id, organizationId }, context);
   }
 }
 

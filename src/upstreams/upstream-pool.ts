@@ -32,7 +32,7 @@ interface Entry {
 }
 
 /**
- * The live upstreams of this process, one for each connection and revision. Callers borrow one with `use`; whatever leaves
+ * The live upstreams of this process, one for each connection and revision. Callers borrow one; whatever leaves
  * the pool (idle, edited, displaced) is closed when its last caller is done with it.
  */
 export class UpstreamPool implements OnApplicationShutdown {
@@ -100,11 +100,12 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   private newEntry(key: string, target: UpstreamTarget): Entry {
     const { connectionId } = target;
+    const upstream = this.create(target);
     const idle = setTimeout(() => entry.users === 0 && this.retire(entry), this.limits.idleMs).unref();
     const entry: Entry = {
       key,
       connectionId,
-      upstream: this.create(target),
+      upstream,
       users: 0,
       lastUse: 0,
       retired: false,

@@ -3,7 +3,7 @@ import type { Connection } from '../../connections/connection.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
 import type { Composition } from './composition.js';
-import { CompositionBuilder } from './composition-builder.js';
+import { type AgentToCompose, CompositionBuilder } from './composition-builder.js';
 import { type MemberList, MemberLists } from './member-lists.js';
 
 /** An edit in another process is seen within a second, so a composition is believed for a little less. */
@@ -37,7 +37,7 @@ export class AgentComposition {
   }
 
   /** @param agent a connection of type VIRTUAL */
-  of(agent: Pick<Connection, 'id' | 'organizationId'>): Promise<Composition> {
+  of(agent: AgentToCompose): Promise<Composition> {
     const now = Date.now();
     const known = this.entries.get(agent.id);
     if (known !== undefined && now - known.startedAt < BELIEVED_MS) return known.composition;
@@ -57,14 +57,14 @@ export class AgentComposition {
    * @param inSession the list of a connection there, given its list for everyone
    */
   async inSession(
-    agent: Pick<Connection, 'id' | 'organizationId'>,
+    agent: AgentToCompose,
     inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
   ): Promise<Composition> {
     return this.builder.build(agent, async (connection) => inSession(connection, await this.lists.of(connection)));
   }
 
   /** The names that the agent's tools have, by what was last known of them: no upstream is asked. */
-  namesOf(agent: Pick<Connection, 'id' | 'organizationId'>): Promise<Composition> {
+  namesOf(agent: AgentToCompose): Promise<Composition> {
     return this.builder.build(agent, () => Promise.resolve({ fault: 'The upstream was not asked.' }));
   }
 

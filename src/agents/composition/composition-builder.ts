@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.service.js';
-import type { AgentConnection } from '../agent.js';
+import type { AgentConnection, RunnableAgent } from '../agent.js';
 import { AgentsService } from '../agents.service.js';
 import { composeToolNames, prefixFromTitle } from '../tool-naming.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
@@ -14,6 +14,14 @@ const MAX_TOOLS = 10_000;
 
 /** Where a composition gets the tools of a connection from. */
 export type ListOf = (connection: Connection) => Promise<MemberList>;
+
+/** An agent: a connection of type VIRTUAL. */
+export interface AgentToCompose {
+  readonly id: string;
+  readonly organizationId: string;
+  /** The agent itself, if it is being read already, since just now: then it is not read a second time. */
+  readonly reading?: Promise<RunnableAgent | undefined>;
+}
 
 interface Scope {
   readonly organizationId: string;
@@ -50,12 +58,16 @@ export class CompositionBuilder {
   ) {}
 
   /** An agent that has just been deleted is empty. */
-  build({ id, organizationId }: Pick<Connection, 'id' | 'organizationId'>, listOf: ListOf): Promise<Composition> {
-    return this.compose(id, { organizationId, listOf, path: [id], budget: { agents: MAX_AGENTS } });
+  build({ id, organizationId, reading }: AgentToCompose, listOf: ListOf): Promise<Composition> {
+    return this.compose(id, { organizationId, listOf, path: [id], budget: { agents: MAX_AGENTS } }, reading);
   }
 
-  private async compose(agentId: string, scope: Scope): Promise<Composition> {
-    const agent = await this.agents.findForRun(scope.organizationId, agentId);
+  private async compose(
+    agentId: string,
+    scope: Scope,
+    reading = this.agents.findForRun(scope.organizationId, agentId),
+  ): Promise<Composition> {
+    const agent = await reading;
     const members = withinLimit(await this.membersOf(agent?.connections ?? [], scope));
     const names = composeToolNames(
       members.map(({ connection, prefix, places }) => ({

@@ -123,9 +123,10 @@ export class GatewayExchange implements OnApplicationShutdown {
   private async contextOf({ caller, message }: AgentCall): Promise<GatewayContext> {
     if (!isOpening(message)) return { caller, promises: EVERYTHING, instructions: undefined };
     const { id, organizationId } = caller.connection;
+    const reading = this.agents.findForRun(organizationId, id);
     const [agent, { sources }] = await Promise.all([
-      this.agents.findForRun(organizationId, id),
-      this.compositions.namesOf(caller.connection),
+      reading,
+      this.compositions.namesOf({ id, organizationId, reading }),
     ]);
     const isSession = message.method === 'initialize' && ownInitialize(message) !== undefined;
     const isAnswering = isSession && caller.principal !== undefined;

@@ -75,7 +75,7 @@ export class MemberSessions implements OnApplicationShutdown {
     this.use(owner).level = level;
   }
 
-  /** Aborted when the caller ends its session. */
+  /** Aborted when the caller ends its session, or it has to make room. */
   endOf(owner: SessionOwner): AbortSignal {
     return this.use(owner).ending.signal;
   }
@@ -95,7 +95,6 @@ export class MemberSessions implements OnApplicationShutdown {
     this.ended.add(key);
     const [oldest = key] = this.ended;
     if (this.ended.size > MAX_ENDED) this.ended.delete(oldest);
-    this.owners.get(key)?.ending.abort();
     void this.drop(key);
   }
 
@@ -141,8 +140,11 @@ export class MemberSessions implements OnApplicationShutdown {
   }
 
   private async drop(key: string): Promise<void> {
-    const places = [...(this.owners.get(key)?.members.values() ?? [])];
+    const owned = this.owners.get(key);
+    if (owned === undefined) return;
     this.owners.delete(key);
+    owned.ending.abort();
+    const places = [...owned.members.values()];
     await Promise.all(places.map((place) => this.close(place)));
   }
 

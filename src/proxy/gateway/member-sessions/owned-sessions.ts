@@ -27,7 +27,7 @@ export interface Owned {
   usedAt: number;
   /** Streams and calls that are under way. */
   held: number;
-  /** Aborted when the caller ends its session. */
+  /** Aborted when the caller ends its session, or it has to make room. */
   readonly ending: AbortController;
 }
 
