@@ -38,4 +38,23 @@ describe('CallScope', () => {
     caller.abort();
     expect(scope.stopped).toBeUndefined();
   });
+
+  it('calls back when it is stopped, once, and at once who asks later', () => {
+    const scope = new CallScope(undefined, 60_000);
+    const called: string[] = [];
+    scope.onStop(() => called.push('first'));
+    scope.cancel();
+    scope.cancel();
+    scope.onStop(() => called.push('late'));
+    expect(called).toEqual(['first', 'late']);
+  });
+
+  it('calls nobody back, and holds on to nobody, once it is over', () => {
+    const scope = new CallScope(undefined, 60_000);
+    const called: string[] = [];
+    scope.onStop(() => called.push('too late'));
+    scope.end();
+    scope.cancel();
+    expect(called).toEqual([]);
+  });
 });

@@ -69,12 +69,16 @@ export class CallScope {
   end(): void {
     clearTimeout(this.timer);
     this.caller?.removeEventListener('abort', this.giveUp);
+    // They hold on to all of the exchange. A scope that the garbage collector finds late must not keep it: it would be copied
+    // into the old generation call by call.
+    this.stopCallbacks.length = 0;
   }
 
   private stop(why: 'timeout' | 'cancelled'): void {
     this.why = why;
+    const callbacks = this.stopCallbacks.splice(0);
     this.end();
     this.controller?.abort(why);
-    for (const callback of this.stopCallbacks) callback();
+    for (const callback of callbacks) callback();
   }
 }
