@@ -3,8 +3,8 @@
  * (the peer) and through the service with everything on (key, permission, schema, audit, telemetry, log), in one run.
  * Upstream, peer, service and load are processes of their own on loopback; all files are in a temporary folder.
  *
- * --seconds <n>   how long each target is measured in each round (3)
- * --rounds <n>    rounds; the figures are their medians (5)
+ * --seconds <n>   how long each target is measured in each round (1)
+ * --rounds <n>    rounds; the figures are their medians (25)
  * --only <names>  of direct,bare,ours
  * --cpu-prof      profiles the service and prints where its main thread spent its time
  */
@@ -23,8 +23,8 @@ const CALLERS = [1, 16];
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '3' },
-    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '25' },
     only: { type: 'string', default: 'direct,bare,ours' },
     'cpu-prof': { type: 'boolean', default: false },
   },

@@ -14,19 +14,21 @@ const FIGURES = [
   ['load generator, cores', 'busy', 2],
 ];
 
-/** The figures for one number of callers: medians of the rounds, limit and verdict beside them. */
+/**
+ * The figures for one number of callers: medians of the rounds, limit and verdict beside them. Ours is judged beside the bare
+ * one of the same round, and the median of that is what counts: a machine that is not ours alone is faster in one round than
+ * in another by more than what is looked for.
+ */
 export function proxyTable(figures, callers) {
   const names = Object.keys(figures);
-  const median = (name, key) =>
-    quantile(
-      figures[name][callers].map((round) => round[key]),
-      0.5,
-    );
+  const median = (name, key) => middle(figures[name][callers].map((round) => round[key]));
+  const { bare, ours } = figures;
+  const beside = (compare) => middle(ours[callers].map((round, i) => compare(round, bare[callers][i])));
   const head = [callers === 1 ? '1 caller' : `${callers} callers`, ...names.map((name) => TITLES[name]), 'limit', ''];
   const rows = FIGURES.map(([title, key, digits]) => [
     title,
     ...names.map((name) => number(median(name, key), digits)),
-    ...judge(callers, key, names.includes('bare') && names.includes('ours') ? (name) => median(name, key) : undefined),
+    ...(bare && ours ? judge(callers, key, beside) : ['', '']),
   ]);
   return layOut([head, ...rows]);
 }
@@ -42,28 +44,34 @@ export function recordsLine(calls, recorded) {
 /** How it was measured. */
 export function methodOf(rounds, seconds) {
   return [
-    `Medians of ${rounds} rounds of ${seconds} s, in which the targets take turns. Each caller waits for its answer before it sends`,
-    'the next call (tools/call with 64 bytes of text). CPU is that of the proxy process (direct: of the upstream). All',
-    'processes share the cores named above.',
+    `Medians of ${rounds} rounds of ${seconds} s, in which the targets take turns; the verdict is the median of what ours is beside the bare`,
+    'one of the same round. Each caller waits for its answer before it sends the next call (tools/call with 64 bytes of text).',
+    'CPU is that of the proxy process (direct: of the upstream). All processes share the cores named above.',
     'Peer: Fastify and undici alone. Key and tool are looked up in a map, the bytes are forwarded and the answer is piped.',
     'Ours: one process (ROLE=all) with key, permission, schema, audit, telemetry, log and injected credentials.',
   ].join('\n');
 }
 
 /** Limit and verdict of a row; empty where there is no aim. */
-function judge(callers, key, median) {
-  if (median === undefined) return ['', ''];
+function judge(callers, key, beside) {
   if (callers === 1 && key === 'p50') {
-    const limit = median('bare') + MOST_ADDED_MS;
-    return [`<= ${limit.toFixed(3)} (bare + ${MOST_ADDED_MS})`, median('ours') <= limit ? 'met' : 'MISSED'];
+    const added = beside((ours, bare) => ours.p50 - bare.p50);
+    return [`bare + ${MOST_ADDED_MS}`, `${verdict(added <= MOST_ADDED_MS)}: bare + ${added.toFixed(3)}`];
   }
   if (callers > 1 && key === 'rps') {
-    const limit = median('bare') * LEAST_PART_OF_BARE;
-    const part = `${Math.round((median('ours') / median('bare')) * 100)} % of bare`;
-    const verdict = median('ours') >= limit ? 'met' : 'MISSED';
-    return [`>= ${limit.toFixed(0)} (${LEAST_PART_OF_BARE * 100} % of bare)`, `${verdict}: ${part}`];
+    const part = beside((ours, bare) => ours.rps / bare.rps);
+    const percent = (share) => `${(share * 100).toFixed(1)} % of bare`;
+    return [percent(LEAST_PART_OF_BARE), `${verdict(part >= LEAST_PART_OF_BARE)}: ${percent(part)}`];
   }
   return ['', ''];
+}
+
+function verdict(isMet) {
+  return isMet ? 'met' : 'MISSED';
+}
+
+function middle(values) {
+  return quantile(values, 0.5);
 }
 
 function number(value, digits) {
