@@ -5,6 +5,7 @@ import type { AppConfig } from './config/app-config.js';
 import { answerFrameworkErrors } from './http/framework-errors.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from './http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from './http/request-log.js';
+import { McpRoutes } from './proxy/mcp-routes.service.js';
 import { serveOpenApi } from './openapi/serve-openapi.js';
 
 /** Thread ids may have 128 characters; the router's own limit is 100. */
@@ -31,5 +32,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   const fastify = app.getHttpAdapter().getInstance();
   registerJsonBody(fastify);
   registerRequestLog(fastify, logger);
-  if (config.servesApi) serveOpenApi(app);
+  if (!config.servesApi) return;
+  app.get(McpRoutes, { strict: false }).serveOn(fastify);
+  serveOpenApi(app);
 }

@@ -6,8 +6,6 @@ import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { Authenticator } from './authenticator.js';
 
-type OrganizationRequest = FastifyRequest<{ Params: { org?: string } }>;
-
 /**
  * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the
  * path. A wrong, an unknown and a foreign organization answer alike.
@@ -26,12 +24,19 @@ export class AuthGuard implements CanActivate {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
-    const request = context.switchToHttp().getRequest<OrganizationRequest>();
+    return this.admit(context.switchToHttp().getRequest<FastifyRequest>(), access);
+  }
+
+  /**
+   * Verifies the credential of a request, and notes whose it is; a promise only when it has to be read.
+   * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`
+   */
+  admit(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) return true;
     const principal = this.authenticator.authenticate(authorization, request.raw.socket);
-    if (principal instanceof Promise) return principal.then((read) => admit(request, access, read));
-    return admit(request, access, principal);
+    if (principal instanceof Promise) return principal.then((read) => admitAs(read, request, access));
+    return admitAs(principal, request, access);
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {
@@ -45,9 +50,9 @@ export class AuthGuard implements CanActivate {
 }
 
 /** @throws DomainError `organization_mismatch` */
-function admit(request: OrganizationRequest, access: RouteAccess, principal: Principal): true {
+function admitAs(principal: Principal, request: FastifyRequest, access: RouteAccess): true {
   request.principal = principal;
-  const { org } = request.params;
+  const { org } = request.params as { org?: string };
   const isLegacyPath = access === 'mcp' && org === undefined;
   if (!isLegacyPath && org !== principal.organization.slug) {
     throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');

@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { BadRequestException, HttpException, NotFoundException } from '@nestjs/common';
+import {
+  BadRequestException,
+  ForbiddenException,
+  HttpException,
+  NotFoundException,
+  UnauthorizedException,
+} from '@nestjs/common';
 import { DomainError } from './domain-error.js';
 import { problemDetails } from './problem-details.js';
 import { toDomainError } from './to-domain-error.js';
@@ -18,6 +24,8 @@ describe('toDomainError', () => {
 
   it.each<[string, unknown, string, number]>([
     ['a route that Nest does not find', new NotFoundException(SECRET), 'unknown_route', 404],
+    ['a guard that refuses', new ForbiddenException(SECRET), 'permission_denied', 403],
+    ['a guard that knows nobody', new UnauthorizedException(SECRET), 'credential_invalid', 401],
     ['a bad request', new BadRequestException(SECRET), 'invalid_request', 400],
     ['a method that is not allowed', new HttpException(SECRET, 405), 'method_not_allowed', 405],
     ['a server error of Nest', new HttpException(SECRET, 502), 'internal', 500],

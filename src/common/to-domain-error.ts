@@ -49,6 +49,9 @@ export function toDomainError(error: unknown): DomainError {
 
 function fromHttpException(error: HttpException): DomainError {
   const status = error.getStatus();
+  // What guards of other modules throw.
+  if (status === 401) return new DomainError('credential_invalid');
+  if (status === 403) return new DomainError('permission_denied');
   if (status === 404) return new DomainError('unknown_route');
   if (status === 405) return new DomainError('method_not_allowed');
   if (status === 413) return new DomainError('body_too_large');

@@ -1,12 +1,30 @@
-import { applyDecorators, UseFilters } from '@nestjs/common';
+import { applyDecorators, type Type, UseFilters } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { Access } from '../common/access.js';
 import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
 
+/** The method of a controller that serves an MCP endpoint: `(request, reply) => Promise<void>`. */
+export interface McpEndpointMethod {
+  readonly controller: Type;
+  readonly name: string | symbol;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route is an MCP endpoint (`McpRoutes`). */
+    mcpEndpoint?: McpEndpointMethod;
+  }
+}
+
 /**
  * A route of the MCP transport: a credential is verified but may be missing (public tools), the body stays as the bytes
- * that came, and errors are JSON-RPC.
+ * that came, and errors are JSON-RPC. The method gets the request and the reply, in this order, and nothing else; see
+ * `McpRoutes` for how it is reached.
  */
 export function McpEndpoint(): MethodDecorator {
-  return applyDecorators(Access('mcp'), RouteConfig({ keepsBytes: true }), UseFilters(JsonRpcErrorFilter));
+  return (target, name, descriptor) => {
+    const mcpEndpoint: McpEndpointMethod = { controller: target.constructor as Type, name };
+    const config = RouteConfig({ keepsBytes: true, mcpEndpoint });
+    applyDecorators(Access('mcp'), config, UseFilters(JsonRpcErrorFilter))(target, name, descriptor);
+  };
 }

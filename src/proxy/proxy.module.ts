@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { AuditModule } from '../audit/audit.module.js';
 import { AgentsModule } from '../agents/agents.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
@@ -37,6 +39,8 @@ import { SessionComposition } from './gateway/member-sessions/session-compositio
 import { ModernGateway } from './gateway/modern-gateway.service.js';
 import { LegacyController } from './legacy.controller.js';
 import { OriginPolicy } from './origin-policy.js';
+import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
+import { McpRoutes } from './mcp-routes.service.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { ProtectedResource } from './protected-resource.js';
 import { SelfController } from './self/self.controller.js';
@@ -51,8 +55,10 @@ import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
   imports: [
     AgentsModule,
     AuditModule,
+    AuthModule,
     ApiKeysModule,
     ConnectionsModule,
+    DiscoveryModule,
     TelemetryModule,
     ToolsModule,
     UpstreamsModule,
@@ -75,6 +81,8 @@ import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
     Sender,
     ToolCalls,
     McpExchange,
+    McpRoutes,
+    JsonRpcErrorFilter,
     RequestExchange,
     SessionExchange,
     ToolCallEndpoint,

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import supertest from 'supertest';
@@ -33,6 +34,8 @@ export interface TestAppOptions {
   database?: TestDatabase;
   /** Gets every line of the log; `LOG_LEVEL` decides which there are. */
   onLogLine?: (line: string) => void;
+  /** Modules of somebody else, beside ours. */
+  modules?: Type[];
   /** Gets every route that the HTTP server registers. */
   onRoute?: (route: { method: string | string[]; url: string }) => void;
 }
@@ -47,13 +50,19 @@ const TEST_ENVIRONMENT = {
 };
 
 /** Starts the real application: real PostgreSQL, real queue, real HTTP. */
-export async function startTestApp({ env = {}, database, onLogLine, onRoute }: TestAppOptions = {}): Promise<TestApp> {
+export async function startTestApp({
+  env = {},
+  database,
+  onLogLine,
+  modules = [],
+  onRoute,
+}: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());
   const settings = readSettings({ ...TEST_ENVIRONMENT, ...env, DATABASE_URL: ownDatabase.url });
   const encryptionKeys = settings.encryptionKeys ?? parseEncryptionKeys(TEST_ENVIRONMENT.ENCRYPTION_KEYS);
   const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
   const logger = createLogger(settings.logLevel, onLogLine && { write: onLogLine });
-  const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config)] }).compile();
+  const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config), ...modules] }).compile();
   const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(logger), {
     logger: new NestLogger(logger),
     bodyParser: false,

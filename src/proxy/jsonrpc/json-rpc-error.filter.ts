@@ -1,6 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DomainError } from '../../common/domain-error.js';
 import { toDomainError } from '../../common/to-domain-error.js';
 import { Deprecation } from '../deprecation.service.js';
 import { ProtectedResource } from '../protected-resource.js';
@@ -21,10 +20,11 @@ export class JsonRpcErrorFilter implements ExceptionFilter {
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    this.answer(toDomainError(thrown), http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+    this.answer(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
   }
 
-  private answer(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
+  answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = toDomainError(thrown);
     if (error.status === 500) {
       const cause = error.cause instanceof Error ? error.cause : error;
       this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
