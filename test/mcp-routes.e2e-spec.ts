@@ -9,6 +9,7 @@ import {
 import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import supertest from 'supertest';
 import { AuthGuard } from '../src/auth/auth.guard.js';
+import { JsonRpcErrorFilter } from '../src/proxy/jsonrpc/json-rpc-error.filter.js';
 import { startTestApp, type TestApp } from './support/app.js';
 
 let service: TestApp | undefined;
@@ -47,6 +48,19 @@ describe('An MCP endpoint', () => {
     expect((await ping({ ...service, apiKey: 'sbx_wrong' })).status).toBe(401);
     expect(byNest).not.toHaveBeenCalled();
     expect(admitted).toHaveBeenCalledTimes(2);
+  });
+
+  it('answers also when the answer to an error fails', async () => {
+    service = await startTestApp();
+    const failing = jest.spyOn(JsonRpcErrorFilter.prototype, 'answer').mockImplementation(() => {
+      throw new Error('not even that');
+    });
+    try {
+      expect((await ping({ ...service, apiKey: 'sbx_wrong' })).status).toBe(500);
+    } finally {
+      failing.mockRestore();
+    }
+    expect((await ping({ ...service, apiKey: 'sbx_wrong' })).status).toBe(401);
   });
 
   it('passes the interceptor that a module adds to all routes', async () => {

@@ -31,14 +31,14 @@ export class McpRoutes {
   serveOn(fastify: FastifyInstance): void {
     fastify.addHook('onRoute', (route) => {
       const endpoint = route.config?.mcpEndpoint;
-      if (endpoint === undefined) return;
-      const serve = this.methodOf(endpoint);
-      const byNest = route.handler;
+      const serve = endpoint && this.methodOf(endpoint);
       if (serve === undefined) return;
+      const byNest = route.handler;
       route.handler = (request, reply) => {
         // An empty parameter is none: Nest knows what to answer.
         if (hasEmptyParameter(request)) return byNest.call(fastify, request, reply);
-        void this.answer(serve, request, reply);
+        // Should even the filter fail, then that is answered by Fastify.
+        this.answer(serve, request, reply).catch((error: unknown) => void reply.send(error));
         return undefined;
       };
     });
