@@ -154,7 +154,7 @@ export class MemberExchange {
     const opened = await this.members.opened(owner);
     // An upstream that keeps no log says so; the others have their level all the same.
     await Promise.allSettled(opened.map((member) => this.send({ ...posted, owner, message }, member, told)));
-    await posted.reply.type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
+    await posted.reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
   }
 
   /** A resource that everyone can read is read as everyone reads it. */
