@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BriefMemory } from '../common/brief-memory.js';
 import { DomainError } from '../common/domain-error.js';
+import { onceThere } from '../common/once-there.js';
 import type { Principal } from '../common/principal.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
 
@@ -25,8 +26,10 @@ export class ApiKeyVerifier {
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
   verify(hash: string): Principal | Promise<Principal> {
-    const key = this.keys.get(hash, () => this.read(hash));
-    return key instanceof Promise ? key.then((read) => this.principalOf(read)) : this.principalOf(key);
+    return onceThere(
+      this.keys.get(hash, () => this.read(hash)),
+      (key) => this.principalOf(key),
+    );
   }
 
   /** Drops what is remembered of a key that was changed or deleted in this process. */

@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
+import { onceThere } from '../common/once-there.js';
 import type { Principal } from '../common/principal.js';
 import { Authenticator } from './authenticator.js';
 
@@ -35,8 +36,7 @@ export class AuthGuard implements CanActivate {
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) return true;
     const principal = this.authenticator.authenticate(authorization, request.raw.socket);
-    if (principal instanceof Promise) return principal.then((read) => admitAs(read, request, access));
-    return admitAs(principal, request, access);
+    return onceThere(principal, (read) => admitAs(read, request, access));
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isUuid } from '../common/ids.js';
+import { onceThere } from '../common/once-there.js';
 import type { Connection, ConnectionStatus } from './connection.js';
 import { ConnectionCache } from './connection-cache.js';
 import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
@@ -20,10 +21,9 @@ export class ConnectionDirectory {
    * only when the connection has to be read.
    */
   find(organizationId: string, id: string): Connection | undefined | Promise<Connection | undefined> {
-    const found = this.findAnywhere(id);
-    return found instanceof Promise
-      ? found.then((connection) => inOrganization(organizationId, connection))
-      : inOrganization(organizationId, found);
+    return onceThere(this.findAnywhere(id), (connection) =>
+      connection?.organizationId === organizationId ? connection : undefined,
+    );
   }
 
   /** Whatever its organization: for callers without a credential, who are told nothing of what is found. */
@@ -62,10 +62,6 @@ export class ConnectionDirectory {
     const status: Exclude<ConnectionStatus, 'inactive'> = fault === undefined ? 'active' : 'error';
     return this.repository.saveHealth(id, revision, status, fault?.slice(0, MAX_REASON_LENGTH) ?? null);
   }
-}
-
-function inOrganization(organizationId: string, connection: Connection | undefined): Connection | undefined {
-  return connection?.organizationId === organizationId ? connection : undefined;
 }
 
 function toConnection({ connection, organization }: ConnectionWithOrganization): Connection {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { AgentComposition } from '../agents/composition/agent-composition.service.js';
 import { isListed } from '../agents/composition/composition.js';
 import { DomainError } from '../common/domain-error.js';
+import { onceThere } from '../common/once-there.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import { ToolCatalog } from '../upstreams/catalog/tool-catalog.service.js';
@@ -35,8 +36,7 @@ export class CallerResolver {
     const { principal, id } = request;
     if (principal === undefined) return this.anonymous(wanted, id);
     const found = this.directory.find(principal.organization.id, wanted.id);
-    if (found instanceof Promise) return found.then((read) => new ProxyCaller(principal, existing(read, wanted), id));
-    return new ProxyCaller(principal, existing(found, wanted), id);
+    return onceThere(found, (connection) => new ProxyCaller(principal, existing(connection, wanted), id));
   }
 
   /** Whatever is missing, the answer is the same: it must not tell which connections exist. */

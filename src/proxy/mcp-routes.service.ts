@@ -77,8 +77,5 @@ export class McpRoutes {
 }
 
 function hasEmptyParameter({ params }: FastifyRequest): boolean {
-  for (const value of Object.values(params as Record<string, string>)) {
-    if (value === '') return true;
-  }
-  return false;
+  return Object.values(params as Record<string, string>).includes('');
 }
