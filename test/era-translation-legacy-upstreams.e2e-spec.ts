@@ -2,9 +2,9 @@ import { tmpdir } from 'node:os';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestApp, type TestApp } from './support/app.js';
-import { MODERN, openModern } from './support/era-clients.js';
+import { MODERN, modernRequest, openModern } from './support/era-clients.js';
 import { type EverythingServer, startEverything } from './support/everything-server.js';
-import { callProxy, pathOf, rpc, rpcOf, TAKES_STREAMS, toolCall } from './support/proxy-calls.js';
+import { callProxy, pathOf, rpcOf, toolCall } from './support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo, keyWith, until } from './support/proxy-connections.js';
 import { entryOf } from './support/reference-servers.js';
 import { legacyServer, type ScriptedServer, sendJson, sendResult, startScripted } from './support/scripted-upstream.js';
@@ -17,31 +17,6 @@ beforeAll(async () => {
   app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
 });
 afterAll(() => app?.close());
-
-/** A request of the modern era, written by hand. */
-function modern(
-  method: string,
-  params: Record<string, unknown> = {},
-  more: { headers?: object; version?: string } = {},
-) {
-  const { version = MODERN, headers = {} } = more;
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': version,
-    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const name = params['name'] ?? params['uri'];
-  return {
-    headers: {
-      ...TAKES_STREAMS,
-      'mcp-protocol-version': version,
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': String(name) }),
-      ...headers,
-    } as Record<string, string>,
-    body: rpc(method, { ...params, _meta }),
-  };
-}
 
 describe('a client of the modern era at server-everything, which speaks the legacy one', () => {
   let everything: EverythingServer;
@@ -109,16 +84,16 @@ describe('a client of the modern era at server-everything, which speaks the lega
 
   it('is answered with the statuses of the era', async () => {
     const { key } = { key: app.apiKey };
-    const listen = await callProxy(app, pathOf(connectionId), { key, ...modern('subscriptions/listen') });
+    const listen = await callProxy(app, pathOf(connectionId), { key, ...modernRequest('subscriptions/listen') });
     expect({ status: listen.status, error: rpcOf(listen).error }).toMatchObject({
       status: 404,
       error: { code: -32601 },
     });
-    const future = modern('tools/list', {}, { version: '2099-01-01' });
+    const future = modernRequest('tools/list', {}, { version: '2099-01-01' });
     const unsupported = await callProxy(app, pathOf(connectionId), { key, ...future });
     expect(unsupported.status).toBe(400);
     expect(rpcOf(unsupported).error).toMatchObject({ code: -32022, data: { supported: [MODERN] } });
-    const { headers, body } = modern('tools/call', { name: 'echo', arguments: { message: 'x' } });
+    const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: { message: 'x' } });
     const { 'mcp-name': _left, ...rest } = headers;
     const nameless = await callProxy(app, pathOf(connectionId), { key, headers: rest, body });
     expect({ status: nameless.status, code: rpcOf(nameless).error?.code }).toEqual({ status: 400, code: -32020 });
@@ -129,7 +104,7 @@ describe('a client of the modern era at server-everything, which speaks the lega
 
   it('is recorded as any other caller', async () => {
     const id = 'era-translation-audit';
-    const call = modern(
+    const call = modernRequest(
       'tools/call',
       { name: 'echo', arguments: { message: 'x' } },
       { headers: { 'x-request-id': id } },
@@ -144,7 +119,10 @@ describe('a client of the modern era at server-everything, which speaks the lega
   });
 
   it('may use the legacy path', async () => {
-    const answer = await callProxy(app, `/mcp/${connectionId}`, { key: app.apiKey, ...modern('server/discover') });
+    const answer = await callProxy(app, `/mcp/${connectionId}`, {
+      key: app.apiKey,
+      ...modernRequest('server/discover'),
+    });
     expect(rpcOf(answer).result).toMatchObject({ supportedVersions: [MODERN], resultType: 'complete' });
     expect(answer.headers['deprecation']).toBeDefined();
   });
@@ -198,7 +176,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
   afterAll(() => upstream?.close());
 
   const ask = (key: string | undefined, method: string, params = {}, headers = {}) =>
-    callProxy(app, pathOf(connectionId), { key, ...modern(method, params, { headers }) });
+    callProxy(app, pathOf(connectionId), { key, ...modernRequest(method, params, { headers }) });
   const call = (key: string | undefined, name: string) => ask(key, 'tools/call', { name, arguments: {} });
 
   it('see and call what they may', async () => {
@@ -247,7 +225,7 @@ it('a caller of the modern era is told 503 while the upstream is away, and it is
   const connectionId = await connectTo(app, upstream.url);
   await upstream.close();
   const headers = { 'x-request-id': 'era-translation-away' };
-  const call = modern('tools/call', { name: 'any' }, { headers });
+  const call = modernRequest('tools/call', { name: 'any' }, { headers });
   const answer = await callProxy(app, pathOf(connectionId), { key: app.apiKey, ...call });
   expect(answer.status).toBe(503);
   expect(await auditOf(app, 'era-translation-away')).toMatchObject({ tool_name: 'any', status: 'error' });

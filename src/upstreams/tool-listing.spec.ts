@@ -51,11 +51,23 @@ describe('collectTools', () => {
   });
 
   it('bounds the size of the list over all pages', async () => {
-    const text = 'x'.repeat(8 * 1024 * 1024);
+    const text = 'x'.repeat(5 * 1024 * 1024);
     let page = 0;
     await expect(
       collectTools(async () => ({ tools: [tool(`t${page++}`, text)], nextCursor: String(page) })),
-    ).rejects.toThrow('32 MiB');
-    expect(page).toBe(4);
+    ).rejects.toThrow('more text or values');
+    expect(page).toBe(2);
+  });
+
+  it('bounds what parsing the list costs, over all pages', async () => {
+    let page = 0;
+    const heavy = (name: string) => ({
+      ...tool(name),
+      inputSchema: { type: 'object' as const, x: Array.from({ length: 100_000 }, () => ({})) },
+    });
+    await expect(
+      collectTools(async () => ({ tools: [heavy(`t${page++}`)], nextCursor: String(page) })),
+    ).rejects.toThrow('more text or values');
+    expect(page).toBe(2);
   });
 });

@@ -1,4 +1,5 @@
 import type { Tool } from '@modelcontextprotocol/client';
+import { ParseCost } from './channel/parse-cost.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 
 /** One page of a `tools/list` result. */
@@ -9,8 +10,6 @@ export interface ToolPage {
 
 const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
-/** The whole list as JSON text, in UTF-16 code units. */
-const MAX_LIST_LENGTH = 32 * 1024 * 1024;
 
 /**
  * Follows `nextCursor` to the last page. A tool that is listed twice counts once, as first listed. Rejects with
@@ -19,12 +18,13 @@ const MAX_LIST_LENGTH = 32 * 1024 * 1024;
 export async function collectTools(fetchPage: (cursor: string | undefined) => Promise<ToolPage>): Promise<Tool[]> {
   const tools = new Map<string, Tool>();
   const cursors = new Set<string>();
-  let length = 0;
+  const cost = new ParseCost();
   let cursor: string | undefined;
   do {
     const page = await fetchPage(cursor);
-    length += JSON.stringify(page.tools).length;
-    if (length > MAX_LIST_LENGTH) throw new UpstreamMisbehaviour('lists more tools than fit into 32 MiB');
+    // The list is kept as a whole, and parsed again when it is read from the database.
+    cost.add(Buffer.from(JSON.stringify(page.tools)));
+    if (cost.isTooHigh) throw new UpstreamMisbehaviour('lists its tools with more text or values than are read');
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
     }

@@ -1,5 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { request, type Dispatcher } from 'undici';
+import { ParseCost } from './channel/parse-cost.js';
 import { isForbiddenHeader } from '../net/forbidden-headers.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 import type { HttpTarget } from './upstream-target.js';
@@ -77,16 +78,19 @@ function toResponse(answer: Dispatcher.ResponseData, waiting: AnswerObserver | u
   return new Response(ReadableStream.from(bytes), { status, headers });
 }
 
-/** The bytes of an answer; fails when there are too many of them. */
+/** The bytes of an answer; fails when there are too many of them, or more values than may be parsed. */
 async function* whole(
   body: AsyncIterable<Uint8Array>,
   waiting: AnswerObserver | undefined,
 ): AsyncGenerator<Uint8Array> {
+  const cost = new ParseCost(waiting?.streaming);
   let size = 0;
   try {
     for await (const chunk of body) {
       size += chunk.byteLength;
+      cost.add(chunk);
       if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
+      if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than is read');
       yield chunk;
     }
   } catch (error) {

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { TestApp } from './app.js';
-import { pathOf } from './proxy-calls.js';
+import { pathOf, rpc, TAKES_STREAMS } from './proxy-calls.js';
 
 /** The revision of the modern era. */
 export const MODERN = '2026-07-28';
@@ -13,6 +13,31 @@ export async function openModern(app: TestApp, connectionId: string, capabilitie
   const client = new Client({ name: 'modern', version: '1' }, { capabilities, versionNegotiation });
   await client.connect(new StreamableHTTPClientTransport(...endpointOf(app, connectionId)));
   return client;
+}
+
+/** A request of the modern era, written by hand. */
+export function modernRequest(
+  method: string,
+  params: Record<string, unknown> = {},
+  more: { headers?: object; version?: string } = {},
+) {
+  const { version = MODERN, headers = {} } = more;
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const name = params['name'] ?? params['uri'];
+  return {
+    headers: {
+      ...TAKES_STREAMS,
+      'mcp-protocol-version': version,
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': String(name) }),
+      ...headers,
+    } as Record<string, string>,
+    body: rpc(method, { ...params, _meta }),
+  };
 }
 
 /** A client that speaks the legacy era only, connected through the proxy, with its transport. */

@@ -47,6 +47,7 @@ describe('AnsweredId', () => {
     ['an id that is an object', '{"id":{"id":1},"result":{}}'],
     ['a batch', '[{"id":1,"result":{}}]'],
     ['no id but null', '{"id":null,"error":{}}'],
+    ['more members than a response has', `{"id":1,${'"x":{},'.repeat(200)}"result":{}}`],
     ['an endless id', `{"id":"${'1'.repeat(3_000)}"}`],
   ])('refuses %s', (_what, text) => {
     expect(watch(text, '1').isAllowed).toBe(false);

@@ -12,6 +12,12 @@ const SPACE = 0x20;
 
 /** Longer keys and ids are not the ones that are looked for. */
 const MAX_CAPTURED = 2048;
+/** JSON-RPC has four; each costs more than what stands deeper. */
+const MAX_MEMBERS = 100;
+/** In a string that is longer than this a native search is faster. */
+const NEAR = 32;
+/** `[` and `{`, and so `]` and `}`, differ in this bit. */
+const LOWER = 0x20;
 const ID_KEY = 'id';
 
 /**
@@ -24,6 +30,7 @@ export class AnsweredId {
   private readonly expected: unknown;
   private failed = false;
   private depth = 0;
+  private members = 0;
   private inString = false;
   /** Of the backslashes before the next byte, within a string. */
   private isEscaped = false;
@@ -41,9 +48,45 @@ export class AnsweredId {
 
   /** Takes the next bytes; false from the first on that give another id, a second one, or no object to begin with. */
   push(chunk: Buffer): boolean {
-    for (let i = 0; i < chunk.length && !this.failed;)
-      i = this.inString ? this.readString(chunk, i) : this.read(chunk, i);
+    for (let i = 0; i < chunk.length && !this.failed;) {
+      if (this.depth > 1) i = this.skim(chunk, i);
+      else i = this.inString ? this.readString(chunk, i) : this.read(chunk, i);
+    }
     return !this.failed;
+  }
+
+  /** Passes over what stands in the members. Returns where to go on. */
+  private skim(chunk: Buffer, start: number): number {
+    let { depth } = this;
+    let i = start;
+    while (i < chunk.length && depth > 1) {
+      if (this.inString) {
+        i = this.skimString(chunk, i);
+        continue;
+      }
+      const byte = chunk[i++] ?? 0;
+      if (byte === QUOTE) this.inString = true;
+      else if ((byte | LOWER) === OPEN_BRACE) depth++;
+      else if ((byte | LOWER) === CLOSE_BRACE) depth--;
+    }
+    this.depth = depth;
+    return i;
+  }
+
+  private skimString(chunk: Buffer, start: number): number {
+    let i = this.isEscaped ? start + 1 : start;
+    this.isEscaped = false;
+    for (const near = Math.min(chunk.length, i + NEAR); i < near; i++) {
+      const byte = chunk[i];
+      if (byte === BACKSLASH) i++;
+      else if (byte === QUOTE) {
+        this.inString = false;
+        return i + 1;
+      }
+    }
+    if (i < chunk.length) return this.readString(chunk, i);
+    this.isEscaped = i > chunk.length;
+    return chunk.length;
   }
 
   /** Returns where to go on. */
@@ -111,8 +154,10 @@ export class AnsweredId {
     if (this.depth !== 1) return;
     const text =
       this.captured === undefined ? undefined : parse(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
-    if (this.expectsKey) this.key = typeof text === 'string' ? text : '';
-    else if (this.awaitsId) this.judge(text);
+    if (this.expectsKey) {
+      this.key = typeof text === 'string' ? text : '';
+      if (++this.members > MAX_MEMBERS) this.failed = true;
+    } else if (this.awaitsId) this.judge(text);
   }
 
   /** A number ends with what comes after it. */

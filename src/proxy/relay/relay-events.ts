@@ -10,7 +10,7 @@ import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { filterEvent } from './filter-event.js';
 import { keepAlive } from './keep-alive.js';
-import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../upstreams/channel/sse-parts.js';
@@ -31,7 +31,7 @@ export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayP
 /** @throws UpstreamError if the stream ends without the answer */
 async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | string> {
   try {
-    for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
+    for await (const { bytes, isWhole } of sseParts(body)) {
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large to be gathered.');
       const data = dataOf(bytes);
       if (data === undefined || !isAnswer(bytes, data, plan)) continue;
@@ -67,7 +67,7 @@ class EventRelay {
     const { plan, body } = this;
     try {
       const isRead = plan.filter !== undefined || plan.readdress !== undefined;
-      for await (const part of sseParts(body, isRead ? MAX_WHOLE_BYTES : GATHERED_BYTES)) {
+      for await (const part of sseParts(body, isRead ? undefined : GATHERED_BYTES)) {
         const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
         if (bytes !== undefined) yield bytes;
         // In a shared session nothing that comes after the answer belongs to this caller.

@@ -2,13 +2,14 @@ import { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { outcomeOf } from '../../upstreams/invocation.js';
+import { ParseCost } from '../../upstreams/channel/parse-cost.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
 import { AnsweredId, notTheAnswer } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
-import { MAX_WHOLE_BYTES, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { StreamingReplacement } from './replace-id.js';
 
 const TAIL_BYTES = 4 * 1024;
@@ -71,14 +72,15 @@ async function* streamJson(
 
 /** As much as is waited for, and the rest if that is not all. */
 async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
-  const limit = plan.filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES;
   const chunks: Buffer[] = [];
+  const cost = new ParseCost();
   let size = 0;
   const isWhole = await new Promise<boolean>((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > limit) finish(false);
+      if (plan.filter !== undefined) cost.add(chunk);
+      if (plan.filter === undefined ? size > GATHERED_BYTES : cost.isTooHigh) finish(false);
     };
     const onEnd = (): void => finish(true);
     const finish = (ended: boolean): void => {

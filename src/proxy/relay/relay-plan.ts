@@ -27,6 +27,3 @@ export interface RelayedAnswer {
   readonly contentType: 'application/json' | 'text/event-stream' | undefined;
   readonly body: Buffer | string | AsyncGenerator<Buffer>;
 }
-
-/** How large an answer may be that has to be read as a whole: lists that are filtered, streams that become one body. */
-export const MAX_WHOLE_BYTES = 32 * 1024 * 1024;

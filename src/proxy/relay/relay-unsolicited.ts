@@ -1,6 +1,5 @@
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { filterEvent } from './filter-event.js';
-import { MAX_WHOLE_BYTES } from './relay-plan.js';
 import { sseParts } from '../../upstreams/channel/sse-parts.js';
 import type { ToolListFilter } from './tool-list-filter.js';
 import { saysToolsChanged } from './tools-changed.js';
@@ -15,7 +14,7 @@ export async function* relayUnsolicited(
   onListChanged: () => void,
 ): AsyncGenerator<Buffer> {
   try {
-    for await (const { bytes, isWhole } of sseParts(body, filter === undefined ? GATHERED_BYTES : MAX_WHOLE_BYTES)) {
+    for await (const { bytes, isWhole } of sseParts(body, filter === undefined ? GATHERED_BYTES : undefined)) {
       if (isWhole && saysToolsChanged(bytes)) onListChanged();
       const allowed = filter === undefined ? bytes : isWhole ? filterEvent(bytes, filter) : undefined;
       if (allowed !== undefined) yield allowed;

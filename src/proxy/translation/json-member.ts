@@ -1,6 +1,13 @@
 import type { TextRange } from '../jsonrpc/inspect-json.js';
 
-const SIGNS = /[[\]{}",:]/g;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+/** `[` and `{`, and so `]` and `}`, differ in this bit. */
+const LOWER = 0x20;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
 /** White space of JSON (RFC 8259 §2). */
 const SPACE = ' \t\n\r';
 
@@ -10,27 +17,29 @@ const SPACE = ' \t\n\r';
  * @param start the index of the object's brace, or of white space before it
  */
 export function memberRange(text: string, start: number, name: string): TextRange | undefined {
-  const signs = new RegExp(SIGNS);
-  signs.lastIndex = start;
   let depth = 0;
   let isInValue = false;
   let value: number | undefined;
   let key: string | undefined;
-  for (let found = signs.exec(text); found !== null; found = signs.exec(text)) {
-    const [sign] = found;
-    if (sign === '"') {
-      signs.lastIndex = endOfString(text, found.index);
-      if (depth === 1 && !isInValue) key = JSON.parse(text.slice(found.index, signs.lastIndex)) as string;
-    } else if (sign === '{' || sign === '[') {
+  for (let at = start; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) {
+      const end = endOfString(text, at);
+      if (depth === 1 && !isInValue) key = JSON.parse(text.slice(at, end)) as string;
+      at = end - 1;
+    } else if ((sign | LOWER) === OPEN_BRACE) {
       depth++;
-    } else if (sign === ':') {
-      if (depth !== 1) continue;
+    } else if ((sign | LOWER) === CLOSE_BRACE) {
+      if (depth === 1) return value === undefined ? undefined : trimmed(text, value, at);
+      depth--;
+    } else if (depth !== 1) {
+      continue;
+    } else if (sign === COMMA) {
+      if (value !== undefined) return trimmed(text, value, at);
+      isInValue = false;
+    } else if (sign === COLON) {
       isInValue = true;
-      if (key === name) value = found.index + 1;
-    } else {
-      if (depth === 1 && value !== undefined) return trimmed(text, value, found.index);
-      if (depth === 1) isInValue = false;
-      if (sign !== ',' && --depth === 0) return undefined;
+      if (key === name) value = at + 1;
     }
   }
   return undefined;

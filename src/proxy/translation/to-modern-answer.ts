@@ -6,7 +6,6 @@ import { dataOf, messageEvent, sseParts } from '../../upstreams/channel/sse-part
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import { parseMessage } from '../relay/complete-answer.js';
-import { MAX_WHOLE_BYTES } from '../relay/relay-plan.js';
 import { memberRange, withMember, withNewMember } from './json-member.js';
 
 /** Results that say for how long and for whom they may be kept. */
@@ -65,12 +64,12 @@ async function* whole(source: AnswerBody, answered: Answered): AsyncGenerator<Bu
 
 /** The whole body. @throws UpstreamError if it is too large */
 export function gather(source: AnswerBody): Promise<Buffer> {
-  return wholeOf(source, MAX_WHOLE_BYTES, tooLarge);
+  return wholeOf(source, tooLarge);
 }
 
 /** The response and what is said of its progress: in the modern era nothing else belongs into the answer to a request. */
 async function* events(source: AnswerBody, answered: Answered): AsyncGenerator<Buffer> {
-  for await (const { bytes, isWhole } of sseParts(source, MAX_WHOLE_BYTES)) {
+  for await (const { bytes, isWhole } of sseParts(source)) {
     if (!isWhole) throw tooLarge();
     const data = dataOf(bytes);
     const message = data === undefined ? undefined : parseMessage(data);

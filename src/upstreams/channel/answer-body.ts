@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { ParseCost } from './parse-cost.js';
 
 /** How many bytes of an answer are gathered before it is handed on, so that a failure can still be told. */
 export const GATHERED_BYTES = 64 * 1024;
@@ -22,16 +23,13 @@ export function onceRead(body: AnswerBody, callback: () => void): void {
   else callback();
 }
 
-/**
- * All of it. Rejects as the stream fails, or with what `tooLarge` returns.
- * @param limit bytes
- */
-export async function wholeOf(body: AnswerBody, limit: number, tooLarge: () => Error): Promise<Buffer> {
+/** All of it, to be parsed. Rejects as the stream fails, or with what `tooLarge` returns if it is more than may be parsed. */
+export async function wholeOf(body: AnswerBody, tooLarge: () => Error): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  let size = 0;
+  const cost = new ParseCost();
   for await (const chunk of chunksOf(body)) {
-    size += chunk.length;
-    if (size > limit) throw tooLarge();
+    cost.add(chunk);
+    if (cost.isTooHigh) throw tooLarge();
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

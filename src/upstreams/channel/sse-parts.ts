@@ -1,4 +1,5 @@
 import { type AnswerBody, chunksOf } from './answer-body.js';
+import { ParseCost } from './parse-cost.js';
 
 /** A whole event with the empty line that ends it, or a piece of one that is too large to be gathered. */
 export interface SsePart {
@@ -16,12 +17,13 @@ const SEARCHED_AGAIN = 2;
 /**
  * Cuts an event stream (WHATWG HTML, "Server-sent events") into events. An event that the stream ends before is dropped, as
  * that specification wants it; of one that was cut, the pieces have been handed out by then.
- * @param limit bytes up to which an event is gathered
+ * @param limit bytes up to which an event is gathered; without it, as much as may be parsed
  */
-export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator<SsePart> {
+export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerator<SsePart> {
   let gathered: Buffer[] = [];
   let size = 0;
   let isCut = false;
+  let cost = new ParseCost();
   /** The last bytes, in which an end may have begun. */
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = true;
@@ -31,6 +33,7 @@ export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator
     isFirst = false;
     gathered = [];
     size = 0;
+    cost = new ParseCost();
     return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
   };
   for await (const chunk of chunksOf(body)) {
@@ -46,7 +49,8 @@ export async function* sseParts(body: AnswerBody, limit: number): AsyncGenerator
     rest = bytes.subarray(kept);
     if (kept > 0) gathered.push(bytes.subarray(0, kept));
     size += kept;
-    if (size > limit) {
+    if (limit === undefined) cost.add(bytes.subarray(0, kept));
+    if (limit === undefined ? cost.isTooHigh : size > limit) {
       yield { bytes: take(Buffer.alloc(0)), isWhole: false };
       isCut = true;
     }

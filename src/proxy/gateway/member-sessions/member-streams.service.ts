@@ -12,7 +12,6 @@ import { untilClosed } from '../../exchange/once-closed.js';
 import { ReplyWriter } from '../../exchange/reply-writer.service.js';
 import { sessionAtUpstream } from '../../exchange/sender.service.js';
 import { keepAlive } from '../../relay/keep-alive.js';
-import { MAX_WHOLE_BYTES } from '../../relay/relay-plan.js';
 import { SessionTools } from '../../session/session-tools.service.js';
 import { mayUse, mayUseAny } from '../gateway-permissions.js';
 import { GatewayStream } from '../gateway-stream.service.js';
@@ -167,7 +166,7 @@ export class MemberStreams {
     { owner: { caller }, member, source }: Listened,
   ): AsyncGenerator<Buffer> {
     try {
-      for await (const { bytes, isWhole } of sseParts(body, MAX_WHOLE_BYTES)) {
+      for await (const { bytes, isWhole } of sseParts(body)) {
         if (!isWhole) return;
         // As a client reads it: the same name can be written in other bytes.
         const method = String(parseMessage(dataOf(bytes) ?? '')?.['method']);
