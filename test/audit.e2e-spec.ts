@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AUDIT_APPLICATION_NAME, AuditConnection } from '../src/audit/audit-connection.js';
 import { AuditLog } from '../src/audit/audit-log.js';
@@ -192,6 +192,69 @@ describe('the audit log', () => {
       { truncated: true, bytes: 6_000_011 },
       { truncated: true, bytes: expect.any(Number) },
     ]);
+  });
+});
+
+describe('while an invocation is on its way', () => {
+  /** What the server of the audit's connection waits for; the next byte of an open statement is `ClientRead` as `active`. */
+  const stateOf = async (): Promise<string> => {
+    const { rows } = await witness.query(
+      `SELECT state || ' ' || coalesce(wait_event, '') AS state FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = $1`,
+      [AUDIT_APPLICATION_NAME],
+    );
+    return String(rows[0]?.state);
+  };
+
+  /** An invocation for which the database is ready. */
+  const awaited = async (requestId: string) => {
+    for (;;) {
+      await audit.open(factsOf('before')).close(SUCCESS);
+      const entry = audit.open(factsOf(requestId));
+      await nextTurn();
+      await nextTurn();
+      if ((await stateOf()) === 'active ClientRead') return entry;
+    }
+  };
+
+  it('the database is ready for its record, but not for long', async () => {
+    const entry = await awaited('awaited');
+    await eventually(async () => (await stateOf()) === 'idle ClientRead');
+    await entry.close(SUCCESS);
+    expect(await countOf('awaited')).toBe(1);
+  });
+
+  it('a record goes to where the database is ready for it', async () => {
+    for (let n = 1; n <= 20; n++) {
+      const entry = await awaited('ready');
+      await entry.close(SUCCESS);
+      expect(await countOf('ready')).toBe(n);
+    }
+  });
+
+  it('nothing is lost when the connection or the statement is', async () => {
+    const ends = [
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = '${AUDIT_APPLICATION_NAME}'`,
+      `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = '${AUDIT_APPLICATION_NAME}'`,
+    ];
+    for (const end of ends) {
+      const entry = await awaited('ended');
+      await witness.query(end);
+      await entry.close(SUCCESS);
+    }
+    expect(await countOf('ended')).toBe(ends.length);
+  });
+
+  it('closing does not wait for it', async () => {
+    const connection = new AuditConnection(url);
+    await connection.copy(copyLine(newId(), new Date().toISOString(), factsOf('closed'), SUCCESS));
+    connection.prepare();
+    const connections = await connectionsOfAudit();
+    await connection.end();
+    expect(await countOf('closed')).toBe(1);
+    await eventually(async () => (await connectionsOfAudit()) === connections - 1);
   });
 });
 

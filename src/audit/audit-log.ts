@@ -38,6 +38,7 @@ export class AuditLog implements OnApplicationShutdown {
     const now = Date.now();
     const at = isoTime(now);
     const call = this.calls.enter(now);
+    this.writer.expect();
     let stored: Promise<void> | undefined;
     return {
       close: (outcome) => {

@@ -39,6 +39,7 @@ export class AuditWriter {
   private waitingLength = 0;
   private writing: Promise<void> | undefined;
   private looking: NodeJS.Immediate | undefined;
+  private preparing: NodeJS.Immediate | undefined;
   private gathering: NodeJS.Timeout | undefined;
   private away = false;
   private closing = false;
@@ -58,6 +59,18 @@ export class AuditWriter {
   /** Is there room for the record of another invocation? Those that have begun may exceed it. */
   get hasRoom(): boolean {
     return this.waiting < this.limits.maxWaiting && this.waitingLength < this.limits.maxWaitingLength;
+  }
+
+  /** An invocation has begun. While it is on its way the database can make ready for its record. */
+  expect(): void {
+    if (this.preparing !== undefined) return;
+    // Not before the request upstream is sent: undici looks at an idle connection for the rest of this turn before it uses it.
+    this.preparing = setImmediate(() => {
+      this.preparing = setImmediate(() => {
+        this.preparing = undefined;
+        if (this.writing === undefined) this.connection.prepare();
+      });
+    });
   }
 
   /** Resolves when the line is in the database. @throws DomainError `storage_unavailable` */

@@ -1,15 +1,20 @@
 import type { Connection, Submittable } from 'pg';
 
 /**
- * One `COPY … FROM STDIN` for `Client.query`. Statement, data and end go out in one piece, without waiting for the server's
- * readiness to copy: should it refuse the statement, it skips the rest (PostgreSQL manual, "Message Flow", COPY Operations).
+ * One `COPY … FROM STDIN` for `Client.query`. What there is to send goes out without waiting for the server's readiness to
+ * copy: should it refuse the statement, it skips the rest (PostgreSQL manual, "Message Flow", COPY Operations).
  */
 export class CopyIn implements Submittable {
   private readonly settling = Promise.withResolvers<void>();
+  private stream: Connection['stream'] | undefined;
 
+  /**
+   * @param statement from `copyStatement`
+   * @param lines without them the server makes ready, and waits for `finish`
+   */
   constructor(
-    private readonly statement: string,
-    private readonly lines: string,
+    private readonly statement: Buffer,
+    private lines?: string,
   ) {}
 
   /** Resolves when the rows are committed. */
@@ -18,7 +23,15 @@ export class CopyIn implements Submittable {
   }
 
   submit(connection: Connection): void {
-    connection.stream.write(copyMessages(this.statement, this.lines));
+    const { statement, lines } = this;
+    this.stream = connection.stream;
+    this.stream.write(lines === undefined ? statement : Buffer.concat([statement, copied(lines)]));
+  }
+
+  /** Sends the lines of a statement that was begun without them. */
+  finish(lines: string): void {
+    if (this.stream === undefined) this.lines = lines;
+    else this.stream.write(copied(lines));
   }
 
   // What the client tells the statement that runs on it.
@@ -34,20 +47,24 @@ export class CopyIn implements Submittable {
   }
 }
 
-/** Query, CopyData and CopyDone, as "Message Formats" of the PostgreSQL manual has them: a letter, a length that counts itself, the content. */
-function copyMessages(statement: string, lines: string): Buffer {
-  const statementLength = Buffer.byteLength(statement) + 1;
-  const linesLength = Buffer.byteLength(lines);
-  const buffer = Buffer.allocUnsafe(5 + statementLength + 5 + linesLength + 5);
-  let offset = header(buffer, 0, 'Q', statementLength);
-  offset += buffer.write(`${statement}\0`, offset);
-  offset = header(buffer, offset, 'd', linesLength);
-  offset += buffer.write(lines, offset);
-  header(buffer, offset, 'c', 0);
-  return buffer;
+/** A `COPY … FROM STDIN` as it is sent. */
+export function copyStatement(sql: string): Buffer {
+  return message('Q', `${sql}\0`);
 }
 
-function header(buffer: Buffer, offset: number, letter: string, contentLength: number): number {
-  buffer.write(letter, offset);
-  return buffer.writeInt32BE(4 + contentLength, offset + 1);
+const COPY_DONE = message('c', '');
+
+/** CopyData and CopyDone. */
+function copied(lines: string): Buffer {
+  return Buffer.concat([message('d', lines), COPY_DONE]);
+}
+
+/** As "Message Formats" of the PostgreSQL manual has it: a letter, a length that counts itself, the content. */
+function message(letter: string, content: string): Buffer {
+  const length = Buffer.byteLength(content);
+  const buffer = Buffer.allocUnsafe(5 + length);
+  buffer.write(letter);
+  buffer.writeInt32BE(4 + length, 1);
+  buffer.write(content, 5);
+  return buffer;
 }
