@@ -12,6 +12,8 @@ const MAX_WAITING_LENGTH = 64 * 1024 * 1024;
 /** More records in one statement make each hardly cheaper. */
 const ENOUGH_RECORDS = 16;
 const GATHER_MS = 1;
+/** With more on their way the thread has no time to spare, and beginning a statement early costs it two system calls. */
+const FEW_CALLS = 4;
 /** Longer than a restart of PostgreSQL takes, with the pause between two attempts. */
 const WAIT_MS = 8_000;
 const FLUSH_WITHIN_MS = 5_000;
@@ -68,7 +70,7 @@ export class AuditWriter {
     this.preparing = setImmediate(() => {
       this.preparing = setImmediate(() => {
         this.preparing = undefined;
-        if (this.writing === undefined) this.connection.prepare();
+        if (this.writing === undefined && this.calls.count <= FEW_CALLS) this.connection.prepare();
       });
     });
   }
