@@ -41,8 +41,10 @@ export class Invocation {
   }
 
   private record({ status, errorCode }: InvocationOutcome, result: unknown): Promise<void> {
+    // The caller waits for the record: the rest is done meanwhile.
+    const stored = this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt, result });
     this.measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined });
-    return this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt, result });
+    return stored;
   }
 }
 
