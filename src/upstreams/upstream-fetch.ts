@@ -6,7 +6,7 @@ import { UpstreamMisbehaviour } from './upstream-error.js';
 import type { HttpTarget } from './upstream-target.js';
 
 /** Largest answer to one request, in bytes; for an event stream, all of its events together. */
-export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** As much of an error answer as is read; the rest is dropped. */
 const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
 /** How much longer than the request itself a socket may stay silent before it is given up. */
