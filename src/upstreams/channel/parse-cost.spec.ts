@@ -33,6 +33,11 @@ describe('ParseCost', () => {
     expect(isTooHigh(piece.repeat(LIMIT + 2))).toBe(true);
   });
 
+  it('counts the ends of lines that look escaped', () => {
+    expect(isTooHigh(`"${'\\\n'.repeat(LIMIT + 2)}`)).toBe(true);
+    expect(isTooHigh(`"${'\\\n'.repeat(LIMIT + 2)}`, { size: 3 })).toBe(true);
+  });
+
   it('does not count what stands in strings, however the bytes are cut', () => {
     const character = fc.constantFrom(...String.raw`,:[{"\ax`, 'é');
     fc.assert(

@@ -83,19 +83,17 @@ export class ParseCost {
 
   private readString(bytes: Uint8Array, start: number): number {
     this.isLineEmpty = false;
-    let at = this.isEscaped ? start + 1 : start;
-    this.isEscaped = false;
-    for (; at < bytes.length; at++) {
+    for (let at = start; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0;
-      if (byte === BACKSLASH) {
-        this.isEscaped = at + 1 === bytes.length;
-        at++;
-      } else if ((KINDS[byte] ?? 0) >= QUOTE) {
+      const kind = KINDS[byte] ?? 0;
+      if (kind === LINE_END || (kind === QUOTE && !this.isEscaped)) {
         // JSON has no raw end of a line in a string (RFC 8259 §7): it is the stream's, or this is no JSON.
         this.inString = false;
-        if (KINDS[byte] === LINE_END) this.endLine(byte === LF);
+        this.isEscaped = false;
+        if (kind === LINE_END) this.endLine(byte === LF);
         return at + 1;
       }
+      this.isEscaped = byte === BACKSLASH && !this.isEscaped;
     }
     return bytes.length;
   }
