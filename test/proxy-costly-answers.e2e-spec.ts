@@ -10,8 +10,6 @@ import { JSON_TYPE, SSE_TYPE } from './support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
 let app: TestApp;
-let connectionId: string;
-let key: string;
 
 beforeAll(async () => {
   proxied = await startProxiedUpstream();
@@ -55,12 +53,12 @@ function timeToParse(text: string): number {
 
 describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
   // Another connection for each: the breaker opens at repeated failures.
-  const prepare = async (): Promise<string> => {
-    connectionId = await connectTo(app, proxied.upstream.url);
-    key = await keyWith(app, { [connectionId]: ['fine'] });
+  const prepare = async () => {
+    const connectionId = await connectTo(app, proxied.upstream.url);
+    const key = await keyWith(app, { [connectionId]: ['fine'] });
     const path = pathOf(connectionId);
     expect((await callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') })).status).toBe(200);
-    return path;
+    return { connectionId, key, path };
   };
 
   describe.each([
@@ -71,7 +69,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
       ['a list that is filtered', () => ({ headers: TAKES_STREAMS, body: rpc('tools/list') })],
       ['a list that is translated', () => modernRequest('tools/list')],
     ])('is not read for %s', async (_reason, request) => {
-      const path = await prepare();
+      const { key, path } = await prepare();
       const answer = await proxied.whileListing(answering(type, inTool(array)), () =>
         callProxy(app, path, { key, ...request() }),
       );
@@ -79,7 +77,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
     });
 
     it('is not read for a call that is translated', async () => {
-      const path = await prepare();
+      const { key, path } = await prepare();
       const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
         callProxy(app, path, { key, ...modernRequest('tools/call', { name: 'fine', arguments: {} }) }),
       );
@@ -87,7 +85,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
     });
 
     it('is not read for a test of the connection', async () => {
-      await prepare();
+      const { connectionId } = await prepare();
       const found = await proxied.whileListing(answering(type, inTool(array)), () =>
         succeed(app, 'CONNECTION_TEST', { id: connectionId }),
       );
@@ -95,7 +93,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
     });
 
     it('reaches whoever calls the tool in its own era', async () => {
-      const path = await prepare();
+      const { key, path } = await prepare();
       const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
         callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') }),
       );
@@ -105,7 +103,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
   });
 
   it('is not gathered for a caller that accepts no stream', async () => {
-    const path = await prepare();
+    const { key, path } = await prepare();
     const answer = await proxied.whileCalling(answering(SSE_TYPE, inResult(array)), () =>
       callProxy(app, path, { key, headers: TAKES_JSON, body: toolCall('fine') }),
     );
@@ -114,7 +112,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
 });
 
 it('an upstream holds up nobody with what it answers', async () => {
-  connectionId = await connectTo(app, proxied.upstream.url);
+  const connectionId = await connectTo(app, proxied.upstream.url);
   const [, array] = COSTLY[0];
   const result = inResult(array);
   const hold = await longestHold(async () => {

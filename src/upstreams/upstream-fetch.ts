@@ -1,7 +1,7 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { request, type Dispatcher } from 'undici';
-import { ParseCost } from './channel/parse-cost.js';
 import { isForbiddenHeader } from '../net/forbidden-headers.js';
+import { ParseCost } from './channel/parse-cost.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 import type { HttpTarget } from './upstream-target.js';
 
