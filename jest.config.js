@@ -33,17 +33,21 @@ const shared = {
   setupFiles: ['<rootDir>/test/support/setup-env.ts'],
 };
 
+/** What needs a database. */
+export const e2e = {
+  ...shared,
+  displayName: 'e2e',
+  testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
+  // These are measured against a quiet machine: jest.hostile.config.js.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/hostile/'],
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+};
+
 export default {
-  projects: [
-    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] },
-    {
-      ...shared,
-      displayName: 'e2e',
-      testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      globalSetup: '<rootDir>/test/support/global-setup.ts',
-      globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-    },
-  ],
+  projects: [{ ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] }, e2e],
   testTimeout: 30_000,
   maxWorkers: 2,
+  // A worker keeps what the modules of its specs hold: beyond this it is replaced, or its collections of garbage take seconds.
+  workerIdleMemoryLimit: '1GB',
 };

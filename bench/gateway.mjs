@@ -4,10 +4,11 @@
  * one upstream that takes 3 s to list its tools and one that is dead. Everything is on loopback, in a temporary folder.
  *
  * --seconds <n>   how long each row is measured (5); the targets take turns call by call
+ * --against <folder>  another checkout with a current build, such as the commit before: its proxy and its agents take turns too
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Child } from './lib/child.mjs';
@@ -29,7 +30,7 @@ const MCP_HEADERS = {
   'mcp-protocol-version': '2025-11-25',
 };
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } });
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, against: { type: 'string' } } });
 const ms = Number(values.seconds) * 1000;
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
 // The embedded server may run as another user, who has to pass through.
@@ -38,39 +39,21 @@ const started = [];
 
 try {
   const [upstream, slow] = [await startTools(0), await startTools(SLOW_MS)];
-  const ours = await keep(startOurs(await keep(startUpstream()), folder, []));
-  const { tools, bootstrapHeaders } = ours.records;
-  const origin = new URL(ours.url).origin;
-  const create = async (kind, data) =>
-    (await postJson(`${tools}/COLLECTION_${kind}_CREATE`, bootstrapHeaders, { data })).item.id;
-  const connectTo = (url, title) => create('CONNECTIONS', { connection_type: 'HTTP', title, connection_url: url });
-  const agentOver = async (ids) => {
-    const connections = ids.map((connection_id, i) => ({ connection_id, prefix: `c${i}` }));
-    const id = await create('VIRTUAL_MCP', { title: `Over ${ids.length}`, connections });
-    return `${origin}/api/default/mcp/gateway/${id}`;
-  };
-  const headers = { ...MCP_HEADERS, ...bootstrapHeaders };
-  const ids = [];
-  for (let i = 0; i < 20; i++) ids.push(await connectTo(`${upstream}/mcp`, `Upstream ${i}`));
-  const [late, dead] = [await connectTo(`${slow}/mcp`, 'Slow'), await connectTo(DEAD_URL, 'Dead')];
-  const others = [];
-  for (let i = 0; i < 18; i++) others.push(await connectTo(`${upstream}/mcp`, `Other ${i}`));
-
+  const bare = await keep(startUpstream());
+  const ours = await startTargets(bare, upstream, slow, {});
+  const before = values.against && (await startTargets(bare, upstream, slow, { checkout: resolve(values.against) }));
   const targets = {
     direct: { url: `${upstream}/mcp`, headers: MCP_HEADERS, name: 'tool_0' },
-    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, name: 'tool_0' },
-    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, name: 'tool_0' },
-    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, name: 'c0_tool_0' },
-    'agent, 20': { url: await agentOver(ids), headers, name: 'c0_tool_0' },
-    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, name: 'c0_tool_0' },
+    ...ours,
+    ...(before && Object.fromEntries(Object.entries(before).map(([title, target]) => [`${title} (before)`, target]))),
   };
   console.log(`${machine()}\n`);
   console.log(`First list, ms (cold, ${TOOLS} tools per upstream):`);
-  for (const [title, target] of Object.entries(targets).slice(2)) {
+  for (const [title, target] of Object.entries(targets).filter(([title]) => !/^direct|^proxy/.test(title))) {
     const caller = new Caller(target);
     const { ms: first, text } = await caller.time('tools/list', {});
     const found = text.match(/"inputSchema"/g)?.length ?? 0;
-    console.log(`  ${title.padEnd(16)}${first.toFixed(0).padStart(8)}   ${found} tools`);
+    console.log(`  ${title.padEnd(24)}${first.toFixed(0).padStart(8)}   ${found} tools`);
     caller.close();
   }
 
@@ -83,12 +66,42 @@ try {
   );
   print('tools/list, p50 ms, 1 caller, warm', lists, (p50) => p50 < MOST_LIST_MS, `< ${MOST_LIST_MS}`);
   console.log('\ntools/call, requests per second, 16 callers');
-  for (const [title, target] of Object.entries(targets).slice(1, 5)) {
-    console.log(`  ${title.padEnd(16)}${(await throughput(target)).toFixed(0).padStart(8)}`);
+  for (const [title, target] of Object.entries(targets).filter(([title]) => !/^direct|dead/.test(title))) {
+    console.log(`  ${title.padEnd(24)}${(await throughput(target)).toFixed(0).padStart(8)}`);
   }
 } finally {
   for (const target of started.toReversed()) await target.stop();
   await rm(folder, { recursive: true, force: true });
+}
+
+/** The service of a checkout, with a connection and agents over more and more of them. */
+async function startTargets(bare, upstream, slow, options) {
+  const data = join(folder, options.checkout === undefined ? 'ours' : 'before');
+  await mkdir(data, { mode: 0o711 });
+  const service = await keep(startOurs(bare, data, options));
+  const { tools, bootstrapHeaders } = service.records;
+  const origin = new URL(service.url).origin;
+  const create = async (kind, item) =>
+    (await postJson(`${tools}/COLLECTION_${kind}_CREATE`, bootstrapHeaders, { data: item })).item.id;
+  const connectTo = (url, title) => create('CONNECTIONS', { connection_type: 'HTTP', title, connection_url: url });
+  const agentOver = async (ids) => {
+    const connections = ids.map((connection_id, i) => ({ connection_id, prefix: `c${i}` }));
+    const id = await create('VIRTUAL_MCP', { title: `Over ${ids.length}`, connections });
+    return `${origin}/api/default/mcp/gateway/${id}`;
+  };
+  const headers = { ...MCP_HEADERS, ...bootstrapHeaders };
+  const ids = [];
+  for (let i = 0; i < 20; i++) ids.push(await connectTo(`${upstream}/mcp`, `Upstream ${i}`));
+  const [late, dead] = [await connectTo(`${slow}/mcp`, 'Slow'), await connectTo(DEAD_URL, 'Dead')];
+  const others = [];
+  for (let i = 0; i < 18; i++) others.push(await connectTo(`${upstream}/mcp`, `Other ${i}`));
+  return {
+    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, name: 'tool_0' },
+    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, name: 'tool_0' },
+    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, name: 'c0_tool_0' },
+    'agent, 20': { url: await agentOver(ids), headers, name: 'c0_tool_0' },
+    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, name: 'c0_tool_0' },
+  };
 }
 
 function call(caller, { name }) {
@@ -132,10 +145,10 @@ async function throughput(target) {
 }
 
 function print(title, figures, isMet, aim) {
-  console.log(`\n${title}${' '.repeat(Math.max(1, 40 - title.length))}p99`);
+  console.log(`\n${title}${' '.repeat(Math.max(1, 48 - title.length))}p99`);
   for (const [name, { p50, p99 }] of Object.entries(figures)) {
-    const verdict = name === 'direct' || name === 'proxy' ? '' : `   ${isMet(p50) ? 'met' : 'MISSED'} (${aim})`;
-    console.log(`  ${name.padEnd(16)}${p50.toFixed(3).padStart(8)}${p99.toFixed(3).padStart(18)}${verdict}`);
+    const verdict = name === 'direct' || name.startsWith('proxy') ? '' : `   ${isMet(p50) ? 'met' : 'MISSED'} (${aim})`;
+    console.log(`  ${name.padEnd(24)}${p50.toFixed(3).padStart(8)}${p99.toFixed(3).padStart(18)}${verdict}`);
   }
 }
 

@@ -5,12 +5,14 @@
  *
  * --seconds <n>   how long each target is measured in each round (1)
  * --rounds <n>    rounds; the figures are their medians (25)
- * --only <names>  of direct,bare,ours
+ * --only <names>  of direct,bare,before,ours
+ * --against <folder>  another checkout with a current build, such as the commit before: measured in the same rounds as `before`
+ * --upstream sdk  an upstream on the official SDK, which answers with event streams, instead of the least that is one
  * --cpu-prof      profiles the service and prints where its main thread spent its time
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { topOfProfile } from './lib/proxy-profile.mjs';
 import { recordedCalls } from './lib/proxy-recorded.mjs';
@@ -25,12 +27,15 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '25' },
-    only: { type: 'string', default: 'direct,bare,ours' },
+    only: { type: 'string', default: 'direct,bare,before,ours' },
+    against: { type: 'string' },
+    upstream: { type: 'string', default: 'bare' },
     'cpu-prof': { type: 'boolean', default: false },
   },
 });
 const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
 const only = values.only.split(',');
+const isMeasured = (name) => only.includes(name);
 
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
 // The embedded server may run as another user, who has to pass through.
@@ -41,11 +46,16 @@ const started = [];
 let measuredSince;
 
 try {
-  const upstream = await keep(startUpstream());
+  const upstream = await keep(startUpstream(values.upstream));
   const targets = {};
-  if (only.includes('direct')) targets.direct = upstream;
-  if (only.includes('bare')) targets.bare = await keep(startBare(upstream));
-  if (only.includes('ours')) targets.ours = await keep(startOurs(upstream, folder, profiling));
+  if (isMeasured('direct')) targets.direct = upstream;
+  if (isMeasured('bare')) targets.bare = await keep(startBare(upstream));
+  if (isMeasured('before') && values.against) {
+    targets.before = await keep(startOurs(upstream, await subfolder('before'), { checkout: resolve(values.against) }));
+  }
+  if (isMeasured('ours')) {
+    targets.ours = await keep(startOurs(upstream, await subfolder('ours'), { nodeArgs: profiling }));
+  }
 
   console.log(`${machine()}\n`);
   const { figures, calls, since } = await measureInTurns(targets, { callers: CALLERS, rounds, ms: seconds * 1000 });
@@ -59,6 +69,12 @@ try {
     console.log(`\n${await topOfProfile(profiles, measuredSince)}`);
   }
   await rm(folder, { recursive: true, force: true });
+}
+
+async function subfolder(name) {
+  const path = join(folder, name);
+  await mkdir(path, { mode: 0o711 });
+  return path;
 }
 
 /** Remembers what has to be stopped at the end. */

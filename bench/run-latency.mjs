@@ -2,46 +2,68 @@
  * `npm run bench:run-latency`: how long a run takes to show its first chunk, how many runs a second there are, and what an
  * idle stream costs, on PostgreSQL and on Redis, beside bare BullMQ and a bare socket in the same run.
  * Starts everything that it needs, on loopback and in a temporary folder, and cleans up.
+ *
+ * --against <folder>  another checkout with a current build, such as the commit before: measured in the same rounds as `before`
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { generateApiKey } from '../dist/common/api-key-value.js';
 import { attachEmbeddedPostgres } from '../dist/database/embedded/embedded-postgres.js';
 import { migrateQueue } from '../dist/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
+import { startPeer } from './lib/peer.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { machine, table } from './lib/report.mjs';
 
 const PEER_DATABASE = 'peer';
 
+const { values } = parseArgs({ options: { against: { type: 'string' } } });
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
 // The embedded server may run as another user, who has to pass through.
 await chmod(folder, 0o711);
-const dataDir = join(folder, 'data');
-const setUp = { dataDir, folder, apiKey: generateApiKey(), openPeerDatabase };
+const apiKey = generateApiKey();
+const checkouts = { ours: undefined, ...(values.against && { before: resolve(values.against) }) };
 
 try {
   console.log(`${machine()}\n`);
-  console.log(`${table('PostgreSQL', await compare(setUp))}\n`);
-  const redis = await startRedis(folder);
-  if (redis === undefined) {
-    console.log('Redis: SKIPPED, there is no redis-server or valkey-server on the PATH.\n');
-  } else {
-    try {
-      console.log(`${table('Redis', await compare({ ...setUp, redisUrl: redis.url }))}\n`);
-    } finally {
-      await redis.stop();
-    }
-  }
+  const startPeerOf = async (dataDir) => startPeer({ databaseUrl: await openPeerDatabase(dataDir) });
+  console.log(`${table('PostgreSQL', await compare({ apiKey, folder, services: servicesOn({}), startPeerOf }))}\n`);
+  console.log(`${await redisTable()}\n`);
   console.log(METHOD.join('\n'));
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
 
+/** Each service and the peer have a Redis of their own. */
+async function redisTable() {
+  const servers = {};
+  try {
+    for (const name of [...Object.keys(checkouts), 'peer']) {
+      servers[name] = await startRedis(folder);
+      if (servers[name] === undefined) return 'Redis: SKIPPED, there is no redis-server or valkey-server on the PATH.';
+    }
+    const startPeerOf = () => startPeer({ redisUrl: servers.peer.url });
+    return table('Redis', await compare({ apiKey, folder, services: servicesOn(servers), startPeerOf }));
+  } finally {
+    for (const server of Object.values(servers)) await server?.stop();
+  }
+}
+
+/** How each service is started; each has a data folder of its own. */
+function servicesOn(redisServers) {
+  const services = {};
+  for (const [name, checkout] of Object.entries(checkouts)) {
+    const dataDir = join(folder, name);
+    services[name] = { dataDir, checkout, redisUrl: redisServers[name]?.url };
+  }
+  return services;
+}
+
 /** A database of the peer's own on the server that the service has started, with BullMQ's schema. */
-async function openPeerDatabase() {
+async function openPeerDatabase(dataDir) {
   const { url } = await attachEmbeddedPostgres(dataDir);
   const client = new Client({ connectionString: url });
   await client.connect();

@@ -59,7 +59,6 @@ describe('the access of all routes', () => {
        "GET /api/:org/mcp/self mcp",
        "GET /api/:org/tools organization",
        "GET /docs public",
-       "GET /docs-yaml public",
        "GET /docs/ public",
        "GET /docs/* public",
        "GET /docs/LICENSE public",

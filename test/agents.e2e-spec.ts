@@ -98,6 +98,13 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
     });
   });
 
+  it('takes instructions where it has none, from several editors at once too', async () => {
+    const { id } = await create({ instructions: null });
+    await update(id, { instructions: null });
+    await Promise.all([update(id, { instructions: 'Be brief.' }), update(id, { instructions: 'Be brief.' })]);
+    expect(await get(id)).toMatchObject({ instructions: 'Be brief.' });
+  });
+
   it('is edited as a connection in what it shares with one', async () => {
     const { id } = await create();
     const shared = { title: 'Renamed', description: 'Text', status: 'inactive' };

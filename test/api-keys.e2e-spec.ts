@@ -149,6 +149,180 @@ describe('widening', () => {
   });
 });
 
+describe('the lifetime of a key', () => {
+  const RIGHTS = {
+    self: ['API_KEY_CREATE', 'API_KEY_UPDATE', 'API_KEY_DELETE', 'API_KEY_LIST'],
+    'connection-1': ['*'],
+  };
+
+  it.each([
+    ['that is longer', { expiresIn: 3700 }],
+    ['that has no end', {}],
+  ])('is refused to a key that expires if it is one %s', async (_what, more) => {
+    const maker = await createKey(RIGHTS, { expiresIn: 3600 });
+    const answer = await service.tool('API_KEY_CREATE', { name: 'long', permissions: {}, ...more }, maker.key);
+    expect(expectProblem(answer, 403, 'permission_widening').detail).toMatch(/expiresIn to at most 3[56]\d\d/);
+  });
+
+  it('may end before the one of its maker', async () => {
+    const maker = await createKey(RIGHTS, { expiresIn: 3600 });
+    const made = await createKey(RIGHTS, { expiresIn: 3590 }, maker.key);
+    expect(Date.parse(made.expires_at ?? '')).toBeLessThanOrEqual(Date.parse(maker.expires_at ?? ''));
+  });
+
+  it('keeps what a key is given within the lifetime of who gives it', async () => {
+    const maker = await createKey(RIGHTS, { expiresIn: 3600 });
+    const update = (id: string, permissions: object) => service.tool('API_KEY_UPDATE', { id, permissions }, maker.key);
+    const endless = await createKey({ 'connection-1': ['search', 'read'] });
+    expectProblem(await update(endless.id, { 'connection-1': ['*'] }), 403, 'permission_widening');
+    const longer = await createKey({}, { expiresIn: 7200 });
+    expectProblem(await update(longer.id, RIGHTS), 403, 'permission_widening');
+    await update(endless.id, { 'connection-1': ['read'] }).expect(200);
+    const shorter = await createKey({}, { expiresIn: 1800 });
+    await update(shorter.id, RIGHTS).expect(200);
+    await update(maker.id, { ...RIGHTS, 'connection-1': ['search'] }).expect(200);
+  });
+});
+
+describe('a key that holds more', () => {
+  const RIGHTS = { self: ['API_KEY_UPDATE', 'API_KEY_DELETE', 'API_KEY_CREATE'] };
+
+  it.each([
+    ['a management tool', { self: ['API_KEY_LIST'] }],
+    ['a word that is no tool', { self: ['CONNECTION_STDIO'] }],
+    ['a tool of a connection', { 'connection-1': ['search'] }],
+    ['everything', { self: ['*'], '*': ['*'] }],
+  ])('by %s is neither changed nor deleted', async (_what, permissions) => {
+    const caller = await createKey(RIGHTS);
+    const { id, key } = await createKey({ ...RIGHTS, ...permissions });
+    for (const change of [{ name: 'taken' }, { permissions: {} }, {}]) {
+      expectProblem(await service.tool('API_KEY_UPDATE', { id, ...change }, caller.key), 403, 'permission_widening');
+    }
+    expectProblem(await service.tool('API_KEY_DELETE', { id }, caller.key), 403, 'permission_widening');
+    expectProblem(
+      await service.tool('API_KEY_DELETE', { id: id.toUpperCase() }, caller.key),
+      403,
+      'permission_widening',
+    );
+    expect((await listTools(`Bearer ${key}`)).status).toBe(200);
+    const { body } = await service.tool('API_KEY_LIST');
+    expect(body.items.find((item: { id: string }) => item.id === id)).toMatchObject({ name: 'made' });
+  });
+
+  it('is not, where both hold the same; and everybody may delete their own', async () => {
+    const [caller, equal] = [await createKey(RIGHTS), await createKey(RIGHTS)];
+    await service.tool('API_KEY_UPDATE', { id: equal.id, name: 'renamed' }, caller.key).expect(200);
+    await service.tool('API_KEY_DELETE', { id: equal.id }, caller.key).expect(200);
+    await service.tool('API_KEY_DELETE', { id: caller.id.toUpperCase() }, caller.key).expect(200);
+    expectProblem(await listTools(`Bearer ${caller.key}`), 401, 'credential_invalid');
+  });
+});
+
+describe('changes of keys at the same time', () => {
+  const RIGHTS = { self: ['API_KEY_CREATE', 'API_KEY_UPDATE', 'API_KEY_DELETE'] };
+
+  /** Makes this process verify the key, and then changes it behind its back, as another process does. */
+  async function changedElsewhere(change: string): Promise<string> {
+    const { id, key } = await createKey({ ...RIGHTS, 'connection-1': ['*'] });
+    expect((await listTools(`Bearer ${key}`)).status).toBe(200);
+    await service.app.get(DataSource).query(`${change} WHERE id = $1`, [id]);
+    return key;
+  }
+
+  it('let a key that was deleted in another process make no other', async () => {
+    const key = await changedElsewhere('DELETE FROM api_keys');
+    const answer = await service.tool('API_KEY_CREATE', { name: 'escape', permissions: RIGHTS }, key);
+    expectProblem(answer, 401, 'credential_invalid');
+  });
+
+  it.each([
+    ['permissions', `UPDATE api_keys SET permissions = '{"self": ["API_KEY_CREATE"]}'`],
+    ['lifetime', `UPDATE api_keys SET expires_at = now() + interval '1 hour'`],
+  ])('let a key whose %s were narrowed in another process make none that exceeds them', async (_what, change) => {
+    const key = await changedElsewhere(change);
+    const permissions = { 'connection-1': ['*'] };
+    const answer = await service.tool('API_KEY_CREATE', { name: 'escape', permissions }, key);
+    expectProblem(answer, 403, 'permission_widening');
+  });
+
+  it('are done one after the other, and never by what is gone', async () => {
+    const makers = await Promise.all(Array.from({ length: 4 }, () => createKey(RIGHTS)));
+    const changes = makers.flatMap((maker, index) => {
+      const other = makers[(index + 1) % makers.length] ?? maker;
+      return [
+        service.tool('API_KEY_UPDATE', { id: maker.id, name: 'self' }, maker.key),
+        service.tool('API_KEY_UPDATE', { id: other.id, name: 'other' }, maker.key),
+        service.tool('API_KEY_DELETE', { id: other.id }, maker.key),
+        service.tool('API_KEY_UPDATE', { id: maker.id, permissions: {} }, other.key),
+      ];
+    });
+    const statuses = (await Promise.all(changes)).map(({ status }) => status);
+    expect(statuses.filter((status) => ![200, 401, 403, 404].includes(status))).toEqual([]);
+  });
+});
+
+describe('the number and the size of keys', () => {
+  it('are bounded, and keys that expired long ago give way', async () => {
+    const neighbour = await startSecondOrganization(service.app, service.url, 'crowded');
+    const database = service.app.get(DataSource);
+    const create = () => neighbour.tool('API_KEY_CREATE', { name: 'one more', permissions: {} });
+    const fill = (expiresAt: string) =>
+      database.query(
+        `INSERT INTO api_keys (id, organization_id, user_id, name, key_prefix, key_hash, permissions, expires_at)
+         SELECT gen_random_uuid(), k.organization_id, k.user_id, 'filler', 'sbx_00000000',
+                encode(sha256(gen_random_uuid()::text::bytea), 'hex'), '{}', ${expiresAt}
+           FROM (SELECT k.* FROM api_keys k JOIN organizations o ON o.id = k.organization_id WHERE o.slug = 'crowded' LIMIT 1) k,
+                generate_series(1, 1000)`,
+      );
+    await fill(`now() - interval '31 days'`);
+    expect((await create()).status).toBe(200);
+    const listed = await neighbour.tool('API_KEY_LIST', {});
+    expect(listed.body).toMatchObject({ totalCount: 2, hasMore: false, nextCursor: null });
+    await fill('NULL');
+    const answers = await Promise.all([create(), create()]);
+    for (const answer of answers) expectProblem(answer, 409, 'limit_reached');
+  });
+
+  it.each([
+    ['large', Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`connection-${n}`, ['x'.repeat(200)]]))],
+    ['of many resources', Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`${n}`, []]))],
+    ['of many tools', { self: Array.from({ length: 1001 }, (_, n) => `${n}`) }],
+  ])('refuse a permission map that is %s', async (_what, permissions) => {
+    const answer = await service.tool('API_KEY_CREATE', { name: 'large', permissions });
+    expectProblem(answer, 400, 'invalid_request');
+  });
+
+  it('let a stored map that is larger go on working', async () => {
+    const { id, key } = await createKey({});
+    const permissions = {
+      self: ['API_KEY_LIST'],
+      large: Array.from({ length: 3000 }, (_, n) => `tool-of-before-${n}`),
+    };
+    const database = service.app.get(DataSource);
+    await database.query('UPDATE api_keys SET permissions = $2 WHERE id = $1', [id, JSON.stringify(permissions)]);
+    await service.tool('API_KEY_UPDATE', { id, name: 'renamed' }).expect(200);
+    const listed = await service.tool('API_KEY_LIST', { limit: 1000 }, key).expect(200);
+    expect(listed.body.items.find((item: { id: string }) => item.id === id)).toMatchObject({ permissions });
+    await service.tool('API_KEY_DELETE', { id }).expect(200);
+  });
+
+  it('make a list of several pages if need be', async () => {
+    const neighbour = await startSecondOrganization(service.app, service.url, 'large-keys');
+    const permissions = { self: Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
+    const ids: string[] = [];
+    for (let n = 0; n < 150; n++) {
+      const { body } = await neighbour.tool('API_KEY_CREATE', { name: 'large', permissions });
+      ids.push(body.id);
+    }
+    const first = (await neighbour.tool('API_KEY_LIST', {})).body;
+    expect(first).toMatchObject({ totalCount: 151, hasMore: true });
+    const second = (await neighbour.tool('API_KEY_LIST', { cursor: first.nextCursor })).body;
+    expect(second).toMatchObject({ hasMore: false, nextCursor: null });
+    const listed = [...first.items, ...second.items].map((item: { id: string }) => item.id);
+    expect(listed.slice(1)).toEqual(ids);
+  });
+});
+
 describe('a credential', () => {
   it('that is missing is asked for', async () => {
     const answer = await listTools(undefined);

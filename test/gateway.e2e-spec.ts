@@ -21,7 +21,7 @@ let agentId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  app = await startTestApp({ env: { STDIO_COMMANDS: 'node', STDIO_ENV_ALLOW: 'MEMORY_FILE_PATH' } });
   folder = await mkdtemp(join(tmpdir(), 'signalbox-gateway-'));
   await writeFile(join(folder, 'note.txt'), 'Written in the folder');
   ids = {

@@ -6,6 +6,7 @@ import { parseAllowList } from '../src/net/allow-list.js';
 import { GuardedDispatcher } from '../src/net/guarded-dispatcher.js';
 import { HttpUpstream } from '../src/upstreams/http-upstream.js';
 import { UpstreamError, type UpstreamErrorKind } from '../src/upstreams/upstream-error.js';
+import { UpstreamSockets } from '../src/upstreams/sockets/upstream-sockets.js';
 import type { HttpTarget } from '../src/upstreams/upstream-target.js';
 import { startEverything, type EverythingServer } from './support/everything-server.js';
 import {
@@ -17,13 +18,13 @@ import {
   type ScriptedServer,
 } from './support/scripted-upstream.js';
 
-const open = new GuardedDispatcher(new AddressPolicy({ allowPrivate: true, allow: [] }));
+const open = new UpstreamSockets(new GuardedDispatcher(new AddressPolicy({ allowPrivate: true, allow: [] })));
 const upstreams: HttpUpstream[] = [];
 
-function connect(url: string, target: Partial<HttpTarget> = {}, dispatcher = open): HttpUpstream {
+function connect(url: string, target: Partial<HttpTarget> = {}, sockets = open): HttpUpstream {
   const upstream = new HttpUpstream(
-    { connectionId: 'c', revision: '1', url, headers: {}, timeoutMs: 10_000, ...target },
-    dispatcher,
+    { organizationId: 'o', connectionId: 'c', revision: '1', url, headers: {}, timeoutMs: 10_000, ...target },
+    sockets,
   );
   upstreams.push(upstream);
   return upstream;
@@ -465,7 +466,9 @@ describe('HttpUpstream and unreachable addresses', () => {
     });
     const resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
     const dispatcher = new GuardedDispatcher(new AddressPolicy({ allowPrivate: false, allow: [] }), { resolve });
-    expect(await failure(connect('https://nowhere.example/mcp', {}, dispatcher).listTools())).toMatchObject({
+    expect(
+      await failure(connect('https://nowhere.example/mcp', {}, new UpstreamSockets(dispatcher)).listTools()),
+    ).toMatchObject({
       kind: 'unreachable',
       message: 'The upstream at nowhere.example:443 cannot be found: its name does not resolve.',
     });
@@ -477,11 +480,15 @@ describe('HttpUpstream and unreachable addresses', () => {
     const dispatcher = new GuardedDispatcher(policy, {
       resolve: async () => [{ address: '169.254.169.254', family: 4 }],
     });
-    expect(await failure(connect('http://127.0.0.1:1/mcp', {}, dispatcher).listTools())).toMatchObject({
+    expect(
+      await failure(connect('http://127.0.0.1:1/mcp', {}, new UpstreamSockets(dispatcher)).listTools()),
+    ).toMatchObject({
       kind: 'refused_address',
       message: 'The host 127.0.0.1 is a loopback address.',
     });
-    expect(await failure(connect('http://harmless.example/mcp', {}, dispatcher).listTools())).toMatchObject({
+    expect(
+      await failure(connect('http://harmless.example/mcp', {}, new UpstreamSockets(dispatcher)).listTools()),
+    ).toMatchObject({
       kind: 'refused_address',
       message: 'The host harmless.example resolves to a metadata address.',
     });

@@ -197,15 +197,25 @@ describe.each([
 
 it('A subscription to a program does not keep it running when it is not used', async () => {
   const environment = { PATH: process.env['PATH'] ?? '' };
-  const programs = new StdioProcesses({ maxProcesses: 1, idleMs: 200, maxMemoryBytes: 2 ** 30, environment });
+  const programs = new StdioProcesses({
+    maxProcesses: 1,
+    idleMs: 200,
+    maxMemoryBytes: 2 ** 30,
+    environment,
+    hasOthers: async () => false,
+  });
   closing.push(() => programs.onApplicationShutdown());
   const ended = jest.fn();
   const start = programs.start.bind(programs);
-  programs.start = (target, listener) =>
-    start(target, { ...listener, onLine: listener.onLine.bind(listener), onEnd: ended });
+  programs.start = (target, { onLine, onCostlyAnswer }, holder) =>
+    start(target, { onLine, onCostlyAnswer, onEnd: ended }, holder);
   const identity = { connectionId: 'c1', revision: '1', timeoutMs: 20_000 };
   const run = { command: 'node', args: [GROWING_SERVER, '--modern'], env: {}, cwd: process.cwd() };
-  const upstream = new StdioUpstream({ kind: 'stdio', ...identity, ...run }, programs, () => undefined);
+  const upstream = new StdioUpstream(
+    { kind: 'stdio', organizationId: 'o', ...identity, ...run },
+    programs,
+    () => undefined,
+  );
   await upstream.listTools();
   expect(upstream.protocolVersion).toBe('2026-07-28');
   await until('the program is ended', () => ended.mock.calls.length > 0);

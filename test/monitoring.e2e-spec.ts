@@ -221,6 +221,15 @@ describe('MONITORING_STATS', () => {
     expect(await stats({ ...range, connection_id: newId() })).toMatchObject({ total: { calls: 0 }, tools: [] });
   });
 
+  it('is cut into steps however long the range is', async () => {
+    await recordEachMinute(organizationId, '2026-04-01T00:00:00Z', 3, 'once');
+    const range = { from: '2026-01-01', to: '9999-12-31' };
+    expect(await stats({ ...range, tool_name: 'once' })).toMatchObject({
+      total: { calls: 3 },
+      tools: [{ tool_name: 'once', over_time: [{ calls: 3 }] }],
+    });
+  });
+
   it('is bounded, whatever names were called', async () => {
     for (let n = 0; n < 52; n++)
       await recordEachMinute(organizationId, '2026-03-01T00:00:00Z', n === 7 ? 2 : 1, `t${n}`);

@@ -127,7 +127,7 @@ describe('/openapi.json', () => {
       properties: { data: { type: 'object', required: ['title', 'virtual_mcp_id'], additionalProperties: false } },
       required: ['data'],
     });
-    expect(schemaOf('API_KEY_LIST')).toEqual({ type: 'object', properties: {}, additionalProperties: false });
+    expect(schemaOf('AI_PROVIDER_LIST')).toEqual({ type: 'object', properties: {}, additionalProperties: false });
   });
 
   it('lists every error code', () => {
@@ -151,7 +151,7 @@ describe('/openapi.json', () => {
 });
 
 describe('a tool without input', () => {
-  it.each(['API_KEY_LIST', 'AI_PROVIDER_LIST', 'MODEL_TIERS_GET'])(
+  it.each(['AUDIT_SETTINGS_GET', 'AI_PROVIDER_LIST', 'MODEL_TIERS_GET'])(
     '%s takes an empty object and nothing else',
     async (name) => {
       await service.tool(name, {}).expect(200);

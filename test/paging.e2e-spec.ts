@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { DataSource, EntitySchema } from 'typeorm';
 import type { ListInput } from '../src/common/paging/list-input.js';
 import type { ListSpec } from '../src/common/paging/list-spec.js';
-import { paginate } from '../src/common/paging/paginate.js';
+import { AnswerBudget } from '../src/common/answers/answer-budget.js';
+import { MAX_PAGE_BYTES, paginate } from '../src/common/paging/paginate.js';
 import { createTestDatabase } from './support/database.js';
 
 interface Note {
@@ -58,6 +59,9 @@ const spec: ListSpec = {
   tieBreaker: 'id',
 };
 
+/** Of the sizes of these notes, in quarters of a page. */
+const bytesOf = (page: readonly Note[]): number => page.reduce((sum, { size }) => sum + size, 0);
+
 /** 24 notes in which every field but the id has ties. */
 const notes: Note[] = Array.from({ length: 24 }, (_, n) => ({
   id: randomUUID(),
@@ -71,13 +75,15 @@ const notes: Note[] = Array.from({ length: 24 }, (_, n) => ({
   createdAt: new Date(Date.UTC(2026, 0, 1 + (n % 4), 0, 0, 0, n % 2)),
 }));
 
+const unbounded = () => new AnswerBudget(Number.MAX_SAFE_INTEGER).open('test');
+
 describe('paginate on PostgreSQL', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let dataSource: DataSource;
 
   const mine = () =>
     dataSource.getRepository(NoteSchema).createQueryBuilder('n').where('n.folder = :folder', { folder: 'mine' });
-  const list = (input: ListInput) => paginate(mine(), spec, input);
+  const list = (input: ListInput) => paginate(mine(), spec, input, unbounded());
   const idsWhere = async (where: Record<string, unknown>) => (await list({ where })).items.map(({ id }) => id).sort();
   const idsOf = (keep: (note: Note) => boolean) =>
     notes
@@ -163,6 +169,36 @@ describe('paginate on PostgreSQL', () => {
     expect(await list({ offset: 1000 })).toEqual({ items: [], totalCount: 24, hasMore: false, nextCursor: null });
   });
 
+  it.each<[string, string, (page: Note[]) => boolean]>([
+    ['ends before the row that would be too much', `n.size * ${MAX_PAGE_BYTES / 4}`, (page) => bytesOf(page) <= 4],
+    ['holds a row alone that is too much by itself', String(MAX_PAGE_BYTES + 1), (page) => page.length === 1],
+    ['is as long as was asked for when its rows are short', '1', (page) => page.length === 10 || page.length === 4],
+  ])('a page %s, and the next goes on', async (_what, rowBytes, isBounded) => {
+    const pages: Note[][] = [];
+    let cursor: string | null = null;
+    do {
+      const input: ListInput = { limit: 10, cursor, orderBy: [{ field: ['title'], direction: 'desc' }] };
+      const page: Awaited<ReturnType<typeof list>> = await paginate(mine(), { ...spec, rowBytes }, input, unbounded());
+      expect(page.totalCount).toBe(24);
+      expect(page.hasMore).toBe(page.nextCursor !== null);
+      pages.push(page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(pages.filter((page) => !isBounded(page))).toEqual([]);
+    expect(pages.flat()).toEqual(await walk({ orderBy: [{ field: ['title'], direction: 'desc' }] }));
+  });
+
+  it('takes the memory for a page, and refuses one that there is no memory for', async () => {
+    const budget = new AnswerBudget(10 * MAX_PAGE_BYTES);
+    const read = () => paginate(mine(), { ...spec, rowBytes: '1000000' }, {}, budget.open('test'));
+    await expect(read()).resolves.toMatchObject({ items: { length: 4 }, hasMore: true });
+    const held = budget.heldBytes;
+    expect(held).toBeGreaterThan(MAX_PAGE_BYTES);
+    await read();
+    await expect(read()).rejects.toMatchObject({ code: 'answer_memory_exhausted' });
+    expect(budget.heldBytes).toBe(2 * held);
+  });
+
   it('refuses a cursor beside an offset, and one of another query', async () => {
     const { nextCursor: cursor } = await list({ limit: 1 });
     await expect(list({ cursor, offset: 0 })).rejects.toMatchObject({
@@ -171,7 +207,7 @@ describe('paginate on PostgreSQL', () => {
     });
     const where = { field: ['done'], operator: 'eq', value: true };
     await expect(list({ cursor, where })).rejects.toMatchObject({ code: 'invalid_cursor' });
-    await expect(paginate(mine(), { ...spec, name: 'others' }, { cursor })).rejects.toMatchObject({
+    await expect(paginate(mine(), { ...spec, name: 'others' }, { cursor }, unbounded())).rejects.toMatchObject({
       code: 'invalid_cursor',
     });
   });
@@ -223,7 +259,12 @@ describe('paginate on PostgreSQL', () => {
     const query = mine();
     const before = query.getQueryAndParameters();
     const anything = { field: ['size'], operator: 'gte', value: 0 };
-    const page = await paginate(query, spec, { where: { operator: 'or', conditions: [anything, anything] } });
+    const page = await paginate(
+      query,
+      spec,
+      { where: { operator: 'or', conditions: [anything, anything] } },
+      unbounded(),
+    );
     expect(page.totalCount).toBe(24);
     expect(query.getQueryAndParameters()).toEqual(before);
   });

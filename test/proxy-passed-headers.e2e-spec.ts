@@ -63,9 +63,9 @@ describe('what passes', () => {
   });
 
   it.each([
-    ['JSON', JSON_TYPE, ''],
-    ['a stream', SSE_TYPE, 'data: '],
-  ])('back from it: no cookie, no challenge, no session (%s)', async (_form, type, prefix) => {
+    ['JSON', JSON_TYPE, '', 'no-store'],
+    ['a stream', SSE_TYPE, 'data: ', 'no-cache, no-transform'],
+  ])('back from it: no cookie, challenge, session or leave to cache (%s)', async (_form, type, prefix, caching) => {
     const answer = await proxied.calledWith(
       (response, message) =>
         response
@@ -75,6 +75,7 @@ describe('what passes', () => {
             'www-authenticate': 'Bearer realm="theirs"',
             'mcp-session-id': 'theirs',
             'access-control-allow-origin': '*',
+            'cache-control': 'public, max-age=86400',
             server: 'theirs',
           })
           .end(`${prefix}${answerText(message)}\n\n`),
@@ -84,5 +85,6 @@ describe('what passes', () => {
     expect(answer.text).toContain('fine');
     expect(JSON.stringify(answer.headers)).not.toContain('theirs');
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+    expect(answer.headers['cache-control']).toBe(caching);
   });
 });

@@ -4,7 +4,7 @@ import { StaleWriterError, StreamExpiredError } from '../src/events/run-event-er
 import { RunEventPublisher } from '../src/events/run-event-publisher.js';
 import type { RunEventStore } from '../src/events/run-event-store.js';
 import type { EventStoreBackend } from './support/event-store-fixtures.js';
-import { batch, chunk, collect, eventually, listen, newRun, page } from './support/run-event-probes.js';
+import { at, batch, chunk, collect, eventually, listen, newRun, page } from './support/run-event-probes.js';
 
 /** What every adapter of `RunEventStore` promises on its own. */
 export function runEventStoreContract(name: string, start: () => Promise<EventStoreBackend>): void {
@@ -28,18 +28,20 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.append(topic, batch(runId, 1, 3), 1);
         await writer.append(topic, batch(runId, 4, 2), 1);
 
-        expect(await other.read(runId, 0, 100)).toEqual(page(1, 5, { more: false, ended: false }));
-        expect(await other.read(runId, 1, 3)).toEqual(page(2, 3, { more: true, ended: false }));
-        expect(await other.read(runId, 5, 3)).toEqual(page(6, 0, { more: false, ended: false }));
+        expect(await other.read(runId, at(0), 100)).toEqual(page(1, 5, { more: false, ended: false }));
+        expect(await other.read(runId, at(1), 3)).toEqual(page(2, 3, { more: true, ended: false }));
+        expect(await other.read(runId, at(5), 3)).toEqual(page(6, 0, { more: false, ended: false }));
+        expect(await other.hasEnded(runId)).toBe(false);
 
         await writer.append(topic, batch(runId, 6, 0, true), 1);
-        expect(await other.read(runId, 3, 100)).toEqual(page(4, 2, { more: false, ended: true }));
-        expect(await other.read(runId, 3, 1)).toEqual(page(4, 1, { more: true, ended: false }));
-        expect(await other.read(runId, 7_000_000_000, 1)).toMatchObject({ known: true, ended: true, frames: [] });
+        expect(await other.read(runId, at(3), 100)).toEqual(page(4, 2, { more: false, ended: true }));
+        expect(await other.read(runId, at(3), 1)).toEqual(page(4, 1, { more: true, ended: false }));
+        expect(await other.hasEnded(runId)).toBe(true);
       });
 
       it('knows nothing of a run that was not opened', async () => {
-        expect(await other.read(randomUUID(), 0, 10)).toMatchObject({ known: false, frames: [] });
+        expect(await other.read(randomUUID(), at(0), 10)).toMatchObject({ known: false, frames: [] });
+        expect(await other.hasEnded(randomUUID())).toBe(false);
       });
 
       it('refuses a batch that leaves a gap, repeats numbers or belongs to no stream', async () => {
@@ -52,7 +54,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await expect(writer.append(topic, { ...batch(runId, 1, 2), frames: ['"a"', '"b"'] }, 1)).rejects.toThrow(
           StaleWriterError,
         );
-        expect(await other.read(runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: false }));
+        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: false }));
       });
 
       it('takes the repetition of a stored batch as success and stores it once', async () => {
@@ -66,7 +68,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.append(topic, batch(runId, 1, 2), 1);
-        expect(await other.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
       it('fences off an earlier attempt and lets the later one go on with the next number', async () => {
@@ -79,7 +81,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await expect(writer.open(runId, 1)).rejects.toThrow(StaleWriterError);
         expect(await other.open(runId, 2)).toBe(3);
         await other.append(topic, batch(runId, 3, 1, true), 2);
-        expect(await writer.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
       it('starts a new stream with its first frames, and takes the repetition of that as done', async () => {
@@ -88,13 +90,13 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await Promise.all([writer, other, writer].map((store) => store.start(topic, first, 1, null)));
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.start(topic, first, 1, null);
-        expect(await other.read(runId, 0, 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
 
         const whole = newRun();
         const all = batch(whole.runId, 1, 2, true);
         await writer.start(whole.topic, all, 1, null);
         await writer.start(whole.topic, all, 1, null);
-        expect(await other.read(whole.runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: true }));
+        expect(await other.read(whole.runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
       });
 
       it('refuses to start a stream that another writer holds or that has other frames', async () => {
@@ -104,7 +106,34 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await other.open(runId, 2);
         await expect(writer.start(topic, batch(runId, 1, 1), 1, null)).rejects.toThrow(StaleWriterError);
         await other.append(topic, batch(runId, 2, 1, true), 2);
-        expect(await writer.read(runId, 0, 10)).toEqual(page(1, 2, { more: false, ended: true }));
+        expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
+      });
+
+      it('tells frames of one writer from those of another that have the same numbers', async () => {
+        const { topic, runId } = newRun();
+        await writer.open(runId, 1);
+        await writer.append(topic, batch(runId, 1, 2), 1);
+        await writer.append(topic, batch(runId, 3, 2), 1);
+        await backend.forget(runId, 3);
+        expect(await other.read(runId, at(2), 10)).toEqual(page(3, 0, { more: false, ended: false }));
+        expect(await other.read(runId, at(4), 10)).toMatchObject({ known: true, diverged: true, frames: [] });
+
+        expect(await writer.open(runId, 2)).toBe(3);
+        await writer.append(topic, batch(runId, 3, 3, true, 'e2'), 2);
+        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: true, ended: false }));
+        expect(await other.read(runId, at(2), 10)).toEqual(page(3, 3, { more: false, ended: true, epoch: 'e2' }));
+        expect(await other.read(runId, at(4, 'e2'), 10)).toEqual(page(5, 1, { more: false, ended: true, epoch: 'e2' }));
+        for (const lost of [at(3), at(4), at(5), at(6, 'e2'), at(2, 'e2')]) {
+          expect(await other.read(runId, lost, 10)).toMatchObject({ known: true, diverged: true, frames: [] });
+        }
+      });
+
+      it('takes the same frames of another writer for other frames', async () => {
+        const { topic, runId } = newRun();
+        await writer.start(topic, batch(runId, 1, 2), 1, null);
+        const same = batch(runId, 1, 2, false, 'e2');
+        await expect(other.start(topic, same, 1, null)).rejects.toThrow(StaleWriterError);
+        await expect(other.append(topic, same, 1)).rejects.toThrow(StaleWriterError);
       });
 
       it('opens an ended stream again for a later attempt', async () => {
@@ -113,7 +142,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.append(topic, batch(runId, 1, 1, true), 1);
         await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
         expect(await writer.open(runId, 2)).toBe(2);
-        expect(await writer.read(runId, 0, 10)).toMatchObject({ known: true, ended: false });
+        expect(await writer.read(runId, at(0), 10)).toMatchObject({ known: true, ended: false });
       });
     });
 
@@ -157,9 +186,9 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { signals } = await listen(other, topic);
         await writer.open(runId, 1);
         const large = JSON.stringify('é'.repeat(100_000));
-        await writer.append(topic, { runId, first: 1, frames: [large, '"x"'], end: false }, 1);
+        await writer.append(topic, { ...batch(runId, 1, 0), frames: [large, '"x"'], end: false }, 1);
         await eventually(() => expect(signals).toEqual([{ type: 'hint', runId }]));
-        expect((await other.read(runId, 0, 10)).frames).toEqual([large, '"x"']);
+        expect((await other.read(runId, at(0), 10)).frames).toEqual([large, '"x"']);
       });
 
       it('bound the bytes of a page', async () => {
@@ -167,10 +196,10 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.open(runId, 1);
         const large = JSON.stringify('x'.repeat(200_000));
         for (let n = 1; n <= 4; n++) {
-          await writer.append(topic, { runId, first: n, frames: [large], end: n === 4 }, 1);
+          await writer.append(topic, { ...batch(runId, n, 0, n === 4), frames: [large] }, 1);
         }
-        expect(await other.read(runId, 0, 100)).toMatchObject({ frames: [large, large], more: true, ended: false });
-        expect(await other.read(runId, 2, 100)).toMatchObject({ frames: [large, large], more: false, ended: true });
+        expect(await other.read(runId, at(0), 100)).toMatchObject({ frames: [large, large], more: true, ended: false });
+        expect(await other.read(runId, at(2), 100)).toMatchObject({ frames: [large, large], more: false, ended: true });
       });
 
       it('survive subscribing and unsubscribing at the same time', async () => {
@@ -236,7 +265,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await collect(other, topic, runId)).toEqual([1]);
         // No other store clears away within the test's time: what becomes unreadable now is judged by its time alone.
         await brief.close();
-        await eventually(async () => expect((await other.read(runId, 0, 10)).known).toBe(false));
+        await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));
         await expect(collect(other, topic, runId)).rejects.toThrow(StreamExpiredError);
         backend.store({ retentionMs: 500 });
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
@@ -247,8 +276,8 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { topic, runId } = newRun();
         await brief.open(runId, 1);
         await brief.append(topic, batch(runId, 1, 1), 1);
-        expect(await other.read(runId, 0, 10)).toMatchObject({ known: true });
-        await eventually(async () => expect((await other.read(runId, 0, 10)).known).toBe(false));
+        expect(await other.read(runId, at(0), 10)).toMatchObject({ known: true });
+        await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
       });
     });

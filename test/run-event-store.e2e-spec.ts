@@ -1,3 +1,6 @@
+import { expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { STREAM_START } from '../src/events/frame-position.js';
 import { runEventDeliveryContract } from './run-event-delivery.contract.js';
 import { runEventStoreContract } from './run-event-store.contract.js';
 import { postgresBackend, redisBackend } from './support/event-store-fixtures.js';
@@ -12,4 +15,20 @@ if (redisServer === undefined) {
 } else {
   runEventStoreContract('Redis', () => redisBackend(redisServer));
   runEventDeliveryContract('Redis', () => redisBackend(redisServer));
+
+  it('Redis: a stream whose frames were evicted has no end that a reader could reach', async () => {
+    const backend = await redisBackend(redisServer);
+    try {
+      const store = backend.store();
+      const runId = randomUUID();
+      const topic = { organizationId: randomUUID(), threadId: 't' };
+      await store.start(topic, { runId, epoch: 'e', first: 1, frames: ['1', '2'], end: true }, 1, null);
+      expect(await store.hasEnded(runId)).toBe(true);
+      await backend.evictFrames(runId);
+      expect(await store.read(runId, STREAM_START, 10)).toMatchObject({ known: false });
+      expect(await store.hasEnded(runId)).toBe(false);
+    } finally {
+      await backend.close();
+    }
+  });
 }

@@ -130,7 +130,11 @@ describe('the endpoint', () => {
       .set('authorization', `Bearer ${service.apiKey}`)
       .send(body);
     expect(foreign.status).toBe(403);
-    expect(foreign.body).toMatchObject({ jsonrpc: '2.0', id: 1, error: { data: { code: 'organization_mismatch' } } });
+    expect(foreign.body).toMatchObject({
+      jsonrpc: '2.0',
+      id: null,
+      error: { data: { code: 'organization_mismatch' } },
+    });
   });
 
   it('answers a caller that takes no stream with one JSON body', async () => {

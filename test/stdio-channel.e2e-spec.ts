@@ -17,6 +17,7 @@ const LIMITS: StdioLimits = {
   idleMs: 60_000,
   maxMemoryBytes: 512 * 2 ** 20,
   environment: { PATH: process.env['PATH'] ?? '' },
+  hasOthers: async () => false,
 };
 
 interface Message {
@@ -41,7 +42,7 @@ afterEach(() => processes.onApplicationShutdown());
 
 function target(args: readonly string[] = [MINI], rest: Partial<StdioTarget> = {}): StdioTarget {
   const identity = { connectionId: 'c', revision: '1', timeoutMs: 20_000 };
-  return { kind: 'stdio', ...identity, command: 'node', args, env: {}, cwd: '/', ...rest };
+  return { kind: 'stdio', organizationId: 'o', ...identity, command: 'node', args, env: {}, cwd: '/', ...rest };
 }
 
 /** A message as the proxy hands it over; `text` is sent as it is. */
@@ -110,8 +111,13 @@ async function say(channel: UpstreamChannel, id: string | number, name: string, 
   return result?.content?.[0]?.text ?? '';
 }
 
-async function opened(key = 'session', of = target(), capabilities: object = {}): Promise<UpstreamChannel> {
-  const channel = sessions.channel(key, of, undefined);
+async function opened(
+  key = 'session',
+  of = target(),
+  capabilities: object = {},
+  callerId = key,
+): Promise<UpstreamChannel> {
+  const channel = sessions.channel({ key, callerId }, of);
   expect(await json(send(channel, initialize(capabilities)))).toMatchObject({ id: 'init', result: {} });
   expect(await send(channel, INITIALIZED)).toMatchObject({ status: 202, contentType: undefined });
   return channel;
@@ -238,7 +244,7 @@ describe('StdioSessions', () => {
   it('gives each session a run of its own, and the same one each time', async () => {
     const [a, b] = await Promise.all([opened('a'), opened('b')]);
     expect(await say(a, 1, 'pid')).not.toBe(await say(b, 1, 'pid'));
-    const again = sessions.channel('a', target(), initialize());
+    const again = sessions.channel({ key: 'a', initialize: initialize() }, target());
     expect(await say(again, 2, 'pid')).toBe(await say(a, 3, 'pid'));
   });
 
@@ -247,7 +253,8 @@ describe('StdioSessions', () => {
     const channel = await opened('a', target(), { sampling: {} });
     const pid = Number(await say(channel, 1, 'pid'));
     while (isAlive(pid)) await sleep(20);
-    const resume = (): UpstreamChannel => sessions.channel('a', target(), initialize({ sampling: {} }));
+    const resume = (): UpstreamChannel =>
+      sessions.channel({ key: 'a', initialize: initialize({ sampling: {} }) }, target());
     const resumed = resume();
     const [one, other] = await Promise.all([say(resumed, 2, 'pid'), say(resume(), 3, 'pid')]);
     expect(one).toBe(other);
@@ -262,7 +269,7 @@ describe('StdioSessions', () => {
     const first = await opened('a');
     const [one, two] = [Number(await say(first, 1, 'pid')), Number(await say(await opened('b'), 1, 'pid'))];
     expect(await first.end({ signal: forever })).toMatchObject({ status: 200, contentType: undefined });
-    const edited = sessions.channel('b', target([MINI], { revision: '2' }), initialize());
+    const edited = sessions.channel({ key: 'b', initialize: initialize() }, target([MINI], { revision: '2' }));
     expect(await say(edited, 1, 'echo', { text: 'x' })).toBe('x');
     while (isAlive(one) || isAlive(two)) await sleep(20);
   });

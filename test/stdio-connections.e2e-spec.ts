@@ -26,7 +26,7 @@ const lines: string[] = [];
 
 beforeAll(async () => {
   service = await startTestApp({
-    env: { STDIO_COMMANDS: 'node', LOG_LEVEL: 'info' },
+    env: { STDIO_COMMANDS: 'node', STDIO_ENV_ALLOW: 'ZONE,A', LOG_LEVEL: 'info' },
     onLogLine: (line) => lines.push(line),
   });
 });
@@ -193,6 +193,7 @@ describe('STDIO connections', () => {
     ['a name with an equals sign', { command: 'node', env: { 'A=B': '1' } }, 'data.stdio.env'],
     ['a value in the place of a name', { command: 'node', env: { [`${SECRET}!`]: '' } }, 'data.stdio.env'],
     ['NODE_OPTIONS', { command: 'node', env: { NODE_OPTIONS: '--require=/tmp/x' } }, 'data.stdio.env.NODE_OPTIONS'],
+    ['GIT_EXTERNAL_DIFF', { command: 'node', env: { GIT_EXTERNAL_DIFF: 'x' } }, 'data.stdio.env.GIT_EXTERNAL_DIFF'],
     ['LD_PRELOAD', { command: 'node', env: { LD_PRELOAD: '/tmp/x.so' } }, 'data.stdio.env.LD_PRELOAD'],
     ['PATH', { command: 'node', env: { PATH: '/tmp' } }, 'data.stdio.env.PATH'],
     [
@@ -249,6 +250,21 @@ describe('STDIO connections', () => {
       const data = { connection_type: 'STDIO', title: 'x', stdio: { command: 'node' } };
       const refused = await strict.tool('COLLECTION_CONNECTIONS_CREATE', { data }, service.apiKey);
       expect(refused.body).toMatchObject({ status: 400, errors: [{ code: 'command_refused' }] });
+    } finally {
+      await strict.close();
+    }
+  });
+
+  it('are not run with stored variables that the service no longer lets them set', async () => {
+    const { id } = await created({ command: 'node', args: [MINI], env: { API_TOKEN: SECRET, ZONE: 'one' } });
+    const strict = await startTestApp({ database: service.database, env: { STDIO_COMMANDS: 'node' } });
+    try {
+      const answer = await strict.tool('CONNECTION_TEST', { id }, service.apiKey);
+      const error = expect.stringContaining('does not let connections set ZONE;');
+      expect(answer.body).toMatchObject({ ok: false, error });
+      const stdio = { command: 'node', args: [MINI], env: { API_TOKEN: SECRET } };
+      await strict.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { stdio } }, service.apiKey);
+      expect((await strict.tool('CONNECTION_TEST', { id }, service.apiKey)).body).toMatchObject({ ok: true });
     } finally {
       await strict.close();
     }

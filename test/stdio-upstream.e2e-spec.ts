@@ -23,6 +23,7 @@ const LIMITS: StdioLimits = {
   idleMs: 60_000,
   maxMemoryBytes: 512 * 2 ** 20,
   environment: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' },
+  hasOthers: async () => false,
 };
 
 Logger.overrideLogger(false);
@@ -38,7 +39,7 @@ function processes(limits: Partial<StdioLimits> = {}): StdioProcesses {
 
 function target(args: readonly string[], rest: Partial<StdioTarget> = {}): StdioTarget {
   const identity = { connectionId: args.join(' '), revision: '1', timeoutMs: 20_000 };
-  return { kind: 'stdio', ...identity, command: 'node', args, env: {}, cwd: '/', ...rest };
+  return { kind: 'stdio', organizationId: 'o', ...identity, command: 'node', args, env: {}, cwd: '/', ...rest };
 }
 
 function connect(args: readonly string[], rest: Partial<StdioTarget> = {}, pool = processes()): Upstream {

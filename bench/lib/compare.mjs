@@ -1,5 +1,4 @@
 import { measureIdleStreams, measureLatency, measureThroughput } from './measure.mjs';
-import { startPeer } from './peer.mjs';
 import { startService } from './service.mjs';
 
 const WARM_UP_RUNS = 50;
@@ -11,34 +10,32 @@ const THROUGHPUT_MS = 2500;
 const IDLE_STREAMS = 1000;
 
 /**
- * Measures the service and the peer on one backend. They take turns round by round, so that what else the machine does
- * hits both.
- * @param {{ dataDir: string, apiKey: string, folder: string, redisUrl?: string, openPeerDatabase: () => Promise<string> }} backend
- * @returns the same figures for `ours` and `peer`
+ * Measures the service and the peer on one backend, and the service of another checkout if there is one. They take turns round
+ * by round, so that what else the machine does hits all of them.
+ * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
+ * startPeerOf: (dataDir: string) => Promise<object> }} backend
+ * @returns the same figures for each service and `peer`
  */
-export async function compare({ dataDir, apiKey, folder, redisUrl, openPeerDatabase }) {
-  const ours = await startService({ dataDir, apiKey, redisUrl });
+export async function compare({ apiKey, folder, services, startPeerOf }) {
+  const targets = {};
   try {
+    for (const [name, service] of Object.entries(services)) targets[name] = await startService({ ...service, apiKey });
     // The embedded database belongs to the service and runs as long as it does.
-    const peer = await startPeer(redisUrl === undefined ? { databaseUrl: await openPeerDatabase() } : { redisUrl });
-    try {
-      return await takeTurns({ ours, peer }, folder);
-    } finally {
-      await peer.stop();
-    }
+    targets.peer = await startPeerOf(services.ours.dataDir);
+    return await takeTurns(targets, folder);
   } finally {
-    await ours.stop();
+    for (const target of Object.values(targets).toReversed()) await target.stop();
   }
 }
 
 async function takeTurns(targets, folder) {
   const names = Object.keys(targets);
   const figures = Object.fromEntries(
-    names.map((name) => [name, { firstChunk: [], firstWord: [], runsPerSecond: [], kilobytesPerStream: 0 }]),
+    names.map((name) => [name, { firstChunk: [], firstWord: [], runsPerSecond: [], kilobytesPerStream: [] }]),
   );
   for (const name of names) await measureLatency(targets[name], WARM_UP_RUNS);
   for (const name of names) {
-    figures[name].kilobytesPerStream = await measureIdleStreams(targets[name], IDLE_STREAMS, folder);
+    figures[name].kilobytesPerStream.push(await measureIdleStreams(targets[name], IDLE_STREAMS, folder));
   }
   for (let round = 0; round < LATENCY_ROUNDS; round++) {
     for (const name of names) {

@@ -84,5 +84,6 @@ function whole(received) {
 }
 
 function isRight(answer, id) {
-  return answer.startsWith('HTTP/1.1 200') && answer.includes(`"id":${id},`) && answer.includes(`"text":"${TEXT}"`);
+  const hasId = answer.includes(`"id":${id},`) || answer.includes(`"id":${id}}`);
+  return answer.startsWith('HTTP/1.1 200') && hasId && answer.includes(`"text":"${TEXT}"`);
 }

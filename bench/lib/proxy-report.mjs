@@ -4,7 +4,7 @@ import { quantile } from './report.mjs';
 const MOST_ADDED_MS = 0.3;
 const LEAST_PART_OF_BARE = 0.6;
 
-const TITLES = { direct: 'direct', bare: 'bare (peer)', ours: 'ours' };
+const TITLES = { direct: 'direct', bare: 'bare (peer)', before: 'before', ours: 'ours' };
 const FIGURES = [
   ['requests per second', 'rps', 0],
   ['p50, ms', 'p50', 3],
@@ -17,18 +17,32 @@ const FIGURES = [
 /**
  * The figures for one number of callers: medians of the rounds, limit and verdict beside them. Ours is judged beside the bare
  * one of the same round, and the median of that is what counts: a machine that is not ours alone is faster in one round than
- * in another by more than what is looked for.
+ * in another by more than what is looked for. The ratio to the checkout before is such a median of rounds too.
  */
 export function proxyTable(figures, callers) {
   const names = Object.keys(figures);
   const median = (name, key) => middle(figures[name][callers].map((round) => round[key]));
-  const { bare, ours } = figures;
-  const beside = (compare) => middle(ours[callers].map((round, i) => compare(round, bare[callers][i])));
-  const head = [callers === 1 ? '1 caller' : `${callers} callers`, ...names.map((name) => TITLES[name]), 'limit', ''];
+  const { bare, before, ours } = figures;
+  const beside = (other, compare) => middle(ours[callers].map((round, i) => compare(round, other[callers][i])));
+  const head = [
+    callers === 1 ? '1 caller' : `${callers} callers`,
+    ...names.map((name) => TITLES[name]),
+    ...(before && ours ? ['ours / before'] : []),
+    'limit',
+    '',
+  ];
   const rows = FIGURES.map(([title, key, digits]) => [
     title,
     ...names.map((name) => number(median(name, key), digits)),
-    ...(bare && ours ? judge(callers, key, beside) : ['', '']),
+    ...(before && ours
+      ? [
+          number(
+            beside(before, (mine, theirs) => mine[key] / theirs[key]),
+            3,
+          ),
+        ]
+      : []),
+    ...(bare && ours ? judge(callers, key, (compare) => beside(bare, compare)) : ['', '']),
   ]);
   return layOut([head, ...rows]);
 }

@@ -27,9 +27,17 @@ const MCP_HEADERS = {
  * and in `records` where it keeps what it records of calls
  */
 
-/** @returns {Promise<Target>} */
-export async function startUpstream() {
-  const child = new Child(process.execPath, [pathOf('proxy-upstream.mjs')], { NODE_ENV: 'production' });
+/** The checkout that the benchmark belongs to. */
+export const THIS_CHECKOUT = pathOf('../..');
+
+/**
+ * @param {'bare' | 'sdk'} kind the least that is an MCP server, which answers with JSON; or one on the official SDK, which answers
+ * with event streams
+ * @returns {Promise<Target>}
+ */
+export async function startUpstream(kind = 'bare') {
+  const file = kind === 'sdk' ? 'proxy-sdk-upstream.mjs' : 'proxy-upstream.mjs';
+  const child = new Child(process.execPath, [pathOf(file)], { NODE_ENV: 'production' });
   const url = `${await child.line(/^listening on (\S+)/)}/mcp`;
   return { url, headers: await sessionHeaders(url), pid: child.pid, stop: () => child.stop() };
 }
@@ -53,16 +61,17 @@ export async function startBare(upstream) {
 /**
  * The built service with everything on, as in production: embedded PostgreSQL, the log at level info into a file. The key
  * that is used holds one tool of one connection.
- * @param {string[]} nodeArgs for Node itself
+ * @param {string} folder holds the data and the log; must exist
+ * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node itself; another checkout whose build is started
  * @returns {Promise<Target>}
  */
-export async function startOurs(upstream, folder, nodeArgs) {
+export async function startOurs(upstream, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {
   const bootstrapKey = generateApiKey();
   const [port, metricsPort] = [await findFreePort(), await findFreePort()];
   const dataDir = join(folder, 'data');
   const logFile = join(folder, 'service.log');
   const log = openSync(logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [...nodeArgs, pathOf('../../dist/main.js')], {
+  const child = spawn(process.execPath, [...nodeArgs, join(checkout, 'dist/main.js')], {
     stdio: ['ignore', log, 'inherit'],
     env: {
       PATH: process.env.PATH,

@@ -1,6 +1,7 @@
 import { availableParallelism, cpus } from 'node:os';
 
 const COLUMNS = ['', 'peer', 'aim', 'ours', 'ours : peer', ''];
+const COLUMNS_BEFORE = ['before', 'ours : before'];
 const AIM_FIRST_CHUNK_MS = { PostgreSQL: 10, Redis: 5 };
 const AIM_KILOBYTES = 40;
 
@@ -14,24 +15,34 @@ export function machine() {
   return `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ${process.platform} ${process.arch}`;
 }
 
-/** The figures of one backend as a table: peer, aim and ours side by side. */
-export function table(backend, { peer, ours }) {
-  const rows = [
-    row('first chunk p50, ms', peer.firstChunk, ours.firstChunk, 0.5, AIM_FIRST_CHUNK_MS[backend]),
-    row('first chunk p99, ms', peer.firstChunk, ours.firstChunk, 0.99),
-    row('first word p50, ms', peer.firstWord, ours.firstWord, 0.5),
-    row('first word p99, ms', peer.firstWord, ours.firstWord, 0.99),
-    row('runs per second', peer.runsPerSecond, ours.runsPerSecond, 0.5),
-    row('KB per idle stream', [peer.kilobytesPerStream], [ours.kilobytesPerStream], 0.5, AIM_KILOBYTES),
-  ];
-  return layOut([[backend, ...COLUMNS.slice(1)], ...rows]);
+/** The figures of one backend as a table: peer, aim and ours side by side, and the checkout before if it was measured. */
+export function table(backend, { peer, ours, before }) {
+  const row = (title, figure, part, aim) => {
+    const [theirs, own, earlier] = [peer, ours, before].map((figures) => figures && quantile(figures[figure], part));
+    const verdict = aim === undefined ? '' : own <= aim ? 'met' : 'MISSED';
+    const cells = [
+      title,
+      number(theirs),
+      aim === undefined ? '-' : `<= ${aim}`,
+      number(own),
+      ratio(own, theirs),
+      verdict,
+    ];
+    return before ? [...cells, number(earlier), ratio(own, earlier)] : cells;
+  };
+  return layOut([
+    [backend, ...COLUMNS.slice(1), ...(before ? COLUMNS_BEFORE : [])],
+    row('first chunk p50, ms', 'firstChunk', 0.5, AIM_FIRST_CHUNK_MS[backend]),
+    row('first chunk p99, ms', 'firstChunk', 0.99),
+    row('first word p50, ms', 'firstWord', 0.5),
+    row('first word p99, ms', 'firstWord', 0.99),
+    row('runs per second', 'runsPerSecond', 0.5),
+    row('KB per idle stream', 'kilobytesPerStream', 0.5, AIM_KILOBYTES),
+  ]);
 }
 
-function row(title, peer, ours, part, aim) {
-  const [theirs, own] = [quantile(peer, part), quantile(ours, part)];
-  const verdict = aim === undefined ? '' : own <= aim ? 'met' : 'MISSED';
-  const ratio = theirs > 0 ? (own / theirs).toFixed(2) : '-';
-  return [title, number(theirs), aim === undefined ? '-' : `<= ${aim}`, number(own), ratio, verdict];
+function ratio(value, other) {
+  return other > 0 ? (value / other).toFixed(2) : '-';
 }
 
 function number(value) {
@@ -39,7 +50,7 @@ function number(value) {
 }
 
 function layOut(rows) {
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));
   return rows
     .map((cells) =>
       cells

@@ -1,20 +1,22 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child, COLLECTABLE } from './child.mjs';
 import { postJson } from './http-client.mjs';
 
-const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 const TEXT = 'Hello there';
 
 /**
  * The built service as one process that serves HTTP and works on runs, with an agent on the built-in model.
- * @param {{ dataDir: string, apiKey: string, redisUrl?: string }} storage
+ * @param {{ dataDir: string, apiKey: string, redisUrl?: string, checkout?: string }} options `checkout`: another one whose build is started
  */
-export async function startService({ dataDir, apiKey, redisUrl }) {
-  const child = new Child(process.execPath, [...COLLECTABLE, MAIN], {
+export async function startService({ dataDir, apiKey, redisUrl, checkout = THIS_CHECKOUT }) {
+  const child = new Child(process.execPath, [...COLLECTABLE, join(checkout, 'dist/main.js')], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
     ROLE: 'all',
     PORT: '0',
+    METRICS_PORT: '0',
     DATA_DIR: dataDir,
     DATABASE_URL: undefined,
     REDIS_URL: redisUrl,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import type { ConnectionCheck } from '../upstreams/connection-tester.service.js';
+import { AgentPartsReader } from './composition/agent-parts.service.js';
 import { listedPlaces } from './composition/composition.js';
 import { CompositionBuilder } from './composition/composition-builder.js';
 import { MemberLists } from './composition/member-lists.js';
@@ -11,6 +12,7 @@ import { MemberLists } from './composition/member-lists.js';
 export class AgentTester {
   constructor(
     private readonly builder: CompositionBuilder,
+    private readonly parts: AgentPartsReader,
     private readonly lists: MemberLists,
     private readonly directory: ConnectionDirectory,
   ) {}
@@ -18,7 +20,8 @@ export class AgentTester {
   /** An agent is at fault as long as one of its connections is; it still has the tools of the others. */
   async test(agent: Connection): Promise<ConnectionCheck> {
     const start = performance.now();
-    const composition = await this.builder.build(agent, (connection) => this.lists.live(connection));
+    const parts = await this.parts.read(agent, (connection) => this.lists.live(connection));
+    const composition = await this.builder.build(parts);
     const latencyMs = Math.round(performance.now() - start);
     const faults = composition.unavailable.map(({ title, reason }) => `${title}: ${reason}`);
     const fault = faults.length === 0 ? undefined : faults.join(' ');

@@ -5,7 +5,7 @@ import type { ToolCaller } from '../upstreams/tool-call.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/upstream.js';
 import { AgentComposition } from './composition/agent-composition.service.js';
-import type { AgentToCompose } from './composition/composition-builder.js';
+import type { AgentToCompose } from './composition/agent-parts.service.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 
 /** On whose behalf an agent's tools are opened and called. */

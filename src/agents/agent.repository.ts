@@ -2,11 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
 import type { AgentConnection, RunnableAgent } from './agent.js';
+import type { NestedSelection } from './selection-rights.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';
 import { AgentEntity } from './agent.entity.js';
 
 /** Class of the advisory locks that serialize edits of compositions, one per organization; spells "AGNT". */
 const COMPOSITION_LOCK = 0x41474e54;
+
+/** SQL for the bytes of what `findAll` reads of the agent whose id is `connection.id`. */
+export const AGENT_BYTES = `
+  coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
+    + coalesce((SELECT sum(100 + json_octets(member.selected_tools))
+                  FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
 
 /** An agent's own half, with its connections in their order. */
 export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
@@ -33,16 +40,22 @@ export class AgentRepository {
 
   /** An agent with its connections in their order: one round trip, because every run request and every attempt asks. */
   async findRunnable(organizationId: string, id: string): Promise<RunnableAgent | undefined> {
+    const [agent] = await this.findAllRunnable(organizationId, [id]);
+    return agent;
+  }
+
+  /** The same for several agents, in no particular order. */
+  async findAllRunnable(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
     const rows: RunnableAgent[] = await this.agents.query(
       `SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
               (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                         'selectedTools', member.selected_tools, 'prefix', member.prefix) ORDER BY member.position), '[]')
                  FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
          FROM connections connection JOIN agents agent ON agent.id = connection.id
-        WHERE connection.organization_id = $1 AND connection.id = $2`,
-      [organizationId, id],
+        WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
+      [organizationId, ids],
     );
-    return rows[0];
+    return rows;
   }
 
   async insert(manager: EntityManager, agent: AgentEntity): Promise<void> {
@@ -76,6 +89,37 @@ export class AgentRepository {
       [id],
     );
     return rows.length > 0;
+  }
+
+  /** What the agents among these connections select. */
+  async nestedSelections(
+    manager: EntityManager,
+    connectionIds: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly NestedSelection[]>> {
+    const rows: { agentId: string; selections: NestedSelection[] }[] = await manager.query(
+      `SELECT agent.id AS "agentId", coalesce(json_agg(json_build_object(
+                'connectionId', member.connection_id, 'selectedTools', member.selected_tools, 'isAgent', inner_agent.id IS NOT NULL
+              )) FILTER (WHERE member.agent_id IS NOT NULL), '[]') AS selections
+         FROM agents agent
+         LEFT JOIN agent_connections member ON member.agent_id = agent.id
+         LEFT JOIN agents inner_agent ON inner_agent.id = member.connection_id
+        WHERE agent.id = ANY($1::uuid[])
+        GROUP BY agent.id`,
+      [connectionIds],
+    );
+    return new Map(rows.map(({ agentId, selections }) => [agentId, selections]));
+  }
+
+  /** Certain until the transaction ends if it holds the agent's row. */
+  async findConnections(manager: EntityManager, agentId: string): Promise<readonly AgentConnection[]> {
+    return manager.find(AgentConnectionEntity, { where: { agentId }, order: { position: 'ASC' } });
+  }
+
+  async findInstructions(manager: EntityManager, id: string): Promise<string | null> {
+    // The id is selected too: TypeORM takes a row whose columns are all null for none.
+    const select = { id: true, instructions: true };
+    const { instructions } = await manager.findOneOrFail(AgentEntity, { select, where: { id } });
+    return instructions;
   }
 
   async replaceConnections(

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
@@ -22,8 +23,8 @@ export class AgentTools {
     output: AgentPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal): Promise<AgentPage> {
-    return this.service.list(input, caller);
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<AgentPage> {
+    return this.service.list(input, caller, answer);
   }
 
   @ManagementTool({
@@ -46,7 +47,9 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_CREATE',
-    description: 'Creates an agent: instructions, and the tools of the given connections behind one endpoint.',
+    description:
+      'Creates an agent: instructions, and the tools of the given connections behind one endpoint. The caller needs grants on ' +
+      'all that is selected; selected_tools null needs * on the connection.',
     input: AgentCreateInput,
     output: AgentAnswer,
     annotations: CREATES,
@@ -57,7 +60,9 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_UPDATE',
-    description: 'Changes the given properties of an agent; null clears, connections replaces the whole list.',
+    description:
+      'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on ' +
+      'what is added to the selection, and for other instructions on all that is selected.',
     input: AgentUpdateInput,
     output: AgentAnswer,
     annotations: UPDATES,

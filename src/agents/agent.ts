@@ -4,6 +4,8 @@ import type { ConnectionStatus } from '../connections/connection.js';
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
 export const MAX_CONNECTIONS = 100;
+/** Of one agent, all those inside it included. */
+export const MAX_AGENTS = 200;
 
 /** One connection of an agent. */
 export interface AgentConnection {

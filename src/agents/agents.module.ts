@@ -10,6 +10,7 @@ import { AgentTools } from './agent.tools.js';
 import { AgentToolset } from './agent-toolset.service.js';
 import { AgentsService } from './agents.service.js';
 import { AgentComposition } from './composition/agent-composition.service.js';
+import { AgentPartsReader } from './composition/agent-parts.service.js';
 import { CompositionBuilder } from './composition/composition-builder.js';
 import { MemberLists } from './composition/member-lists.js';
 import { OfferLists } from './composition/offer-lists.js';
@@ -26,6 +27,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     AgentTester,
     ConnectionTestTools,
     AgentComposition,
+    AgentPartsReader,
     CompositionBuilder,
     MemberLists,
     OfferLists,

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { TimeSlices } from '../common/time-slices.js';
 
 /** What the models of all providers accept as the name of a tool: `[A-Za-z0-9_-]`, at most 64 characters. */
 export const MAX_NAME_LENGTH = 64;
 const MAX_PREFIX_LENGTH = 32;
 const DIGEST_LENGTH = 8;
+/** More UTF-16 code units than any text has that makes a name of allowed length. */
+const LONG_LENGTH = 4 * MAX_NAME_LENGTH;
 
 /** A connection of an agent, with all tools that the agent has of it as far as anybody knows. */
 export interface NamedConnection {
@@ -29,6 +32,28 @@ interface Tool {
  * connection and tool is added. Names are unique, and do not depend on the order of connections and tools.
  */
 export function composeToolNames(connections: readonly NamedConnection[]): ToolNames {
+  const steps = naming(connections);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same for many tools, while others get on. */
+export async function composeToolNamesInSlices(
+  connections: readonly NamedConnection[],
+  slices: TimeSlices,
+): Promise<ToolNames> {
+  const steps = naming(connections);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (slices.isOver) await slices.next();
+  }
+}
+
+/** Yields after each short piece of the work. */
+function* naming(connections: readonly NamedConnection[]): Generator<undefined, ToolNames> {
   const names = new Map<string, Map<string, string>>(connections.map(({ connectionId }) => [connectionId, new Map()]));
   const taken = new Set<string>();
   const give = (tool: Tool, name: string): void => {
@@ -37,15 +62,26 @@ export function composeToolNames(connections: readonly NamedConnection[]): ToolN
   };
   let unnamed = toolsOf(connections);
   for (const proposal of [ownName, prefixedName]) {
-    const rivals = Map.groupBy(unnamed, proposal);
+    const rivals = new Map<string, Tool[]>();
+    for (const tool of unnamed) {
+      const name = proposal(tool);
+      const others = rivals.get(name);
+      if (others === undefined) rivals.set(name, [tool]);
+      else others.push(tool);
+      yield;
+    }
     unnamed = [];
     for (const [name, [tool, ...others]] of rivals) {
       if (tool === undefined) continue;
       if (others.length === 0 && !taken.has(name)) give(tool, name);
-      else unnamed.push(tool, ...others);
+      else for (const one of [tool, ...others]) unnamed.push(one);
+      yield;
     }
   }
-  for (const tool of unnamed.toSorted(byIdentity)) give(tool, digestedName(tool, taken));
+  for (const tool of unnamed.toSorted(byIdentity)) {
+    give(tool, digestedName(tool, taken));
+    yield;
+  }
   return names;
 }
 
@@ -86,9 +122,11 @@ function digestedName(tool: Tool, taken: ReadonlySet<string>): string {
 
 /** The text in the letters of a name. What is too long ends in a digest of the whole, so that it stays apart from its like. */
 function shortened(text: string): string {
-  const name = text.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
+  // Of a long one the beginning is enough: it is too long in any case.
+  const isLong = text.length > LONG_LENGTH;
+  const name = (isLong ? text.slice(0, LONG_LENGTH) : text).replaceAll(/[^A-Za-z0-9_-]/gu, '_');
   if (name === '') return '_';
-  return name.length <= MAX_NAME_LENGTH ? name : withDigest(name, text);
+  return name.length <= MAX_NAME_LENGTH && !isLong ? name : withDigest(name, text);
 }
 
 function withDigest(name: string, identity: string): string {

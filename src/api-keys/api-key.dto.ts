@@ -1,9 +1,8 @@
-import { Type } from 'class-transformer';
-import { Equals, IsArray, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import { Equals, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min } from 'class-validator';
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
-import { ItemOf } from '../common/paging/page-of.js';
+import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 /** A hundred years: longer lifetimes are a mistake, and dates end somewhere. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
@@ -43,8 +42,6 @@ export class ApiKeyDeleteInput {
   @IsUUID()
   id: string;
 }
-
-export class ApiKeyListInput {}
 
 /** A key as it is listed: never with its value. */
 export class ApiKeyItem {
@@ -98,12 +95,7 @@ export class ApiKeyCreated {
   created_at: string;
 }
 
-export class ApiKeyList {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ApiKeyItem)
-  items: ApiKeyItem[];
-}
+export class ApiKeyPage extends PageOf(ApiKeyItem) {}
 
 export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {}
 

@@ -1,13 +1,33 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
-import { isWithin, type PermissionMap } from '../common/permissions.js';
+import { MAX_LIMIT, type ListInput } from '../common/paging/list-input.js';
+import type { ListSpec } from '../common/paging/list-spec.js';
+import { paginate } from '../common/paging/paginate.js';
+import { isWithin } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
-import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyUpdateInput } from './api-key.dto.js';
+import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyPage, ApiKeyUpdateInput } from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
-import { ApiKeyRepository } from './api-key.repository.js';
+import { ApiKeyRepository, type NewApiKey } from './api-key.repository.js';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../common/api-key-value.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
+import { KeyMaker } from './key-rights.js';
+
+const KEY_LIST: ListSpec = {
+  name: 'api-keys',
+  fields: {
+    id: { column: 'key.id', type: 'uuid' },
+    name: { column: 'key.name', type: 'string' },
+    expires_at: { column: 'key.expiresAt', type: 'date', nullable: true },
+    last_used_at: { column: 'key.lastUsedAt', type: 'date', nullable: true },
+    created_at: { column: 'key.createdAt', type: 'date' },
+    updated_at: { column: 'key.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'asc' }],
+  rowBytes: '512 + json_octets(key.permissions)',
+  tieBreaker: 'id',
+};
 
 /** Life of API keys: each belongs to one organization, its value is shown once, and only its hash is kept. */
 @Injectable()
@@ -17,44 +37,56 @@ export class ApiKeyService {
     private readonly verifier: ApiKeyVerifier,
   ) {}
 
+  /**
+   * @throws DomainError `permission_widening` for permissions or a lifetime beyond the caller's own, `limit_reached`
+   */
   async create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
-    refuseWidening(input.permissions, caller);
     const value = generateApiKey();
     const expiresAt = input.expiresIn === undefined ? null : new Date(Date.now() + input.expiresIn * 1000);
-    const key = await this.insert(value, {
-      organizationId: caller.organization.id,
-      userId: caller.userId,
-      name: input.name,
-      permissions: input.permissions,
-      expiresAt,
+    const { permissions } = input;
+    const { id: organizationId } = caller.organization;
+    const key = toKey(value, { organizationId, userId: caller.userId, name: input.name, permissions, expiresAt });
+    const stored = await this.repository.insertAs(caller.apiKeyId, key, (makerKey) => {
+      const maker = new KeyMaker(caller, makerKey);
+      maker.requireHolding(permissions);
+      maker.requireOutliving(expiresAt);
     });
-    const { id, name, permissions, expires_at, created_at } = toItem(key);
-    return { id, name, key: value, permissions, expires_at, created_at };
+    const { id, name, expires_at, created_at } = toItem(stored);
+    return { id, name, key: value, permissions: stored.permissions, expires_at, created_at };
   }
 
-  async list(caller: Principal): Promise<ApiKeyItem[]> {
-    const keys = await this.repository.findAllOfOrganization(caller.organization.id);
-    return keys.map(toItem);
+  /** All keys unless a limit is given or they are too large for one page. */
+  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ApiKeyPage> {
+    const query = this.repository.queryOfOrganization(caller.organization.id);
+    const page = await paginate(query, KEY_LIST, { ...input, limit: input.limit ?? MAX_LIMIT }, answer);
+    return { ...page, items: page.items.map(toItem) };
   }
 
-  async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
-    if (input.permissions !== undefined) refuseWidening(input.permissions, caller);
-    const key = await this.repository.findOfOrganization(caller.organization.id, input.id);
-    if (key === null) throw unknownKey();
-    const change = {
-      ...(input.name === undefined ? {} : { name: input.name }),
-      ...(input.permissions === undefined ? {} : { permissions: input.permissions }),
-    };
-    if (Object.keys(change).length === 0) return toItem(key);
-    const updated = await this.repository.update(key.id, change);
-    this.verifier.forget(key.keyHash);
+  /** @throws DomainError `not_found`, `permission_widening` */
+  async update({ id, name, permissions }: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
+    const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
+    const updated = await this.repository.updateAs(pair, (stored, makerKey) => {
+      const maker = new KeyMaker(caller, makerKey);
+      if (permissions !== undefined) maker.requireHolding(permissions);
+      maker.requireGoverning(stored);
+      // A grant to a key that lives longer would outlive the one who gave it.
+      const isGrown = permissions !== undefined && !isWithin(permissions, stored.permissions);
+      if (isGrown) maker.requireOutliving(stored.expiresAt);
+      return { ...(name === undefined ? {} : { name }), ...(permissions === undefined ? {} : { permissions }) };
+    });
+    if (updated === undefined) throw unknownKey();
+    this.verifier.forget(updated.keyHash);
     return toItem(updated);
   }
 
+  /** @throws DomainError `not_found`, `permission_widening` */
   async delete(id: string, caller: Principal): Promise<void> {
-    const key = await this.repository.findOfOrganization(caller.organization.id, id);
-    if (key === null || !(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownKey();
-    this.verifier.forget(key.keyHash);
+    const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
+    const deleted = await this.repository.deleteAs(pair, (stored, makerKey) =>
+      new KeyMaker(caller, makerKey).requireGoverning(stored),
+    );
+    if (deleted === undefined) throw unknownKey();
+    this.verifier.forget(deleted.keyHash);
   }
 
   existsAny(organizationId: string): Promise<boolean> {
@@ -67,23 +99,19 @@ export class ApiKeyService {
     key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions'>,
   ): Promise<boolean> {
     if ((await this.repository.findByHash(hashApiKey(value))) !== null) return false;
-    await this.insert(value, { ...key, expiresAt: null });
+    const { keyHash } = await this.repository.insert(toKey(value, { ...key, expiresAt: null }));
+    // A key that was given may have been presented before.
+    this.verifier.forget(keyHash);
     return true;
-  }
-
-  private insert(
-    value: string,
-    key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions' | 'expiresAt'>,
-  ): Promise<ApiKeyEntity> {
-    const keyPrefix = value.slice(0, VISIBLE_PREFIX_LENGTH);
-    return this.repository.insert({ ...key, id: newId(), keyPrefix, keyHash: hashApiKey(value) });
   }
 }
 
-function refuseWidening(permissions: PermissionMap, caller: Principal): void {
-  if (!isWithin(permissions, caller.permissions)) {
-    throw new DomainError('permission_widening', 'A key cannot be given permissions that its maker does not hold.');
-  }
+function toKey(
+  value: string,
+  key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions' | 'expiresAt'>,
+): NewApiKey {
+  const keyPrefix = value.slice(0, VISIBLE_PREFIX_LENGTH);
+  return { ...key, id: newId(), keyPrefix, keyHash: hashApiKey(value) };
 }
 
 function unknownKey(): DomainError {

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import {
   ApiKeyCreated,
   ApiKeyCreateInput,
   ApiKeyDeleted,
   ApiKeyDeleteInput,
-  ApiKeyList,
-  ApiKeyListInput,
+  ApiKeyPage,
   ApiKeyUpdated,
   ApiKeyUpdateInput,
 } from './api-key.dto.js';
@@ -19,7 +20,9 @@ export class ApiKeyTools {
 
   @ManagementTool({
     name: 'API_KEY_CREATE',
-    description: 'Creates an API key for this organization. The value is shown in this answer and never again.',
+    description:
+      'Creates an API key for this organization, with no permission and no lifetime beyond those of the key that creates it. ' +
+      'The value is shown in this answer and never again.',
     input: ApiKeyCreateInput,
     output: ApiKeyCreated,
     annotations: CREATES,
@@ -30,18 +33,22 @@ export class ApiKeyTools {
 
   @ManagementTool({
     name: 'API_KEY_LIST',
-    description: "Lists the organization's API keys without their values.",
-    input: ApiKeyListInput,
-    output: ApiKeyList,
+    description:
+      "Lists the organization's API keys without their values, oldest first: all of them, unless limit or their size ends the " +
+      'page. orderBy and where know id, name, expires_at, last_used_at, created_at and updated_at (no order by those that may be null).',
+    input: ListInput,
+    output: ApiKeyPage,
     annotations: READ_ONLY,
   })
-  async list(_input: ApiKeyListInput, caller: Principal): Promise<ApiKeyList> {
-    return { items: await this.service.list(caller) };
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ApiKeyPage> {
+    return this.service.list(input, caller, answer);
   }
 
   @ManagementTool({
     name: 'API_KEY_UPDATE',
-    description: 'Renames an API key or replaces its permissions, never with more than the caller holds.',
+    description:
+      'Renames an API key or replaces its permissions, never with more than the caller holds. The caller has to hold what the ' +
+      'key holds, and to live as long as a key that is given more.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,
     annotations: UPDATES,
@@ -52,7 +59,8 @@ export class ApiKeyTools {
 
   @ManagementTool({
     name: 'API_KEY_DELETE',
-    description: 'Deletes an API key; it stops working at once.',
+    description:
+      'Deletes an API key; it stops working at once. The caller has to hold what the key holds, unless it is its own.',
     input: ApiKeyDeleteInput,
     output: ApiKeyDeleted,
     annotations: DESTROYS,

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BriefMemory } from '../common/brief-memory.js';
 import { DomainError } from '../common/domain-error.js';
+import { GatheredReads } from '../common/gathered-reads.js';
 import { onceThere } from '../common/once-there.js';
 import type { Principal } from '../common/principal.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
@@ -9,16 +10,35 @@ import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
 const BELIEVED_MS = 900;
 const LAST_USE_RESOLUTION_MS = 60_000;
 const MAX_ENTRIES = 10_000;
+/** Whatever is presented, so many queries look for keys at once, each for so many keys. */
+const MAX_QUERIES = 2;
+const MAX_KEYS_PER_QUERY = 1_000;
+/** Of the permission maps that are remembered, as JSON. */
+const MAX_PERMISSION_BYTES = 16 * 1_048_576;
 
-/** Verifies presented keys. Keeps what it read for less than a second, and concurrent requests share one read. */
+/**
+ * Verifies presented keys. Keeps what it read for less than a second, and concurrent requests share one read. Unknown keys
+ * are kept apart from the others, so that guesses displace no key that is in use.
+ */
 @Injectable()
 export class ApiKeyVerifier {
   private readonly logger = new Logger(ApiKeyVerifier.name);
-  private readonly keys = new BriefMemory<ActiveApiKey | undefined>(BELIEVED_MS, MAX_ENTRIES);
+  private readonly keys = new BriefMemory<ActiveApiKey | undefined>(BELIEVED_MS, MAX_ENTRIES, {
+    max: MAX_PERMISSION_BYTES,
+    of: (key) => key?.permissionBytes ?? 0,
+  });
+  private readonly unknown = new BriefMemory<undefined>(BELIEVED_MS, MAX_ENTRIES);
+  private readonly reads: GatheredReads<ActiveApiKey>;
   /** Key id → when its use was last recorded, in milliseconds since the epoch. */
   private readonly recordedUses = new Map<string, number>();
 
-  constructor(private readonly repository: ApiKeyRepository) {}
+  constructor(private readonly repository: ApiKeyRepository) {
+    this.reads = new GatheredReads(
+      (hashes) => repository.findForAuthentication(hashes),
+      MAX_QUERIES,
+      MAX_KEYS_PER_QUERY,
+    );
+  }
 
   /**
    * The principal that a key stands for; a promise only when the key has to be read.
@@ -26,21 +46,25 @@ export class ApiKeyVerifier {
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
   verify(hash: string): Principal | Promise<Principal> {
+    if (this.unknown.has(hash)) throw new DomainError('credential_invalid');
     return onceThere(
       this.keys.get(hash, () => this.read(hash)),
       (key) => this.principalOf(key),
     );
   }
 
-  /** Drops what is remembered of a key that was changed or deleted in this process. */
+  /** Drops what is remembered of a key that was made, changed or deleted in this process. */
   forget(hash: string): void {
     this.keys.forget(hash);
+    this.unknown.forget(hash);
   }
 
   private async read(hash: string): Promise<ActiveApiKey | undefined> {
-    const key = await this.repository.findForAuthentication(hash);
-    // Guesses must not fill the memory, and a key that was just made counts at once.
-    if (key === undefined) this.keys.forget(hash);
+    const key = await this.reads.read(hash);
+    if (key === undefined) {
+      this.keys.forget(hash);
+      this.unknown.set(hash, undefined);
+    }
     return key;
   }
 
@@ -54,6 +78,7 @@ export class ApiKeyVerifier {
       userId: key.userId,
       apiKeyId: key.id,
       permissions: key.permissions,
+      permissionsDigest: key.permissionsDigest,
     };
   }
 

@@ -7,8 +7,8 @@ const CHECK_EVERY_MS = 500;
 
 /** A response that is open. */
 interface Watch {
-  /** What its caller might when it began, JSON text. */
-  readonly permissions: string;
+  /** What its caller might when it began; undefined where only the end of the credential counts. */
+  readonly permissionsDigest: string | undefined;
   readonly onRevoked: () => void;
 }
 
@@ -30,15 +30,12 @@ export class OpenCredentials implements OnApplicationShutdown {
    * function that ends the watch.
    */
   watch(caller: Principal, onRevoked: () => void): () => void {
-    const watches = this.watched.get(caller.apiKeyId) ?? new Set();
-    const watch = { permissions: JSON.stringify(caller.permissions), onRevoked };
-    watches.add(watch);
-    this.watched.set(caller.apiKeyId, watches);
-    this.timer ??= setTimeout(() => void this.check(), CHECK_EVERY_MS);
-    return () => {
-      watches.delete(watch);
-      if (watches.size === 0) this.watched.delete(caller.apiKeyId);
-    };
+    return this.add(caller.apiKeyId, { permissionsDigest: caller.permissionsDigest, onRevoked });
+  }
+
+  /** Calls `onRevoked` once when the key is deleted or expires, whatever its permissions become. */
+  watchKey(apiKeyId: string, onRevoked: () => void): () => void {
+    return this.add(apiKeyId, { permissionsDigest: undefined, onRevoked });
   }
 
   onApplicationShutdown(): void {
@@ -46,11 +43,22 @@ export class OpenCredentials implements OnApplicationShutdown {
     this.watched.clear();
   }
 
+  private add(apiKeyId: string, watch: Watch): () => void {
+    const watches = this.watched.get(apiKeyId) ?? new Set();
+    watches.add(watch);
+    this.watched.set(apiKeyId, watches);
+    this.timer ??= setTimeout(() => void this.check(), CHECK_EVERY_MS);
+    return () => {
+      watches.delete(watch);
+      if (watches.size === 0 && this.watched.get(apiKeyId) === watches) this.watched.delete(apiKeyId);
+    };
+  }
+
   private async check(): Promise<void> {
     const ids = [...this.watched.keys()];
     try {
-      const usable = ids.length === 0 ? new Map() : await this.repository.findUsable(ids);
-      for (const id of ids) this.revoke(id, JSON.stringify(usable.get(id)));
+      const usable = ids.length === 0 ? new Map<string, string>() : await this.repository.findUsable(ids);
+      for (const id of ids) this.revoke(id, usable.get(id));
     } catch (error) {
       // While the database is away nobody can tell: streams stay open, new requests are refused elsewhere.
       this.logger.warn(`Open credentials could not be checked: ${(error as Error).message}`);
@@ -58,11 +66,12 @@ export class OpenCredentials implements OnApplicationShutdown {
     this.timer = this.watched.size === 0 ? undefined : setTimeout(() => void this.check(), CHECK_EVERY_MS);
   }
 
-  /** @param permissions JSON text; undefined for a credential that is not valid any more */
-  private revoke(id: string, permissions: string | undefined): void {
+  /** @param permissionsDigest undefined for a credential that is not valid any more */
+  private revoke(id: string, permissionsDigest: string | undefined): void {
     const watches = this.watched.get(id) ?? new Set();
     for (const watch of watches) {
-      if (watch.permissions === permissions) continue;
+      const isAsBefore = watch.permissionsDigest === undefined || watch.permissionsDigest === permissionsDigest;
+      if (permissionsDigest !== undefined && isAsBefore) continue;
       watches.delete(watch);
       watch.onRevoked();
     }

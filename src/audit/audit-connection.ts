@@ -1,4 +1,5 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
+import { DatabaseClient } from '../common/database-client.js';
 import { COPY_COLUMNS } from './copy-line.js';
 import { CopyIn, copyStatement } from './copy-in.js';
 
@@ -76,7 +77,7 @@ export class AuditConnection {
   }
 
   private async connect(): Promise<Client> {
-    const client = new Client({
+    const client = new DatabaseClient({
       connectionString: this.databaseUrl,
       application_name: AUDIT_APPLICATION_NAME,
       connectionTimeoutMillis: CONNECT_WITHIN_MS,

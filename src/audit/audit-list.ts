@@ -21,5 +21,6 @@ export const AUDIT_LIST = {
     public: { column: 'record.public', type: 'boolean' },
   },
   defaultOrder: [{ field: 'at', direction: 'desc' }],
+  rowBytes: '1024 + json_octets(record.arguments) + json_octets(record.result)',
   tieBreaker: 'id',
 } as const satisfies ListSpec;

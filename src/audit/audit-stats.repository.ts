@@ -50,7 +50,7 @@ const BY_TOOL = `
 // Records of `self` have no connection, and null equals nothing: hence IS NOT DISTINCT FROM.
 const OVER_TIME = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName",
-    to_timestamp(floor(extract(epoch FROM at) / $6::integer) * $6::integer) AS at, ${COUNTS}
+    to_timestamp(floor(extract(epoch FROM at) / $6::bigint) * $6::bigint) AS at, ${COUNTS}
   FROM audit_records
   WHERE ${IN_QUESTION} AND EXISTS (
     SELECT FROM unnest($7::uuid[], $8::text[]) AS listed (listed_connection, listed_tool)

@@ -1,4 +1,5 @@
-import { HIDDEN, redactText } from './redact-text.js';
+import { HIDDEN } from '../common/credential-forms.js';
+import { redactText } from './redact-text.js';
 import { isSecretName } from './secret-name.js';
 
 /** Longest JSON text that is kept of the arguments, and of the result, in bytes of UTF-8. */

@@ -1,3 +1,4 @@
+import { withoutCredentials } from '../common/credential-forms.js';
 import { isUuid } from '../common/ids.js';
 import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
 import { contentJson } from './content-json.js';
@@ -58,9 +59,10 @@ function result({ status, errorCode, result: recorded }: InvocationOutcome): str
   return isAnswered ? UNSEEN : NULL;
 }
 
-/** Cut before it is escaped; half a surrogate pair at the cut, or sent so, becomes U+FFFD. */
+/** Without credentials of ours, and cut before it is escaped; half a surrogate pair at the cut, or sent so, becomes U+FFFD. */
 function text(value: string, maxLength: number): string {
-  const kept = value.length > maxLength ? value.slice(0, maxLength) : value;
+  const shown = withoutCredentials(value);
+  const kept = shown.length > maxLength ? shown.slice(0, maxLength) : shown;
   return escaped(kept.toWellFormed());
 }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
@@ -25,9 +26,9 @@ export class MonitoringService {
     private readonly counts: AuditStatsRepository,
   ) {}
 
-  async list(input: ListInput, caller: Principal): Promise<MonitoringLogPage> {
+  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
     const page = await this.records.read((manager) =>
-      paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input),
+      paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer),
     );
     return { ...page, items: page.items.map(toItem) };
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { ManagementTool, READ_ONLY } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
@@ -18,8 +19,8 @@ export class MonitoringTools {
     output: MonitoringLogPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal): Promise<MonitoringLogPage> {
-    return this.service.list(input, caller);
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
+    return this.service.list(input, caller, answer);
   }
 
   @ManagementTool({

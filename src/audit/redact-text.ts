@@ -1,10 +1,6 @@
+import { HIDDEN, withoutCredentials } from '../common/credential-forms.js';
 import { isSecretName } from './secret-name.js';
 
-/** Stands for what is not shown, whatever its type was. */
-export const HIDDEN = '***';
-
-/** Our API keys (`common/api-key-value.ts`), also those that were cut; not the 12 characters that lists of keys show. */
-const OWN_API_KEY = /sbx_[0-9A-Za-z]{12,}/g;
 /** RFC 6750 §2.1. */
 const BEARER = /\b(bearer)\s{1,16}[^\s"',;<>\\]+/gi;
 /** `user:password@` of a URL (RFC 3986 §3.2.1). */
@@ -26,9 +22,7 @@ const LINE = /[^\r\n]*/y;
 
 /** The text without the credentials that can be told from their surroundings. It takes time in proportion to its length. */
 export function redactText(text: string): string {
-  const plain = text
-    .replace(PRIVATE_KEY, HIDDEN)
-    .replace(OWN_API_KEY, HIDDEN)
+  const plain = withoutCredentials(text.replace(PRIVATE_KEY, HIDDEN))
     .replace(BEARER, `$1 ${HIDDEN}`)
     .replace(USER_INFO, `://${HIDDEN}@`);
   return SIGN.test(plain) ? withoutNamedValues(plain) : plain;

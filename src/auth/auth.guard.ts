@@ -9,7 +9,8 @@ import { Authenticator } from './authenticator.js';
 
 /**
  * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the
- * path. A wrong, an unknown and a foreign organization answer alike.
+ * path. A wrong, an unknown and a foreign organization answer alike. `EarlyAdmission` and `McpRoutes` call it before the body
+ * of the request is read.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -25,7 +26,8 @@ export class AuthGuard implements CanActivate {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
-    return this.admit(context.switchToHttp().getRequest<FastifyRequest>(), access);
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    return request.admittedFor === access || this.admit(request, access);
   }
 
   /**
@@ -34,7 +36,10 @@ export class AuthGuard implements CanActivate {
    */
   admit(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {
     const { authorization } = request.headers;
-    if (access === 'mcp' && authorization === undefined) return true;
+    if (access === 'mcp' && authorization === undefined) {
+      request.admittedFor = access;
+      return true;
+    }
     const principal = this.authenticator.authenticate(authorization, request.raw.socket);
     return onceThere(principal, (read) => admitAs(read, request, access));
   }
@@ -57,5 +62,6 @@ function admitAs(principal: Principal, request: FastifyRequest, access: RouteAcc
   if (!isLegacyPath && org !== principal.organization.slug) {
     throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
   }
+  request.admittedFor = access;
   return true;
 }

@@ -3,11 +3,12 @@ import { DiscoveryModule } from '@nestjs/core';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { Authenticator } from './authenticator.js';
 import { AuthGuard } from './auth.guard.js';
+import { EarlyAdmission } from './early-admission.service.js';
 import { RouteAccessTable } from './route-access-table.js';
 
 @Module({
   imports: [ApiKeysModule, DiscoveryModule],
-  providers: [Authenticator, AuthGuard, RouteAccessTable],
-  exports: [Authenticator, AuthGuard, RouteAccessTable],
+  providers: [Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
+  exports: [Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
 })
 export class AuthModule {}

@@ -14,7 +14,7 @@ describe('Authenticator', () => {
     ['a key among spaces', (): string => `Bearer ${' '.repeat(HEADER_BYTES)}${generateApiKey()}`],
   ])('keeps no long header for as long as its connection: %s', async (_what, header) => {
     // Nobody's keys.
-    const repository = { findForAuthentication: jest.fn(async () => undefined) };
+    const repository = { findForAuthentication: jest.fn(async () => new Map()) };
     const authenticator = new Authenticator(new ApiKeyVerifier(repository as unknown as ApiKeyRepository));
     const connections = Array.from({ length: CONNECTIONS }, () => ({}));
     const kept = await keptBytes(async () => {

@@ -34,6 +34,14 @@ export class RouteAccessTable implements OnModuleInit {
     return this.routes;
   }
 
+  /** What a route of the HTTP server asks of its caller; undefined for one that no controller declares. */
+  accessOf(methods: readonly string[], path: string): RouteAccess | undefined {
+    const trimmed = `/${trimSlashes(path)}`;
+    return this.routes.find(
+      ({ method, path: declared }) => declared === trimmed && (method === 'ALL' || methods.includes(method)),
+    )?.access;
+  }
+
   private routesOf(controller: Decorated): DeclaredRoute[] {
     const prototype = controller.prototype as Record<string, Decorated>;
     return this.scanner.getAllMethodNames(prototype).flatMap((name) => {

@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { DatabaseClient } from '../common/database-client.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
 import { ConfigError } from '../config/env-reader.js';
@@ -28,7 +28,7 @@ try {
 
 /** Returns whether the first key now opens everything. */
 async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Promise<boolean> {
-  const client = new Client({ connectionString: databaseUrl, application_name: 'signalbox-vault-rotate' });
+  const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-vault-rotate' });
   // A connection that breaks fails the query that is under way; without a listener it would end the process.
   client.on('error', () => undefined);
   await client.connect();

@@ -1,6 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from '../app.module.js';
+import { endsWithin } from '../common/ends-within.js';
 import { readSettings } from '../config/settings.js';
 import { configureApp, createAdapter } from '../configure-app.js';
 import { NestLogger } from '../logging/nest-logger.js';
@@ -9,10 +10,14 @@ import { announcement } from './announcement.js';
 import { FirstStartService } from './first-start.service.js';
 import { openStorage } from './storage.js';
 
+const APPLICATION_WITHIN_MS = 11_000;
+/** PostgreSQL ends without us when it was told to; one that is starting again is adopted by the next start. */
+const STORAGE_WITHIN_MS = 3_000;
+
 /** A service that listens. */
 export interface RunningService {
   url: string;
-  /** Lets running work end, closes every connection, and then stops the embedded database. */
+  /** Lets running work end, closes every connection, and then stops the embedded database; within 14 s, whatever is away. */
   stop(): Promise<void>;
 }
 
@@ -22,11 +27,15 @@ export async function startService(env: NodeJS.ProcessEnv): Promise<RunningServi
   const logger = createLogger(settings.logLevel);
   const { config, stop: stopStorage } = await openStorage(settings, (line) => logger.info(line));
   try {
-    const app = await NestFactory.create<NestFastifyApplication>(AppModule.forRoot(config), createAdapter(logger), {
-      logger: new NestLogger(logger),
-      bodyParser: false,
-      abortOnError: false,
-    });
+    const app = await NestFactory.create<NestFastifyApplication>(
+      AppModule.forRoot(config),
+      createAdapter(config, logger),
+      {
+        logger: new NestLogger(logger),
+        bodyParser: false,
+        abortOnError: false,
+      },
+    );
     configureApp(app, config, logger);
     const newKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
     await app.listen(settings.port, settings.host);
@@ -35,8 +44,8 @@ export async function startService(env: NodeJS.ProcessEnv): Promise<RunningServi
     return {
       url: config.baseUrl,
       stop: async () => {
-        await app.close();
-        await stopStorage();
+        await endsWithin(APPLICATION_WITHIN_MS, app.close());
+        await endsWithin(STORAGE_WITHIN_MS, stopStorage());
       },
     };
   } catch (error) {

@@ -26,6 +26,22 @@ describe('BriefMemory', () => {
     expect(await Promise.all([memory.get('a', read), memory.get('a', read), memory.get('b', read)])).toEqual([1, 1, 2]);
   });
 
+  it('forgets what was read first when all weigh too much', async () => {
+    const weighed = new BriefMemory<number>(BELIEVED_MS, 10, { max: 5, of: (value) => value });
+    await weighed.get('a', async () => 2);
+    await weighed.get('b', async () => 3);
+    expect([weighed.get('a', read), weighed.get('b', read)]).toEqual([2, 3]);
+    weighed.forget('b');
+    await weighed.get('c', async () => 3);
+    expect(weighed.get('a', read)).toBe(2);
+    await weighed.get('d', async () => 1);
+    expect(weighed.get('c', read)).toBe(3);
+    expect(weighed.get('d', read)).toBe(1);
+    expect(weighed.get('a', read)).toBeInstanceOf(Promise);
+    await weighed.get('e', async () => 6);
+    expect(weighed.get('e', read)).toBeInstanceOf(Promise);
+  });
+
   it('remembers that there is nothing', async () => {
     const nothing = new BriefMemory<number | undefined>(BELIEVED_MS, 3);
     const readNothing = jest.fn(async () => undefined);

@@ -4,6 +4,13 @@ interface Entry<T> {
   readonly at: number;
   readonly reading: Promise<T>;
   found?: { readonly value: T };
+  weight: number;
+}
+
+/** Bounds a memory by what its values weigh. */
+export interface WeightLimit<T> {
+  readonly max: number;
+  readonly of: (value: T) => number;
 }
 
 /**
@@ -12,14 +19,17 @@ interface Entry<T> {
  */
 export class BriefMemory<T> {
   private readonly entries = new Map<string, Entry<T>>();
+  private weight = 0;
 
   /**
    * @param believedMs how long what was read may be used, from the beginning of its reading, in milliseconds
    * @param maxEntries beyond so many keys the one that was read first is forgotten
+   * @param limit the same beyond so much weight; without it all values weigh nothing
    */
   constructor(
     private readonly believedMs: number,
     private readonly maxEntries: number,
+    private readonly limit?: WeightLimit<T>,
   ) {}
 
   /**
@@ -30,24 +40,49 @@ export class BriefMemory<T> {
     const now = performance.now();
     const known = this.entries.get(key);
     if (known !== undefined && now - known.at < this.believedMs) return known.found ? known.found.value : known.reading;
-    const entry: Entry<T> = { at: now, reading: read() };
+    const entry: Entry<T> = { at: now, reading: read(), weight: 0 };
     this.keep(detached(key), entry);
     entry.reading.then(
-      (value) => (entry.found = { value }),
+      (value) => this.settle(key, entry, value),
       () => this.entries.get(key) === entry && this.entries.delete(key),
     );
     return entry.reading;
   }
 
+  /** Is a value remembered? */
+  has(key: string): boolean {
+    const known = this.entries.get(key);
+    return known?.found !== undefined && performance.now() - known.at < this.believedMs;
+  }
+
+  /** Remembers what was found in another way. */
+  set(key: string, value: T): void {
+    const entry: Entry<T> = { at: performance.now(), reading: Promise.resolve(value), weight: 0 };
+    this.keep(detached(key), entry);
+    this.settle(key, entry, value);
+  }
+
   /** Whoever waits for a reading under way still gets what it finds; those who come later do not. */
   forget(key: string): void {
+    this.weight -= this.entries.get(key)?.weight ?? 0;
     this.entries.delete(key);
   }
 
+  private settle(key: string, entry: Entry<T>, value: T): void {
+    entry.found = { value };
+    if (this.limit === undefined || this.entries.get(key) !== entry) return;
+    entry.weight = this.limit.of(value);
+    this.weight += entry.weight;
+    for (const oldest of this.entries.keys()) {
+      if (this.weight <= this.limit.max) return;
+      this.forget(oldest);
+    }
+  }
+
   private keep(key: string, entry: Entry<T>): void {
-    this.entries.delete(key);
+    this.forget(key);
     this.entries.set(key, entry);
     const [oldest = key] = this.entries.keys();
-    if (this.entries.size > this.maxEntries) this.entries.delete(oldest);
+    if (this.entries.size > this.maxEntries) this.forget(oldest);
   }
 }

@@ -1,11 +1,14 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import type { RouteAccess } from './access.js';
 import type { Principal } from './principal.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the auth guard on every route that asks for a credential. */
     principal?: Principal;
+    /** The access that the auth guard has granted: it verifies the credential of a request only once. */
+    admittedFor?: RouteAccess;
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutCredentials } from './credential-forms.js';
 import { ERROR_CODES, type ErrorCode } from './error-codes.js';
 
 /** One fault in a request: where it is (dot path into the body or query), which rule it broke, and a sentence. */
@@ -15,15 +16,26 @@ export class DomainError extends Error {
   readonly status: number;
   readonly title: string;
 
+  /** A sentence for the caller. It must never hold arguments or results. */
+  readonly detail: string | undefined;
+  readonly errors: readonly FieldError[] | undefined;
+
+  /** Credentials of ours in the detail and in the paths and messages of the errors are replaced: both may repeat what came. */
   constructor(
     readonly code: ErrorCode,
-    /** A sentence for the caller. It must never hold a credential, arguments or results. */
-    readonly detail?: string,
-    readonly errors?: readonly FieldError[],
+    detail?: string,
+    errors?: readonly FieldError[],
     options?: { cause?: unknown; headers?: Readonly<Record<string, string>> },
   ) {
-    super(detail ?? ERROR_CODES[code][1], { cause: options?.cause });
+    const shown = detail === undefined ? undefined : withoutCredentials(detail);
+    super(shown ?? ERROR_CODES[code][1], { cause: options?.cause });
     this.name = 'DomainError';
+    this.detail = shown;
+    this.errors = errors?.map((fault) => ({
+      ...fault,
+      path: withoutCredentials(fault.path),
+      message: withoutCredentials(fault.message),
+    }));
     this.status = ERROR_CODES[code][0];
     this.title = ERROR_CODES[code][1];
     this.headers = options?.headers ?? {};

@@ -28,7 +28,7 @@ export const ERROR_CODES = {
   permission_denied: [403, 'The caller lacks the permission'],
   origin_refused: [403, 'The origin of the request is not allowed'],
   permission_widening: [403, 'Nobody can grant more than they hold'],
-  // 404, 409, 410: what is asked for.
+  // 404 to 410: what is asked for.
   not_found: [404, 'Not found'],
   unknown_route: [404, 'No such route'],
   unknown_tool: [404, 'No such tool'],
@@ -38,14 +38,18 @@ export const ERROR_CODES = {
   agent_not_found: [404, 'No such agent'],
   run_not_found: [404, 'No such run'],
   method_not_allowed: [405, 'The method is not allowed here'],
+  request_timeout: [408, 'The request did not arrive in time'],
   thread_exists: [409, 'A thread with this id belongs to another agent'],
   idempotency_conflict: [409, 'The Idempotency-Key was used with another body'],
   conflict: [409, 'The request conflicts with the present state'],
   agent_cycle: [409, 'An agent cannot contain itself'],
+  limit_reached: [409, 'The organization holds as many of these as it can'],
   stream_expired: [410, 'The live stream of this run has expired; read the transcript'],
   body_too_large: [413, 'The body is too large'],
+  headers_too_large: [431, 'The headers are too large'],
   unsupported_media_type: [415, 'The content type is not supported'],
   too_many_runs: [429, 'Too many runs are waiting on this thread'],
+  too_many_anonymous_calls: [429, 'Too many calls without a credential are under way'],
   // 5xx: our side, or the upstream's.
   internal: [500, 'An unexpected error occurred'],
   upstream_protocol: [500, 'The upstream answered with something that is not MCP'],
@@ -53,8 +57,9 @@ export const ERROR_CODES = {
   upstream_timeout: [504, 'The upstream did not answer in time'],
   upstream_unreachable: [503, 'The upstream cannot be reached'],
   upstream_unauthorized: [503, 'The upstream does not accept the stored credential'],
-  upstream_busy: [503, 'No more upstream processes can be started right now'],
+  upstream_busy: [503, 'No socket to or process of the upstream is free at the moment'],
   connection_unavailable: [503, 'The connection is not available'],
+  answer_memory_exhausted: [503, 'Answers that are being sent hold too much memory'],
   storage_unavailable: [503, 'A part of the service is not available right now'],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 

@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { CREDENTIAL_FORM, holdsCredential } from './credential-forms.js';
 import { detached } from './detached.js';
 
 /** `node` of RFC 9562: 48 random bits, in hex. They are fetched for many ids at once: the call costs more than the bytes. */
@@ -46,9 +47,9 @@ function nextTail(): string {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The caller's `x-request-id` if it is well-formed, else a new one. */
+/** The caller's `x-request-id` if it is well-formed and holds no credential, else a new one. */
 export function requestIdFrom(header: string | string[] | undefined): string {
-  return typeof header === 'string' && REQUEST_ID.test(header) ? header : newId();
+  return typeof header === 'string' && REQUEST_ID.test(header) && !holdsCredential(header) ? header : newId();
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -66,5 +67,5 @@ export function isUuid(text: string): boolean {
   return true;
 }
 
-/** Ids that callers may choose (threads, messages): 1 to 128 of these. */
-export const CALLER_ID = /^[A-Za-z0-9_-]{1,128}$/;
+/** Ids that callers may choose (threads, messages): 1 to 128 of these, and no credential. */
+export const CALLER_ID = new RegExp(`^(?!.*(?:${CREDENTIAL_FORM}))[A-Za-z0-9_-]{1,128}$`);

@@ -22,8 +22,9 @@ export interface ManagementToolDefinition {
 export const MANAGEMENT_TOOL = 'signalbox:management-tool';
 
 /**
- * Makes a provider's method the handler of a management tool: `(input, caller: Principal) => Promise<output>`. The
- * registry finds it by discovery; the caller's permission and the input have been checked when it is called.
+ * Makes a provider's method the handler of a management tool: `(input, caller: Principal, answer: HeldAnswer) =>
+ * Promise<output>`. The registry finds it by discovery; the caller's permission and the input have been checked when it is
+ * called. A handler that reads much data takes the memory for it from `answer` first, as `paginate` does.
  */
 export function ManagementTool(definition: ManagementToolDefinition): MethodDecorator {
   return SetMetadata(MANAGEMENT_TOOL, definition);

@@ -7,6 +7,11 @@ export type PermissionMap = Readonly<Record<string, readonly string[]>>;
 export const SELF = 'self';
 export const ANY = '*';
 
+/** Up to so many names are searched as they are. */
+const FEW = 16;
+/** Lists of names that are too long for that, kept for as long as their map is. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
 /** Does the map allow this tool of this resource? Pure; the only place where wildcards are understood. */
 export function allows(map: PermissionMap, resource: string, tool: string): boolean {
   return listAllows(map, resource, tool) || (resource !== SELF && listAllows(map, ANY, tool));
@@ -17,14 +22,31 @@ export function allowsAny(map: PermissionMap, resource: string): boolean {
   return listOf(map, resource).length > 0 || (resource !== SELF && listOf(map, ANY).length > 0);
 }
 
+/** Does the map allow nothing at all but management tools? */
+export function allowsNothing(map: PermissionMap): boolean {
+  return Object.entries(map).every(([resource, tools]) => resource === SELF || tools.length === 0);
+}
+
 /** Is everything that `inner` grants also granted by `outer`? The rule against widening. */
 export function isWithin(inner: PermissionMap, outer: PermissionMap): boolean {
-  return Object.entries(inner).every(([resource, tools]) => tools.every((tool) => allows(outer, resource, tool)));
+  return Object.entries(inner).every(([resource, tools]) => {
+    const granted = new Set([...listOf(outer, resource), ...(resource === SELF ? [] : listOf(outer, ANY))]);
+    return granted.has(ANY) || tools.every((tool) => granted.has(tool));
+  });
 }
 
 function listAllows(map: PermissionMap, resource: string, tool: string): boolean {
   const tools = listOf(map, resource);
+  if (tools.length > FEW) return setOf(tools).has(tool) || setOf(tools).has(ANY);
   return tools.includes(tool) || tools.includes(ANY);
+}
+
+function setOf(tools: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(tools);
+  if (known !== undefined) return known;
+  const set = new Set(tools);
+  sets.set(tools, set);
+  return set;
 }
 
 function listOf(map: PermissionMap, resource: string): readonly string[] {

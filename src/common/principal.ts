@@ -8,4 +8,6 @@ export interface Principal {
   apiKeyId: string;
   /** The whole decision for this caller: what is not in here is denied. */
   permissions: PermissionMap;
+  /** Equal for equal permissions of this credential: comparing it tells whether they have changed. */
+  permissionsDigest: string;
 }

@@ -1,5 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { DomainError } from './domain-error.js';
+import { storageUnavailable } from './storage-unavailable.js';
 
 /** PostgreSQL error classes that mean the server is away or going away (Appendix A of its manual). */
 const STORAGE_AWAY_CLASSES = ['08', '57', '53'];
@@ -11,6 +12,7 @@ const NETWORK_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
+  'ENETUNREACH',
 ]);
 const CLIENT_SENTENCES = [
   'Connection terminated',
@@ -18,7 +20,16 @@ const CLIENT_SENTENCES = [
   'Connection is closed',
   "Stream isn't writeable",
   'Client has encountered a connection error',
+  'Query read timeout',
+  // TypeORM, in the middle of a transaction
+  'Query runner already released',
+  // ioredis
+  'Reached the max retries per request limit',
+  'Command timed out',
 ];
+
+/** The words with which Redis refuses commands for now. */
+const REDIS_AWAY = /^(?:LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED) /;
 
 /** Fastify's errors that are the caller's doing (its `lib/errors.js`). */
 const FASTIFY_CODES = {
@@ -38,12 +49,7 @@ export function toDomainError(error: unknown): DomainError {
   const code = codeOf(error);
   const fastify = Object.entries(FASTIFY_CODES).find(([known]) => known === code);
   if (fastify !== undefined) return new DomainError(fastify[1], undefined, [], { cause: error });
-  if (isStorageAway(error, code)) {
-    return new DomainError('storage_unavailable', 'Please try again shortly.', [], {
-      cause: error,
-      headers: { 'retry-after': '1' },
-    });
-  }
+  if (isStorageAway(error, code)) return storageUnavailable(error);
   return new DomainError('internal', undefined, [], { cause: error });
 }
 
@@ -63,6 +69,8 @@ function fromHttpException(error: HttpException): DomainError {
 function isStorageAway(error: unknown, code: string): boolean {
   if (NETWORK_CODES.has(code)) return true;
   if (/^[0-9A-Z]{5}$/.test(code) && STORAGE_AWAY_CLASSES.includes(code.slice(0, 2))) return true;
+  // Redis starts, or is about to stop.
+  if (error instanceof Error && REDIS_AWAY.test(error.message)) return true;
   return error instanceof Error && CLIENT_SENTENCES.some((sentence) => error.message.includes(sentence));
 }
 

@@ -26,6 +26,9 @@ describe('readSettings', () => {
       role: 'all',
       host: '127.0.0.1',
       port: 3000,
+      headersTimeoutMs: 15_000,
+      requestTimeoutMs: 120_000,
+      maxStrangerConnections: 1_000,
       baseUrl: undefined,
       dataDir: resolve('.data'),
       databaseUrl: undefined,
@@ -45,10 +48,12 @@ describe('readSettings', () => {
       authorizationServerUrl: undefined,
       auditRetentionDays: 90,
       metricsHost: '127.0.0.1',
+      metricsAllowedHosts: [],
       metricsPort: 9464,
       exportTraces: false,
       exportMetrics: undefined,
       stdioCommands: ['npx', 'node'],
+      stdioVariables: { isRestricted: false, allowed: [] },
       stdioMaxProcesses: 32,
       stdioIdleMs: 300_000,
       stdioMaxMemoryMb: 512,
@@ -63,6 +68,13 @@ describe('readSettings', () => {
       upstreamAllowPrivate: false,
       stdioCommands: [],
     });
+  });
+
+  it('restricts the variables of programs where the commands are set', () => {
+    expect(readSettings({ STDIO_COMMANDS: 'node', STDIO_ENV_ALLOW: 'MODE, APP_*' })).toMatchObject({
+      stdioVariables: { isRestricted: true, allowed: ['MODE', 'APP_*'] },
+    });
+    expect(faultOf({ STDIO_ENV_ALLOW: 'A-B' })).toContain('STDIO_ENV_ALLOW');
   });
 
   it('takes origins, with or without a slash at their end, and nothing else in ALLOWED_ORIGINS', () => {

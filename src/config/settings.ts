@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
-import { readProgramEnvironment, toStdioCommand } from './stdio-programs.js';
+import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 
 /** Which halves of the service this process runs. */
 export type Role = 'all' | 'api' | 'worker';
@@ -12,6 +12,11 @@ export interface Settings {
   role: Role;
   host: string;
   port: number;
+  /** How long the headers of a request may take, and the request as a whole, in milliseconds. */
+  headersTimeoutMs: number;
+  requestTimeoutMs: number;
+  /** Connections of callers on which no credential has been verified yet. */
+  maxStrangerConnections: number;
   baseUrl: string | undefined;
   dataDir: string;
   databaseUrl: string | undefined;
@@ -31,6 +36,8 @@ export interface Settings {
   auditRetentionDays: number;
   /** Commands that STDIO connections may run: bare names, looked up on the PATH, or absolute paths. */
   stdioCommands: readonly string[];
+  /** Which variables STDIO connections can set. Restricted: `STDIO_COMMANDS` is set. */
+  stdioVariables: { readonly isRestricted: boolean; readonly allowed: readonly string[] };
   /** Programs of STDIO connections that run at once in this process. */
   stdioMaxProcesses: number;
   stdioIdleMs: number;
@@ -45,6 +52,8 @@ export interface Settings {
   metricsHost: string;
   /** 0: any free one. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
+  /** Names by which the metrics port may be asked, besides loopback names and its own address. */
+  metricsAllowedHosts: readonly string[];
   /** Do the `OTEL_*` variables ask for traces? */
   exportTraces: boolean;
   /** Where the `OTEL_*` variables ask for metrics. */
@@ -89,10 +98,14 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       'BOOTSTRAP_API_KEY must be a generated key: `sbx_`, 43 random characters and their checksum.',
     );
   }
+  const headersTimeoutMs = read.integer('HEADERS_TIMEOUT_MS', 100, 600_000, 15_000);
   return {
     role: read.oneOf('ROLE', ['all', 'api', 'worker'], 'all'),
     host: read.text('HOST') ?? '127.0.0.1',
     port: read.integer('PORT', 0, 65_535, 3000),
+    headersTimeoutMs,
+    requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
+    maxStrangerConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
     baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
@@ -111,9 +124,14 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, 36_500, 90),
     metricsHost: read.text('METRICS_HOST') ?? '127.0.0.1',
     metricsPort: read.text('METRICS_PORT') === 'off' ? undefined : read.integer('METRICS_PORT', 0, 65_535, 9464),
+    metricsAllowedHosts: read.list('METRICS_ALLOWED_HOSTS', []),
     exportTraces: isExported(read, 'TRACES', () => true),
     exportMetrics: isExported(read, 'METRICS', (exporter) => exporter === 'otlp') ? readOtlpMetrics(read) : undefined,
     stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []).map(toStdioCommand),
+    stdioVariables: {
+      isRestricted: read.list('STDIO_COMMANDS', []).length > 0,
+      allowed: read.list('STDIO_ENV_ALLOW', []).map(toVariablePattern),
+    },
     stdioMaxProcesses: read.integer('STDIO_MAX_PROCESSES', 1, 10_000, 32),
     stdioIdleMs: read.integer('STDIO_IDLE_MS', 100, 86_400_000, 300_000),
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),

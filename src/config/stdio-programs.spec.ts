@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EnvReader } from './env-reader.js';
-import { readProgramEnvironment, toStdioCommand } from './stdio-programs.js';
+import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 
 describe('toStdioCommand', () => {
   it.each(['node', 'npx', 'python3.12', 'my-server', '/usr/local/bin/my server'])('takes %s', (command) => {
@@ -13,6 +13,16 @@ describe('toStdioCommand', () => {
       expect(() => toStdioCommand(command)).toThrow('STDIO_COMMANDS must be');
     },
   );
+});
+
+describe('toVariablePattern', () => {
+  it.each(['NODE_ENV', 'npm_config_*', '_x', '*'])('takes %s', (pattern) => {
+    expect(toVariablePattern(pattern)).toBe(pattern);
+  });
+
+  it.each(['A-B', '*A', 'A*B', '**', 'A=1', '1A', 'A B'])('refuses %s', (pattern) => {
+    expect(() => toVariablePattern(pattern)).toThrow('STDIO_ENV_ALLOW must be');
+  });
 });
 
 describe('readProgramEnvironment', () => {

@@ -15,6 +15,12 @@ export function toStdioCommand(text: string): string {
   throw new ConfigError('STDIO_COMMANDS must be bare command names or absolute paths, separated by commas.');
 }
 
+/** One entry of `STDIO_ENV_ALLOW`: a variable's name, its beginning followed by `*`, or `*` alone. @throws ConfigError */
+export function toVariablePattern(text: string): string {
+  if (/^(?:[A-Za-z_][A-Za-z0-9_]*)?\*?$/.test(text)) return text;
+  throw new ConfigError('STDIO_ENV_ALLOW must be names of variables or beginnings such as APP_*, separated by commas.');
+}
+
 /** All that the programs of STDIO connections see of this process's environment. None of it is a secret of the service. */
 export function readProgramEnvironment(read: EnvReader): Record<string, string> {
   const environment: Record<string, string> = {};

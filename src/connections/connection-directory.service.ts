@@ -52,6 +52,11 @@ export class ConnectionDirectory {
     return this.repository.findTools(id);
   }
 
+  /** Have other organizations than this one connections that run programs? */
+  hasProgramsBeside(organizationId: string): Promise<boolean> {
+    return this.repository.existsProgramBeside(organizationId);
+  }
+
   /** Keeps the tools that the upstream has just listed. */
   rememberTools({ id, revision }: Connection, tools: readonly { name: string }[]): Promise<void> {
     return this.repository.saveTools(id, revision, tools);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
+import { allows, ANY } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
@@ -47,11 +48,12 @@ export class ConnectionEditor {
 
   /**
    * A changed target is a new revision, and a fault that was found with the old one is forgotten.
-   * @throws DomainError `invalid_request`, `address_refused` or `permission_denied`
+   * @throws DomainError `invalid_request`, `address_refused`, `permission_denied` or `permission_widening`
    */
   changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
     refuseForeignProperties(stored.connectionType, data);
     refuseCarriedCredentials(stored, data);
+    refuseOpening(stored, data, caller);
     const target = this.targetColumns(stored, data, caller);
     const isRetargeted = Object.values(target).some((value) => value !== undefined);
     const status = data.status ?? (isRetargeted && stored.status === 'error' ? 'active' : undefined);
@@ -117,6 +119,17 @@ export class ConnectionEditor {
       connectionHeaderNames: Object.keys(complete),
     };
   }
+}
+
+/**
+ * Honoring an upstream's mark lets everybody call the tools that have it, the caller too.
+ * @throws DomainError `permission_widening` unless the caller may call all tools of the connection
+ */
+function refuseOpening(stored: ConnectionEntity, data: ConnectionUpdateData, { permissions }: Principal): void {
+  if (data.public_tools !== 'honor' || stored.publicTools === 'honor' || allows(permissions, stored.id, ANY)) return;
+  const message = 'Opening public tools to everybody needs a grant on all tools of the connection.';
+  const fault = { path: 'data.public_tools', code: 'permission_widening', message };
+  throw new DomainError('permission_widening', message, [fault]);
 }
 
 function required<Name extends 'connection_url' | 'stdio'>(

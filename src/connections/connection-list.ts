@@ -14,5 +14,10 @@ export const CONNECTION_LIST: ListSpec = {
     updated_at: { column: 'connection.updatedAt', type: 'date' },
   },
   defaultOrder: [{ field: 'created_at', direction: 'asc' }],
+  rowBytes: `
+    1024 + coalesce(octet_length(connection.description), 0) + coalesce(octet_length(connection.connectionUrl), 0)
+      + coalesce(octet_length(connection.statusReason), 0) + coalesce(octet_length(connection.connectionToken), 0)
+      + coalesce(octet_length(connection.connectionHeaders), 0) + coalesce(octet_length(connection.stdioEnv), 0)
+      + json_octets(connection.connectionHeaderNames) + json_octets(connection.stdio) + json_octets(connection.stdioEnvNames)`,
   tieBreaker: 'id',
 };

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, Repository, type SelectQueryBuilder } from 'typeorm';
-import type { ConnectionStatus } from './connection.js';
+import { In, Not, Repository, type SelectQueryBuilder } from 'typeorm';
+import { requireRoom } from '../database/require-room.js';
+import { type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
@@ -42,9 +43,13 @@ export class ConnectionRepository {
     private readonly changes: ConnectionChanges,
   ) {}
 
+  /** @throws DomainError `limit_reached` */
   async insert(connection: NewConnection): Promise<ConnectionEntity> {
-    await this.connections.insert(connection);
-    return this.connections.findOneByOrFail({ id: connection.id });
+    return this.connections.manager.transaction(async (manager) => {
+      await requireRoom(manager, ConnectionEntity, connection.organizationId, MAX_CONNECTIONS);
+      await manager.insert(ConnectionEntity, connection);
+      return manager.findOneByOrFail(ConnectionEntity, { id: connection.id });
+    });
   }
 
   /** For `paginate`; the alias is `connection`. */
@@ -56,6 +61,19 @@ export class ConnectionRepository {
 
   findOfOrganization(organizationId: string, id: string): Promise<ConnectionEntity | null> {
     return this.connections.findOneBy({ organizationId, id });
+  }
+
+  /** The revisions of those of these connections that exist and are not switched off, by id. */
+  async findActiveRevisions(ids: readonly string[]): Promise<Map<string, number>> {
+    const rows: { id: string; revision: number }[] = await this.connections.query(
+      `SELECT id, revision FROM connections WHERE id = ANY($1) AND status <> 'inactive'`,
+      [ids],
+    );
+    return new Map(rows.map(({ id, revision }) => [id, Number(revision)]));
+  }
+
+  existsProgramBeside(organizationId: string): Promise<boolean> {
+    return this.connections.existsBy({ connectionType: 'STDIO', organizationId: Not(organizationId) });
   }
 
   async findWithOrganization(id: string): Promise<ConnectionWithOrganization | undefined> {

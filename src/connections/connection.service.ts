@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -19,8 +20,9 @@ export class ConnectionService {
   ) {}
 
   /** Connections of every type: agents are listed as VIRTUAL. */
-  async list(input: ListInput, caller: Principal): Promise<ConnectionPage> {
-    const page = await paginate(this.repository.queryOfOrganization(caller.organization.id), CONNECTION_LIST, input);
+  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ConnectionPage> {
+    const query = this.repository.queryOfOrganization(caller.organization.id);
+    const page = await paginate(query, CONNECTION_LIST, input, answer);
     return { ...page, items: page.items.map(toItem) };
   }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
@@ -24,8 +25,8 @@ export class ConnectionTools {
     output: ConnectionPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal): Promise<ConnectionPage> {
-    return this.service.list(input, caller);
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ConnectionPage> {
+    return this.service.list(input, caller, answer);
   }
 
   @ManagementTool({

@@ -19,6 +19,9 @@ export const MIN_TIMEOUT_MS = 1000;
 export const MAX_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
+/** Per organization, agents included. */
+export const MAX_CONNECTIONS = { max: 5000, what: 'connections and agents' };
+
 /** A connection as other modules see it. What is secret stays sealed; `ConnectionSecrets` opens it. */
 export interface Connection {
   readonly id: string;

@@ -12,6 +12,7 @@ import { ConnectionSecrets } from './connection-secrets.js';
 import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
 import { StdioEditor } from './stdio-editor.js';
+import { OpenConnections } from './open-connections.js';
 import { VirtualConnections } from './virtual-connections.service.js';
 
 /** Connections to upstream MCP servers, and the rows that make agents connections too. */
@@ -26,9 +27,10 @@ import { VirtualConnections } from './virtual-connections.service.js';
     ConnectionCache,
     ConnectionChanges,
     ConnectionTools,
+    OpenConnections,
     StdioEditor,
     VirtualConnections,
   ],
-  exports: [ConnectionChanges, ConnectionDirectory, ConnectionSecrets, VirtualConnections],
+  exports: [ConnectionChanges, ConnectionDirectory, ConnectionSecrets, OpenConnections, VirtualConnections],
 })
 export class ConnectionsModule {}

@@ -12,6 +12,9 @@ const MAX_TOTAL_BYTES = 64 * 1024;
 /** POSIX.1-2024 §8.1, lower case included. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
+/** Uses of variables that a caller's program needs to reach its own service: what it is to be known by, and where. */
+const OF_CREDENTIALS = /(?:^|_)(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD|USERNAME|EMAIL|ID|REGION)$/;
+
 /** Where programs look for others and for their configuration, and what shells run. */
 const OF_THE_SYSTEM =
   'PATH HOME SHELL USER LOGNAME BASH_ENV ENV IFS ZDOTDIR PROMPT_COMMAND SHELLOPTS BASHOPTS GCONV_PATH OPENSSL_CONF ' +
@@ -29,6 +32,30 @@ const FORBIDDEN_PREFIXES =
 
 const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(`${OF_THE_SYSTEM} ${OF_RUNTIMES}`.split(' '));
 
+/** Which variables STDIO connections can set. */
+export interface VariableRule {
+  /** Has the operator chosen the commands? Then a caller can set no variable by default but those of credentials. */
+  readonly isRestricted: boolean;
+  /** Names that the operator allows, or their beginnings followed by `*`. */
+  readonly allowed: readonly string[];
+}
+
+/**
+ * Can STDIO connections set this variable? What the operator allows, they can. By default, where the operator has chosen the
+ * commands, these are the variables that hold credentials and identifiers, by their names in capitals: a list of what is
+ * dangerous would never be complete, since every program reads variables of its own (`GIT_EXTERNAL_DIFF`, `LESSOPEN`, …).
+ */
+export function isSettable(name: string, { isRestricted, allowed }: VariableRule): boolean {
+  const isAllowed = allowed.some((entry) =>
+    entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry,
+  );
+  return isAllowed || (!isForbiddenVariable(name) && (!isRestricted || isOfCredential(name)));
+}
+
+function isOfCredential(name: string): boolean {
+  return name === name.toUpperCase() && OF_CREDENTIALS.test(name);
+}
+
 /**
  * May a STDIO connection not set this variable? Those that decide which code a program runs or where it fetches code: where
  * an operator allows one command only, they would make another program of it. Case does not matter, as npm has it.
@@ -38,12 +65,15 @@ export function isForbiddenVariable(name: string): boolean {
   return FORBIDDEN_NAMES.has(upper) || FORBIDDEN_PREFIXES.some((prefix) => upper.startsWith(prefix));
 }
 
+const NOT_SETTABLE =
+  'This service does not let connections set the variable; STDIO_ENV_ALLOW lists those that it does.';
+
 /** Everything that is wrong with the environment of a STDIO connection (`stdio.env`); an empty list when nothing is. */
-export function environmentFaults(env: Readonly<Record<string, string>>): EnvironmentFault[] {
+export function environmentFaults(env: Readonly<Record<string, string>>, rule: VariableRule): EnvironmentFault[] {
   const faults: EnvironmentFault[] = [];
   let bytes = 0;
   for (const [name, value] of Object.entries(env)) {
-    const message = faultOf(name, value);
+    const message = faultOf(name, value, rule);
     if (message !== undefined) faults.push({ name, message });
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   }
@@ -56,11 +86,9 @@ export function environmentFaults(env: Readonly<Record<string, string>>): Enviro
   return faults;
 }
 
-function faultOf(name: string, value: string): string | undefined {
+function faultOf(name: string, value: string, rule: VariableRule): string | undefined {
   if (!NAME.test(name)) return 'The name is not one of letters, digits and underscores.';
-  if (isForbiddenVariable(name)) {
-    return 'The variable decides which code programs run or where they find it, and cannot be set.';
-  }
+  if (!isSettable(name, rule)) return NOT_SETTABLE;
   if (value.includes('\0')) return 'The value holds a NUL character.';
   return undefined;
 }

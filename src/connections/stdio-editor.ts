@@ -8,7 +8,7 @@ import type { StdioInput } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
-import { environmentFaults } from './environment-faults.js';
+import { environmentFaults, type VariableRule } from './environment-faults.js';
 import { unmasked } from './masked-values.js';
 
 /** The management permission that lets a caller decide which programs run on the server. */
@@ -20,12 +20,14 @@ const NAMES = { fold: (name: string) => name, pathOf: variablePath };
 @Injectable()
 export class StdioEditor {
   private readonly commands: readonly string[];
+  private readonly variables: VariableRule;
 
   constructor(
     private readonly secrets: ConnectionSecrets,
     config: AppConfig,
   ) {
     this.commands = config.settings.stdioCommands;
+    this.variables = config.settings.stdioVariables;
   }
 
   /**
@@ -43,7 +45,7 @@ export class StdioEditor {
     const program = { command, args, cwd };
     if (stored !== undefined) refuseCarriedEnvironment(stored, program, env);
     const complete = unmasked(env, () => this.secrets.openStdioEnv(id, stored?.stdioEnv ?? null), NAMES);
-    refuseFaulty(complete);
+    this.refuseFaulty(complete);
     const names = Object.keys(complete);
     return {
       stdio: program,
@@ -58,6 +60,16 @@ export class StdioEditor {
     const message = 'This service does not run the command; STDIO_COMMANDS lists those that it does.';
     throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'command_refused', message }]);
   }
+
+  private refuseFaulty(env: Readonly<Record<string, string>>): void {
+    const faults: FieldError[] = environmentFaults(env, this.variables).map(({ name, message }) => ({
+      path: variablePath(name),
+      code: 'variable_refused',
+      message,
+    }));
+    const [first] = faults;
+    if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+  }
 }
 
 function requirePermission({ permissions }: Principal): void {
@@ -66,16 +78,6 @@ function requirePermission({ permissions }: Principal): void {
     'permission_denied',
     `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`,
   );
-}
-
-function refuseFaulty(env: Readonly<Record<string, string>>): void {
-  const faults: FieldError[] = environmentFaults(env).map(({ name, message }) => ({
-    path: variablePath(name),
-    code: 'variable_refused',
-    message,
-  }));
-  const [first] = faults;
-  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
 }
 
 /** Only a plain name is part of the path: another one could be a value that was pasted into its place. */

@@ -4,6 +4,7 @@ import { JSONSchema } from 'class-validator-jsonschema';
 const MAX_COMMAND_LENGTH = 256;
 const MAX_ARGS = 64;
 const MAX_ARG_LENGTH = 4096;
+const MAX_ARGS_BYTES = 65_536;
 /** The longest value, so that a private key fits; all of them together are bounded by `environmentFaults`. */
 const MAX_VALUE_LENGTH = 16_384;
 const MAX_PATH_LENGTH = 1024;
@@ -24,8 +25,11 @@ export function IsArgumentList(): PropertyDecorator {
     'isArgumentList',
     { type: 'array', maxItems: MAX_ARGS, items: { type: 'string', maxLength: MAX_ARG_LENGTH } },
     (value) =>
-      Array.isArray(value) && value.length <= MAX_ARGS && value.every((arg) => isTextWithin(arg, MAX_ARG_LENGTH)),
-    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters`,
+      Array.isArray(value) &&
+      value.length <= MAX_ARGS &&
+      value.every((arg) => isTextWithin(arg, MAX_ARG_LENGTH)) &&
+      Buffer.byteLength(value.join('')) <= MAX_ARGS_BYTES,
+    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters, ${MAX_ARGS_BYTES} bytes together`,
   );
 }
 

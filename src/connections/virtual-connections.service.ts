@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { type Page, paginate } from '../common/paging/paginate.js';
-import { CONNECTION_STATUSES, type ConnectionStatus } from './connection.js';
+import { requireRoom } from '../database/require-room.js';
+import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
@@ -50,15 +52,24 @@ export class VirtualConnections {
     return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
   }
 
-  list(organizationId: string, input: ListInput): Promise<Page<VirtualConnection>> {
+  /** @param agentBytes SQL for the bytes of what the caller reads of the agent whose id is `connection.id` */
+  list(
+    organizationId: string,
+    input: ListInput,
+    answer: HeldAnswer,
+    agentBytes: string,
+  ): Promise<Page<VirtualConnection>> {
     const query = this.connections.createQueryBuilder('connection').where({ ...VIRTUAL, organizationId });
-    return paginate(query, VIRTUAL_LIST, input);
+    const rowBytes = `1024 + coalesce(octet_length(connection.description), 0) + ${agentBytes}`;
+    return paginate(query, { ...VIRTUAL_LIST, rowBytes }, input, answer);
   }
 
+  /** @throws DomainError `limit_reached` */
   async insert(
     manager: EntityManager,
     connection: { organizationId: string } & Pick<VirtualConnection, 'id' | 'title' | 'description' | 'status'>,
   ): Promise<void> {
+    await requireRoom(manager, ConnectionEntity, connection.organizationId, MAX_CONNECTIONS);
     await manager.insert(ConnectionEntity, { ...VIRTUAL, ...connection });
   }
 

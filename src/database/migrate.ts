@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { DatabaseClient } from '../common/database-client.js';
 import { dataSourceOptions } from './data-source-options.js';
 
 /** Advisory lock that serializes migrating processes; spells "SBOX". */
@@ -10,7 +10,7 @@ const MIGRATION_LOCK = 0x53424f58;
  * migrates and the others wait for it.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
+  const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);

@@ -4,7 +4,11 @@ import { Audit1763700000200 } from './migrations/1763700000200-audit.js';
 import { RunTransactions1763700000400 } from './migrations/1763700000400-run-transactions.js';
 import { RunEventStart1763700000410 } from './migrations/1763700000410-run-event-start.js';
 import { AuditContent1763700000420 } from './migrations/1763700000420-audit-content.js';
+import { StoredSizes1763700000510 } from './migrations/1763700000510-stored-sizes.js';
+import { McpTasks1763700000520 } from './migrations/1763700000520-mcp-tasks.js';
+import { RunEventEpochs1763700000530 } from './migrations/1763700000530-run-event-epochs.js';
 import { Stdio1763700000300 } from './migrations/1763700000300-stdio.js';
+import { RunTurns1763700000540 } from './migrations/1763700000540-run-turns.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -15,4 +19,8 @@ export const MIGRATIONS = [
   RunTransactions1763700000400,
   RunEventStart1763700000410,
   AuditContent1763700000420,
+  StoredSizes1763700000510,
+  McpTasks1763700000520,
+  RunEventEpochs1763700000530,
+  RunTurns1763700000540,
 ];

@@ -1,3 +1,4 @@
+import type { FramePosition } from './frame-position.js';
 import type { FramePage } from './run-event-store.js';
 import { splitFrames } from './signal-codec.js';
 
@@ -5,23 +6,54 @@ import { splitFrames } from './signal-codec.js';
 export interface StoredSlice {
   readonly ended: boolean;
   readonly nextFrame: number;
-  readonly batches: readonly { readonly first: number; readonly joinedFrames: string }[];
+  /** From the batch that holds the frame asked after, whose frames may be left out if it ends with that frame. */
+  readonly batches: readonly StoredBatch[];
+}
+
+export interface StoredBatch {
+  readonly first: number;
+  readonly last: number;
+  readonly epoch: string;
+  readonly joinedFrames: string;
 }
 
 /** The page of a run that was never opened, or has expired. */
-export const UNKNOWN_RUN: FramePage = { known: false, ended: false, more: false, first: 0, frames: [] };
+export const UNKNOWN_RUN: FramePage = {
+  known: false,
+  diverged: false,
+  ended: false,
+  more: false,
+  first: 0,
+  epoch: '',
+  frames: [],
+};
 
-/** Cuts whole batches down to the frames that were asked for. A stream that lost frames (to eviction, say) counts as expired. */
-export function framePage(slice: StoredSlice, after: number, maxFrames: number): FramePage {
-  const wanted = after + 1;
-  const isStored = wanted < slice.nextFrame;
-  const start = slice.batches[0]?.first ?? Infinity;
-  if (isStored && start > wanted) {
+/**
+ * Cuts whole batches down to the frames that were asked for, all of one epoch. A stream that lost frames at its beginning (to
+ * eviction, say) counts as expired.
+ */
+export function framePage(
+  { ended, nextFrame, batches }: StoredSlice,
+  after: FramePosition,
+  maxFrames: number,
+): FramePage {
+  const { n } = after;
+  const held = batches.find(({ first, last }) => first <= n && n <= last);
+  if (n > 0 && held?.epoch !== after.epoch) {
+    return held || n >= nextFrame ? { ...UNKNOWN_RUN, known: true, diverged: true } : UNKNOWN_RUN;
+  }
+  const wanted = n + 1;
+  const following = batches.filter(({ last }) => last >= wanted);
+  const start = following[0]?.first ?? wanted;
+  if (start > wanted || (following.length === 0 && wanted < nextFrame)) {
     return UNKNOWN_RUN;
   }
-  const joined = isStored ? slice.batches : [];
-  const skip = isStored ? wanted - start : 0;
-  const frames = joined.flatMap(({ joinedFrames }) => splitFrames(joinedFrames)).slice(skip, skip + maxFrames);
-  const more = after + frames.length < slice.nextFrame - 1;
-  return { known: true, ended: slice.ended && !more, more, first: wanted, frames };
+  const epoch = following[0]?.epoch ?? after.epoch;
+  const otherEpoch = following.findIndex((batch) => batch.epoch !== epoch);
+  const frames = following
+    .slice(0, otherEpoch < 0 ? undefined : otherEpoch)
+    .flatMap(({ joinedFrames }) => splitFrames(joinedFrames))
+    .slice(wanted - start, wanted - start + maxFrames);
+  const more = n + frames.length < nextFrame - 1;
+  return { known: true, diverged: false, ended: ended && !more, more, first: wanted, epoch, frames };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { errorName } from './error-name.js';
+import { DatabaseClient } from '../common/database-client.js';
 import { backoffMs } from '../common/backoff.js';
 import type { SignalHub, SignalLink } from './signal-hub.js';
 
@@ -50,7 +51,7 @@ export class PostgresListener {
 
   /** One connection from its beginning to its end. Rejects when it is lost, resolves on `close`. */
   private async listen(): Promise<void> {
-    const client = new Client({
+    const client = new DatabaseClient({
       connectionString: this.databaseUrl,
       application_name: LISTENER_APPLICATION_NAME,
       connectionTimeoutMillis: ANSWER_WITHIN_MS,

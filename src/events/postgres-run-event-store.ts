@@ -1,5 +1,7 @@
 import { Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseClient } from '../common/database-client.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import type { FramePosition } from './frame-position.js';
 import { PostgresListener } from './postgres-listener.js';
 import { PostgresSweeper } from './postgres-sweeper.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
@@ -22,37 +24,49 @@ import { SignalHub } from './signal-hub.js';
 
 const CANCEL_CHANNEL = 'sbx_cancel';
 const CONNECTIONS = 4;
-const ANSWER_WITHIN_MS = 10_000;
+const ANSWER_WITHIN_MS = 5_000;
 
 /** `pg_stat_activity` shows the pool's connections under this name. */
 export const STORE_APPLICATION_NAME = 'signalbox-events';
 
 const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3) AS next' };
-const APPEND = { name: 'run_event_append', text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8) AS stored' };
-const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8) AS stored' };
+const APPEND = {
+  name: 'run_event_append',
+  text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored',
+};
+const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored' };
 const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
 
 // One statement, and so one snapshot: the stream's end cannot be seen without its last frames. The window sum keeps a page's bytes
-// bounded without reading the frames of the batches beyond it.
+// bounded without reading the frames of the batches beyond it. The batch that holds the reader's frame tells its epoch.
 const READ = {
   name: 'run_event_read',
   text: `
-    SELECT s.next_n, s.ended, b.first_n, b.frames
+    SELECT s.next_n, s.ended, b.first_n, b.last_n, b.epoch, b.frames
     FROM run_event_streams s
     LEFT JOIN (
-      SELECT last_n, first_n, frames, sum(octet_length(frames)) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
+      SELECT last_n, first_n, epoch, CASE WHEN last_n > $2::bigint THEN frames ELSE '' END AS frames,
+        sum(CASE WHEN last_n > $2::bigint THEN octet_length(frames) ELSE 0 END) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
       FROM run_event_batches
-      WHERE run_id = $1 AND last_n > $2::bigint AND last_n < $2::bigint + $3 + ${MAX_BATCH_FRAMES}
+      WHERE run_id = $1 AND last_n >= $2::bigint AND last_n < $2::bigint + $3 + ${MAX_BATCH_FRAMES}
     ) b ON b.bytes_before < ${MAX_PAGE_BYTES}
     WHERE s.run_id = $1 AND s.expires_at > now()
     ORDER BY b.last_n`,
+};
+
+// As long as READ takes a stream for known.
+const ENDED = {
+  name: 'run_event_ended',
+  text: 'SELECT ended FROM run_event_streams WHERE run_id = $1 AND expires_at > now()',
 };
 
 interface ReadRow {
   next_n: number;
   ended: boolean;
   first_n: number | null;
-  frames: string | null;
+  last_n: number;
+  epoch: string;
+  frames: string;
 }
 
 export interface PostgresRunEventStoreOptions extends RunEventExpiry {
@@ -86,6 +100,7 @@ export class PostgresRunEventStore extends RunEventStore {
       connectionTimeoutMillis: ANSWER_WITHIN_MS,
       query_timeout: ANSWER_WITHIN_MS,
       keepAlive: true,
+      Client: DatabaseClient,
       // A buffer need not wait for the disk: the transcript is the record.
       onConnect: async (client) => {
         await client.query('SET synchronous_commit = off');
@@ -107,27 +122,32 @@ export class PostgresRunEventStore extends RunEventStore {
   }
 
   start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
-    const { runId, frames, end } = batch;
+    const { runId, epoch, frames, end } = batch;
     const content = [frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
-    return this.write(START, runId, [topicChannel(topic), runId, fence, ...content, encodePrevious(follows)]);
+    return this.write(START, runId, [topicChannel(topic), runId, fence, epoch, ...content, encodePrevious(follows)]);
   }
 
   append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
-    const { runId, first, frames, end } = batch;
+    const { runId, epoch, first, frames, end } = batch;
     const content = [first, frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
-    return this.write(APPEND, runId, [topicChannel(topic), runId, fence, ...content]);
+    return this.write(APPEND, runId, [topicChannel(topic), runId, fence, epoch, ...content]);
   }
 
-  async read(runId: string, after: number, maxFrames: number): Promise<FramePage> {
-    const { rows } = await this.query<ReadRow>(READ, [runId, after, maxFrames]);
+  async read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const { rows } = await this.query<ReadRow>(READ, [runId, after.n, maxFrames]);
     const stream = rows[0];
     if (!stream) {
       return UNKNOWN_RUN;
     }
-    const batches = rows.flatMap(({ first_n: first, frames }) =>
-      first === null || frames === null ? [] : [{ first, joinedFrames: frames }],
+    const batches = rows.flatMap(({ first_n: first, last_n: last, epoch, frames }) =>
+      first === null ? [] : [{ first, last, epoch, joinedFrames: frames }],
     );
     return framePage({ ended: stream.ended, nextFrame: stream.next_n, batches }, after, maxFrames);
+  }
+
+  async hasEnded(runId: string): Promise<boolean> {
+    const { rows } = await this.query<{ ended: boolean }>(ENDED, [runId]);
+    return rows[0]?.ended ?? false;
   }
 
   subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {

@@ -1,6 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import type { FramePosition } from './frame-position.js';
 import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM } from './redis-stream-scripts.js';
 import type { RedisScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
@@ -22,7 +23,8 @@ import {
 import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub } from './signal-hub.js';
 
-const ANSWER_WITHIN_MS = 5_000;
+/** Callers of the API wait for some of the commands; writers and followers repeat them. */
+const ANSWER_WITHIN_MS = 2_000;
 
 export interface RedisRunEventStoreOptions extends RunEventExpiry {
   readonly redisUrl: string;
@@ -88,7 +90,7 @@ export class RedisRunEventStore extends RunEventStore {
     fence: number,
     follows?: PreviousRun,
   ): Promise<void> {
-    const { runId, first, frames } = batch;
+    const { runId, epoch, first, frames } = batch;
     const next = first + frames.length;
     const joined = joinFrames(frames);
     const stored = await this.run(script, runId, [
@@ -102,23 +104,38 @@ export class RedisRunEventStore extends RunEventStore {
       this.topicChannel(topic),
       // Larger messages could overrun the output buffers of subscribers, which the server answers by disconnecting them.
       joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined, follows) : runId,
+      epoch,
     ]);
     if (stored !== 1) {
       throw new StaleWriterError(runId);
     }
   }
 
-  async read(runId: string, after: number, maxFrames: number): Promise<FramePage> {
-    const page = await this.run(READ_BATCHES, runId, [after + 1, maxFrames]);
+  async read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const page = await this.run(READ_BATCHES, runId, [after.n, maxFrames]);
     if (!Array.isArray(page)) {
       return UNKNOWN_RUN;
     }
     const [next, ended, ...entries] = page.map(String);
     const batches = [];
-    for (let i = 0; i < entries.length; i += 2) {
-      batches.push({ first: Number(entries[i]?.split('-')[1]), joinedFrames: entries[i + 1] ?? '' });
+    for (let i = 0; i < entries.length; i += 3) {
+      const [last, first] = (entries[i] ?? '').split('-').map(Number);
+      batches.push({
+        first: first ?? 0,
+        last: last ?? 0,
+        epoch: entries[i + 1] ?? '',
+        joinedFrames: entries[i + 2] ?? '',
+      });
     }
     return framePage({ ended: ended === '1', nextFrame: Number(next), batches }, after, maxFrames);
+  }
+
+  async hasEnded(runId: string): Promise<boolean> {
+    this.refuseWhenClosed();
+    const run = this.keyOf(runId);
+    // A server that is short of memory evicts key by key: an end without its frames is nobody's end.
+    const [ended, frames] = await Promise.all([this.redis.hget(run, 'ended'), this.redis.exists(`${run}:frames`)]);
+    return ended === '1' && frames === 1;
   }
 
   subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
@@ -145,9 +162,13 @@ export class RedisRunEventStore extends RunEventStore {
 
   private run(script: RedisScript, runId: string, values: readonly (string | number)[]): Promise<unknown> {
     this.refuseWhenClosed();
-    // The hash tag keeps a run's keys in one slot of a cluster.
-    const run = `${this.keyPrefix}run:{${runId}}`;
+    const run = this.keyOf(runId);
     return script.run(this.redis, [run, `${run}:frames`], values);
+  }
+
+  /** The hash tag keeps a run's keys in one slot of a cluster. */
+  private keyOf(runId: string): string {
+    return `${this.keyPrefix}run:{${runId}}`;
   }
 
   private refuseWhenClosed(): void {

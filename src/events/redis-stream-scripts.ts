@@ -19,19 +19,20 @@ export const OPEN_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream. ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload.
+ * KEYS hash, stream. ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload, epoch.
  * Stores and publishes. Answers 1 also for a batch that is already stored, 0 when the writer is fenced off or the batch does
  * not continue the stream.
  */
 const APPEND = `
   local fence, first, next, id, ended, frames = unpack(ARGV)
+  local epoch = ARGV[10]
   local held = redis.call('HMGET', KEYS[1], 'fence', 'next', 'ended')
   if held[1] ~= fence then
     return 0
   end
   if held[2] == first and held[3] == '0' then
     if id ~= '' then
-      redis.call('XADD', KEYS[2], id, 'frames', frames)
+      redis.call('XADD', KEYS[2], id, 'frames', frames, 'epoch', epoch)
     end
     redis.call('HSET', KEYS[1], 'next', next, 'ended', ended)
     redis.call('PEXPIRE', KEYS[1], ARGV[7])
@@ -46,7 +47,7 @@ const APPEND = `
     return 1
   end
   local entry = redis.call('XRANGE', KEYS[2], id, id)[1]
-  return (entry and entry[2][2] == frames) and 1 or 0
+  return (entry and entry[2][2] == frames and entry[2][4] == epoch) and 1 or 0
 `;
 
 export const APPEND_BATCH = new RedisScript(APPEND);
@@ -63,8 +64,9 @@ export const START_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream. ARGV first frame wanted, how many frames.
- * Answers nothing for an unknown run, else { next, ended, id, frames, id, frames, … }.
+ * KEYS hash, stream. ARGV the reader's frame, how many frames after it.
+ * Answers nothing for an unknown run, else { next, ended, id, epoch, frames, id, epoch, frames, … }, beginning with the batch that
+ * holds the reader's frame; the frames of a batch that ends with it are left out.
  */
 export const READ_BATCHES = new RedisScript(`
   local held = redis.call('HMGET', KEYS[1], 'next', 'ended')
@@ -72,18 +74,20 @@ export const READ_BATCHES = new RedisScript(`
     return false
   end
   local page = { held[1], held[2] }
-  local from, upTo = ARGV[1], tonumber(ARGV[1]) + tonumber(ARGV[2]) - 1
-  local last, bytes = 0, 0
+  local from, after = ARGV[1], tonumber(ARGV[1])
+  local upTo, last, bytes = after + tonumber(ARGV[2]), 0, 0
   while last < upTo and bytes < ${MAX_PAGE_BYTES} do
     local entries = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 16)
     for _, entry in ipairs(entries) do
       if last >= upTo or bytes >= ${MAX_PAGE_BYTES} then
         break
       end
-      page[#page + 1] = entry[1]
-      page[#page + 1] = entry[2][2]
       last = tonumber(string.match(entry[1], '^%d+'))
-      bytes = bytes + #entry[2][2]
+      local frames = last > after and entry[2][2] or ''
+      page[#page + 1] = entry[1]
+      page[#page + 1] = entry[2][4] or ''
+      page[#page + 1] = frames
+      bytes = bytes + #frames
     end
     if #entries < 16 then
       break

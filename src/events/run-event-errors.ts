@@ -18,6 +18,15 @@ export class StreamExpiredError extends DomainError {
   }
 }
 
+/** A reader has frames that the store has lost: what is stored at and after its position is not what came after them. */
+export class StreamDivergedError extends Error {
+  override readonly name = 'StreamDivergedError';
+
+  constructor(readonly runId: string) {
+    super(`The stream of run ${runId} is not the one that its reader has begun to read`);
+  }
+}
+
 /** The process is shutting down; repeating the call is of no use. */
 export class EventStoreClosedError extends Error {
   override readonly name = 'EventStoreClosedError';

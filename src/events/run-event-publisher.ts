@@ -1,4 +1,5 @@
 import type { UIMessageChunk } from 'ai';
+import { newEpoch } from './frame-position.js';
 import { StaleWriterError } from './run-event-errors.js';
 import { retry } from './retry.js';
 import {
@@ -34,6 +35,8 @@ const DONE = Promise.resolve();
  * after the store could not be reached for `giveUpAfterMs`.
  */
 export class RunEventPublisher {
+  /** The mark of this writer's frames. */
+  readonly epoch = newEpoch();
   private readonly queue: QueuedFrame[] = [];
   private queuedBytes = 0;
   private ending = false;
@@ -134,7 +137,7 @@ export class RunEventPublisher {
   private async writeBatch(): Promise<void> {
     const { frames, bytes } = this.takeFrames();
     const end = this.ending && this.queue.length === 0;
-    const batch = { runId: this.runId, first: this.nextFrame, frames, end };
+    const batch = { runId: this.runId, epoch: this.epoch, first: this.nextFrame, frames, end };
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = this.options;
     const { store, topic, fence, unstarted } = this;
     const write = unstarted

@@ -1,12 +1,16 @@
+import type { FramePosition } from './frame-position.js';
+
 /** The thread whose runs a reader follows. Thread ids are unique within their organization. */
 export interface RunTopic {
   readonly organizationId: string;
   readonly threadId: string;
 }
 
-/** A run of consecutive frames, numbered from `first`. A frame is the JSON text of one AI SDK UI-message chunk. */
+/** A run of consecutive frames of one writer, numbered from `first`. A frame is the JSON text of one AI SDK UI-message chunk. */
 export interface FrameBatch {
   readonly runId: string;
+  /** The writer's mark: it tells these frames from others that had the same numbers before the store lost them. */
+  readonly epoch: string;
   readonly first: number;
   readonly frames: readonly string[];
   /** True when nothing follows these frames. `frames` may then be empty. */
@@ -17,12 +21,16 @@ export interface FrameBatch {
 export interface FramePage {
   /** False when the run was never opened, or has expired. */
   readonly known: boolean;
+  /** True when the stream holds another frame, or none, where the reader stands: it has frames that the store has lost. */
+  readonly diverged: boolean;
   /** True when the run has ended and these frames reach its end. */
   readonly ended: boolean;
   /** True when frames beyond these are stored already. */
   readonly more: boolean;
   /** The number of the first frame, or of the frame that would be. */
   readonly first: number;
+  /** Of the frames; they have all the same. */
+  readonly epoch: string;
   readonly frames: readonly string[];
 }
 
@@ -90,12 +98,15 @@ export abstract class RunEventStore {
    */
   abstract append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void>;
 
-  /** Frames numbered above `after`, oldest first: at most `maxFrames`, and at most about `MAX_PAGE_BYTES`. */
-  abstract read(runId: string, after: number, maxFrames: number): Promise<FramePage>;
+  /** The frames that come after the reader's, oldest first: at most `maxFrames`, and at most about `MAX_PAGE_BYTES`. */
+  abstract read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage>;
+
+  /** Whether a run's stream is complete, so that every reader will reach its end. */
+  abstract hasEnded(runId: string): Promise<boolean>;
 
   /**
    * Listens to every run of a topic; resolves when the subscription is in force.
-   * @throws DomainError `storage_unavailable` if that takes more than 10 s
+   * @throws DomainError `storage_unavailable` if that takes more than 2 s
    */
   abstract subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe>;
 

@@ -1,7 +1,9 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { type FramePosition, STREAM_START } from './frame-position.js';
 import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
 import {
   type CancelListener,
+  type FramePage,
   type PreviousRun,
   RunEventStore,
   type RunTopic,
@@ -10,8 +12,6 @@ import {
 import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;
-/** Above every frame number. */
-const BEYOND_THE_END = 2 ** 31 - 1;
 
 /** The run event bus as the rest of the service sees it: workers publish, streams read, and both hear of cancellations. */
 @Injectable()
@@ -20,7 +20,7 @@ export class RunEvents implements OnApplicationShutdown {
 
   /**
    * Subscribes to the runs of a thread. The caller closes the reader.
-   * @throws DomainError `storage_unavailable` if the store cannot be reached within 10 s
+   * @throws DomainError `storage_unavailable` if the store cannot be reached within 2 s
    */
   openTopic(topic: RunTopic): Promise<TopicReader> {
     return TopicReader.open(this.store, topic);
@@ -52,23 +52,31 @@ export class RunEvents implements OnApplicationShutdown {
   /** Every frame that is stored of a run, oldest first; none if the run is unknown or has expired. */
   async readFrames(runId: string): Promise<string[]> {
     const frames: string[] = [];
-    for (;;) {
-      const page = await this.store.read(runId, frames.length, PAGE_FRAMES);
+    for (let position = STREAM_START; ;) {
+      const page = await this.store.read(runId, position, PAGE_FRAMES);
       frames.push(...page.frames);
       if (!page.more) return frames;
+      position = { n: frames.length, epoch: page.epoch };
     }
   }
 
-  /** Whether a run is in the buffer at all, and whether its frame `n` is; frame 0 stands for the beginning. */
-  async lookFor(runId: string, n: number): Promise<{ known: boolean; found: boolean }> {
-    const { known, frames } = await this.store.read(runId, Math.max(n - 1, 0), 1);
-    return { known, found: known && (n === 0 || frames.length > 0) };
+  /** Whether the buffer knows a run, and what it holds for a reader that has frame `after`. */
+  async lookAfter(
+    runId: string,
+    after: FramePosition,
+  ): Promise<Pick<FramePage, 'known' | 'diverged'> & { holdsMore: boolean }> {
+    const { known, diverged, ended, frames } = await this.store.read(runId, after, 1);
+    return { known, diverged, holdsMore: frames.length > 0 || ended };
   }
 
-  /** Whether a run's stream is complete, so that whoever reads it will reach its end. */
-  async hasEnded(runId: string): Promise<boolean> {
-    const { ended } = await this.store.read(runId, BEYOND_THE_END, 1);
-    return ended;
+  /** Whether a run's stream is complete, so that every reader will reach its end. */
+  hasEnded(runId: string): Promise<boolean> {
+    return this.store.hasEnded(runId);
+  }
+
+  /** @throws the driver's error if the buffer cannot be reached */
+  async requireReachable(runId: string): Promise<void> {
+    await this.store.hasEnded(runId);
   }
 
   /** Tells every process that a run is to stop. Best effort: the database is the truth. */

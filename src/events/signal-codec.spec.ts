@@ -9,7 +9,13 @@ describe('signal codec', () => {
   it('carries any JSON text unchanged', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), fc.nat(), fc.boolean(), PREVIOUS, (values, first, end, follows) => {
-        const batch = { runId: 'run', first, frames: values.map((value) => JSON.stringify(value, undefined, 1)), end };
+        const batch = {
+          runId: 'run',
+          epoch: 'e1',
+          first,
+          frames: values.map((value) => JSON.stringify(value, undefined, 1)),
+          end,
+        };
         const heard = decodeSignal(encodeBatch(batch, joinFrames(batch.frames), follows));
         expect(heard).toEqual({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
         expect(splitFrames(joinFrames(batch.frames))).toEqual(batch.frames);

@@ -30,12 +30,12 @@ export function encodePrevious(follows: PreviousRun): string {
 }
 
 /**
- * A batch as it travels: `<run id> <first> <1 at the end, else 0>` and, where it is said, the run that this one follows; then
- * the frames, each part set off by a separator.
+ * A batch as it travels: `<run id> <first> <1 at the end, else 0> <epoch>` and, where it is said, the run that this one follows;
+ * then the frames, each part set off by a separator.
  */
 export function encodeBatch(batch: FrameBatch, joinedFrames: string, follows?: PreviousRun): string {
   const previous = follows === undefined ? '' : ` ${encodePrevious(follows)}`;
-  return `${batch.runId} ${batch.first} ${batch.end ? 1 : 0}${previous}${SEPARATOR}${joinedFrames}`;
+  return `${batch.runId} ${batch.first} ${batch.end ? 1 : 0} ${batch.epoch}${previous}${SEPARATOR}${joinedFrames}`;
 }
 
 /** Reads a payload: a batch, or a run id alone, which is a hint. */
@@ -44,10 +44,11 @@ export function decodeSignal(payload: string): RunSignal {
   if (headEnd < 0) {
     return { type: 'hint', runId: payload };
   }
-  const [runId = '', first, end, follows] = payload.slice(0, headEnd).split(' ');
+  const [runId = '', first, end, epoch = '', follows] = payload.slice(0, headEnd).split(' ');
   return {
     type: 'batch',
     runId,
+    epoch,
     first: Number(first),
     frames: splitFrames(payload.slice(headEnd + 1)),
     end: end === '1',

@@ -1,4 +1,4 @@
-import { DomainError } from '../common/domain-error.js';
+import { storageUnavailable } from '../common/storage-unavailable.js';
 import { EventStoreClosedError } from './run-event-errors.js';
 import type { CancelListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
 import { decodeSignal } from './signal-codec.js';
@@ -13,6 +13,7 @@ export interface SignalLink {
 }
 
 const CHANNELS_PER_ROUND = 500;
+const SUBSCRIBE_WITHIN_MS = 2_000;
 
 /**
  * Fans the signals of a process's one connection out to its readers: counts who listens to which channel, keeps the
@@ -34,7 +35,7 @@ export class SignalHub {
 
   constructor(
     private readonly cancelChannel: string,
-    private readonly subscribeTimeoutMs = 10_000,
+    private readonly subscribeTimeoutMs = SUBSCRIBE_WITHIN_MS,
   ) {}
 
   /** Resolves when signals that are sent from now on reach the listener. */
@@ -130,7 +131,7 @@ export class SignalHub {
     this.waiting.set(channel, arrival);
     this.reconsider(channel);
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new DomainError('storage_unavailable')), this.subscribeTimeoutMs);
+    const timer = setTimeout(() => late.reject(storageUnavailable()), this.subscribeTimeoutMs);
     await Promise.race([arrival.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 

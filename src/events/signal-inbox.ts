@@ -1,3 +1,4 @@
+import type { FramePosition } from './frame-position.js';
 import type { FrameBatch, PreviousRun, RunSignal } from './run-event-store.js';
 
 /** Bounds of what one reader keeps of signals that nobody has taken yet. */
@@ -75,25 +76,29 @@ export class SignalInbox {
     this.followed = undefined;
   }
 
-  /** The frames of a run that come after `after`, if they have arrived; frames up to it are left out. */
-  next(runId: string, after: number): NextStep {
+  /**
+   * The frames of a run that come after `after`, if they have arrived; frames up to it are left out. Where one writer takes over
+   * from another only the store can tell whether its frames follow those that the reader has.
+   */
+  next(runId: string, after: FramePosition): NextStep {
+    const { n } = after;
     const run = this.runs.get(runId);
     if (!run) {
       return 'wait';
     }
     for (let batch = run.batches[0]; batch; batch = run.batches[0]) {
-      if (batch.first > after + 1) {
+      if (batch.first > n + 1 || (n > 0 && batch.epoch !== after.epoch)) {
         return 'read';
       }
       run.batches.shift();
       run.bytes -= sizeOf(batch);
       this.bytes -= sizeOf(batch);
-      if (batch.first === after + 1) {
+      if (batch.first === n + 1) {
         return batch;
       }
-      const frames = batch.frames.slice(after + 1 - batch.first);
+      const frames = batch.frames.slice(n + 1 - batch.first);
       if (frames.length > 0 || batch.end) {
-        return { runId, first: after + 1, frames, end: batch.end };
+        return { ...batch, first: n + 1, frames };
       }
     }
     return run.incomplete ? 'read' : 'wait';

@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
-import { EventStoreClosedError, StreamExpiredError } from './run-event-errors.js';
+import { STREAM_START } from './frame-position.js';
+import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
 import type { FrameBatch } from './run-event-store.js';
 import { TopicReader } from './topic-reader.js';
 
 const topic = { organizationId: 'o', threadId: 't' };
 
-function batch(first: number, last: number, end = false, runId = 'run', size = 0): FrameBatch {
+function batch(first: number, last: number, end = false, runId = 'run', size = 0, epoch = 'e1'): FrameBatch {
   const frames = Array.from({ length: last - first + 1 }, (_, i) => JSON.stringify(`${first + i}${'.'.repeat(size)}`));
-  return { runId, first, frames, end };
+  return { runId, epoch, first, frames, end };
 }
 
 async function reading() {
@@ -40,7 +41,7 @@ describe('TopicReader.follow', () => {
   it('replays and then tails, without reading the store again', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 3), 'silence');
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     await publish(batch(4, 4));
     await publish(batch(5, 6, true));
@@ -54,16 +55,41 @@ describe('TopicReader.follow', () => {
     await publish(batch(1, 2));
     expect(await next).toEqual({ runId: 'run', follows: undefined });
     await publish(batch(3, 3, true));
-    expect(await numbersOf(reader.follow('run', 0))).toEqual([1, 2, 3]);
+    expect(await numbersOf(reader.follow('run', STREAM_START))).toEqual([1, 2, 3]);
     expect(store.reads).toBe(0);
   });
 
   it('continues after a frame in the middle of a batch', async () => {
     const { reader, publish } = await reading();
     await publish(batch(1, 5, true));
-    expect(await numbersOf(reader.follow('run', 3))).toEqual([4, 5]);
-    expect(await numbersOf(reader.follow('run', 5))).toEqual([]);
-    expect(await numbersOf(reader.follow('run', 99))).toEqual([]);
+    expect(await numbersOf(reader.follow('run', { n: 3, epoch: 'e1' }))).toEqual([4, 5]);
+    expect(await numbersOf(reader.follow('run', { n: 5, epoch: 'e1' }))).toEqual([]);
+  });
+
+  it('notices that the store has lost frames that the reader has', async () => {
+    const { store, reader, publish } = await reading();
+    await publish(batch(1, 3));
+    await expect(numbersOf(reader.follow('run', { n: 5, epoch: 'e1' }))).rejects.toThrow(StreamDivergedError);
+    await expect(numbersOf(reader.follow('run', { n: 3, epoch: 'e0' }))).rejects.toThrow(StreamDivergedError);
+
+    const seen = numbersOf(reader.follow('run', STREAM_START));
+    await tick();
+    // Signalled, but not stored: the next writer uses the numbers again.
+    store.signal({ type: 'batch', ...batch(4, 6) });
+    await tick();
+    await publish(batch(4, 8, false, 'run', 0, 'e2'));
+    await expect(seen).rejects.toThrow(StreamDivergedError);
+  });
+
+  it('goes on with another writer whose frames follow', async () => {
+    const { store, reader, publish } = await reading();
+    await publish(batch(1, 3));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
+    await tick();
+    await publish(batch(4, 5, false, 'run', 0, 'e2'));
+    await publish(batch(6, 7, true, 'run', 0, 'e2'));
+    expect(await seen).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(store.reads).toBe(1);
   });
 
   it('drops what arrives live while the same frames are read', async () => {
@@ -71,7 +97,7 @@ describe('TopicReader.follow', () => {
     await publish(batch(1, 2), 'silence');
     const gate = Promise.withResolvers<void>();
     store.gate = gate.promise;
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     store.gate = Promise.resolve();
     await publish(batch(3, 4));
@@ -86,7 +112,7 @@ describe('TopicReader.follow', () => {
     ['a gap', 'silence' as const],
   ])('reads the store after %s', async (_, as) => {
     const { reader, publish } = await reading();
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     await publish(batch(1, 2), as);
     await publish(batch(3, 4));
@@ -97,7 +123,7 @@ describe('TopicReader.follow', () => {
 
   it('reads the store after a resync', async () => {
     const { store, reader, publish } = await reading();
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     await publish(batch(1, 3, true), 'silence');
     store.signal({ type: 'resync' });
@@ -106,7 +132,7 @@ describe('TopicReader.follow', () => {
 
   it('keeps its memory bounded while its consumer is slow, and loses nothing', async () => {
     const { store, reader, publish } = await reading();
-    const stream = reader.follow('run', 0);
+    const stream = reader.follow('run', STREAM_START);
     await publish(batch(1, 1));
     expect((await stream.next()).value).toMatchObject({ first: 1 });
     for (let n = 2; n <= 20; n++) {
@@ -120,14 +146,14 @@ describe('TopicReader.follow', () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 2, true), 'silence');
     store.failures.push(new Error('connection lost'));
-    expect(await numbersOf(reader.follow('run', 0))).toEqual([1, 2]);
+    expect(await numbersOf(reader.follow('run', STREAM_START))).toEqual([1, 2]);
   });
 
   it('tells a queued run from an expired one', async () => {
     const { store, reader, publish } = await reading();
     store.known = false;
-    await expect(numbersOf(reader.follow('run', 0))).rejects.toThrow(StreamExpiredError);
-    const seen = numbersOf(reader.follow('run', 0, { awaitStart: true }));
+    await expect(numbersOf(reader.follow('run', STREAM_START))).rejects.toThrow(StreamExpiredError);
+    const seen = numbersOf(reader.follow('run', STREAM_START, { awaitStart: true }));
     await tick();
     store.known = true;
     await publish(batch(1, 1, true));
@@ -137,14 +163,14 @@ describe('TopicReader.follow', () => {
   it('rejects with the reason of an abort, also while the store fails', async () => {
     const { store, reader } = await reading();
     const leaving = new AbortController();
-    const waiting = numbersOf(reader.follow('run', 0, { signal: leaving.signal }));
+    const waiting = numbersOf(reader.follow('run', STREAM_START, { signal: leaving.signal }));
     await tick();
     leaving.abort(new Error('left'));
     await expect(waiting).rejects.toThrow('left');
 
     const again = new AbortController();
     store.failures.push(...Array.from({ length: 10 }, () => new Error('connection lost')));
-    const failing = numbersOf(reader.follow('run', 0, { signal: again.signal }));
+    const failing = numbersOf(reader.follow('run', STREAM_START, { signal: again.signal }));
     await tick();
     again.abort(new Error('left again'));
     await expect(failing).rejects.toThrow('left again');
@@ -152,7 +178,7 @@ describe('TopicReader.follow', () => {
 
   it('ends when the reader is closed', async () => {
     const { store, reader } = await reading();
-    const waiting = numbersOf(reader.follow('run', 0));
+    const waiting = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     reader.close();
     await expect(waiting).rejects.toThrow(EventStoreClosedError);
@@ -173,7 +199,7 @@ describe('TopicReader.nextRun', () => {
 
   it('says resync once, also when it happened during a follow', async () => {
     const { store, reader, publish } = await reading();
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     await publish(batch(1, 1, true), 'silence');
     store.signal({ type: 'resync' });
@@ -185,7 +211,7 @@ describe('TopicReader.nextRun', () => {
 
   it('remembers a run that began while another was followed, without keeping its frames', async () => {
     const { store, reader, publish } = await reading();
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     store.signal({ type: 'batch', ...batch(1, 1, false, 'next') });
     await publish(batch(1, 1, true));
@@ -195,7 +221,7 @@ describe('TopicReader.nextRun', () => {
 
   it('tells which run it follows, also when its frames were not kept', async () => {
     const { store, reader, publish } = await reading();
-    const seen = numbersOf(reader.follow('run', 0));
+    const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
     store.signal({ type: 'hint', runId: 'next' });
     store.signal({ type: 'batch', follows: 'run', ...batch(1, 1, false, 'next') });

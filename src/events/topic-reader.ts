@@ -1,4 +1,5 @@
-import { EventStoreClosedError, StreamExpiredError } from './run-event-errors.js';
+import type { FramePosition } from './frame-position.js';
+import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
 import type { FrameBatch, RunEventStore, RunSignal, RunTopic, Unsubscribe } from './run-event-store.js';
 import { retry } from './retry.js';
 import { type HeardRun, SignalInbox } from './signal-inbox.js';
@@ -40,10 +41,11 @@ export class TopicReader {
    * The frames of a run that come after frame `after`, stored ones first, then live, up to the run's end: the last
    * batch has `end`. While the store cannot be reached it is tried again.
    * @throws StreamExpiredError if the store does not know the run (any more)
+   * @throws StreamDivergedError if the store has lost frame `after`, or one that was yielded since
    */
   async *follow(
     runId: string,
-    after: number,
+    after: FramePosition,
     options: FollowOptions = {},
   ): AsyncGenerator<FrameBatch, void, undefined> {
     const { awaitStart = false, signal } = options;
@@ -61,15 +63,20 @@ export class TopicReader {
         if (typeof batch === 'object') {
           mustRead = false;
         } else {
-          const page = await this.readStore(runId, position, signal);
-          if (!page.known && started) {
+          const { known, diverged, more, ended: end, ...page } = await this.readStore(runId, position, signal);
+          if (!known && started) {
             throw new StreamExpiredError(runId);
           }
-          mustRead = page.more;
-          started ||= page.known;
-          batch = { runId, first: page.first, frames: page.frames, end: page.ended };
+          if (diverged) {
+            throw new StreamDivergedError(runId);
+          }
+          mustRead = more;
+          started ||= known;
+          batch = { runId, end, ...page };
         }
-        position += batch.frames.length;
+        if (batch.frames.length > 0) {
+          position = { n: position.n + batch.frames.length, epoch: batch.epoch };
+        }
         if (batch.frames.length > 0 || batch.end) {
           yield batch;
         }
@@ -112,7 +119,7 @@ export class TopicReader {
     this.wake?.();
   }
 
-  private readStore(runId: string, after: number, signal: AbortSignal | undefined) {
+  private readStore(runId: string, after: FramePosition, signal: AbortSignal | undefined) {
     this.inbox.startReading(runId);
     return retry(() => this.store.read(runId, after, PAGE_FRAMES), { signal });
   }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from '../common/problem-details.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { logRequest, REQUEST_ID_HEADER } from './request-log.js';
+import { SECURITY_HEADERS } from '../common/security-headers.js';
 
 type FrameworkErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 
@@ -16,6 +17,7 @@ export function answerFrameworkErrors(logger: Logger): FrameworkErrorHandler {
     reply.raw.once('finish', () => logRequest(logger, request, reply));
     void reply
       .status(error.status)
+      .headers(SECURITY_HEADERS)
       .header(REQUEST_ID_HEADER, request.id)
       .header('content-type', PROBLEM_CONTENT_TYPE)
       .send(JSON.stringify(problemDetails(error, request.id)));

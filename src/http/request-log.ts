@@ -1,14 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { urlWithoutCredentials } from '../common/credential-forms.js';
+import { SECURITY_HEADERS } from '../common/security-headers.js';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/** Gives every response its request id and every request its line in the log, when its response has ended. */
+/** Gives every response its request id and the headers that all have, and every request its line in the log, when its response has ended. */
 export function registerRequestLog(fastify: FastifyInstance, parent: Logger): void {
   // Nothing in these lines could hold a secret, and looking for one in each of them costs more than writing it.
   const logger = parent.child({}, { redact: [] });
   fastify.addHook('onRequest', (request, reply, done) => {
-    reply.header(REQUEST_ID_HEADER, request.id);
+    reply.headers(SECURITY_HEADERS).header(REQUEST_ID_HEADER, request.id);
     done();
   });
   fastify.addHook('onResponse', (request, reply, done) => {
@@ -25,7 +27,7 @@ export function logRequest(logger: Logger, request: FastifyRequest, reply: Fasti
     {
       request_id: request.id,
       method: request.method,
-      path: request.url.split('?', 1)[0],
+      path: urlWithoutCredentials(request.url.split('?', 1)[0] ?? ''),
       route: request.routeOptions.url,
       status: reply.statusCode,
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,

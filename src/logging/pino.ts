@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { withoutCredentials } from '../common/credential-forms.js';
 import { isoTime } from '../common/iso-time.js';
 import { gatheredOutput } from './gathered-output.js';
 
@@ -15,7 +16,10 @@ const REDACTED = [
   'cookie',
 ];
 
-/** The process's structured log: JSON lines with RFC 3339 times, on standard output unless told otherwise. */
+/**
+ * The process's structured log: JSON lines with RFC 3339 times, on standard output unless told otherwise. No line holds a
+ * credential of ours, whatever was logged.
+ */
 export function createLogger(level: string, destination: DestinationStream = gatheredOutput()): Logger {
   return pino(
     {
@@ -25,6 +29,6 @@ export function createLogger(level: string, destination: DestinationStream = gat
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]), censor: '***' },
     },
-    destination,
+    { write: (line) => destination.write(withoutCredentials(line)) },
   );
 }

@@ -1,7 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { requireRoom } from '../database/require-room.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
+
+/** Per organization: they are listed in one answer. */
+const MAX_PROVIDERS = { max: 100, what: 'AI providers' };
 
 /** The columns that an update may write. */
 export type AiProviderColumns = Partial<Pick<AiProviderEntity, 'title' | 'kind' | 'baseUrl' | 'apiKey'>>;
@@ -10,9 +14,13 @@ export type AiProviderColumns = Partial<Pick<AiProviderEntity, 'title' | 'kind' 
 export class AiProviderRepository {
   constructor(@InjectRepository(AiProviderEntity) private readonly providers: Repository<AiProviderEntity>) {}
 
+  /** @throws DomainError `limit_reached` */
   async insert(provider: Omit<AiProviderEntity, 'createdAt' | 'updatedAt'>): Promise<AiProviderEntity> {
-    await this.providers.insert(provider);
-    return this.providers.findOneByOrFail({ id: provider.id });
+    return this.providers.manager.transaction(async (manager) => {
+      await requireRoom(manager, AiProviderEntity, provider.organizationId, MAX_PROVIDERS);
+      await manager.insert(AiProviderEntity, provider);
+      return manager.findOneByOrFail(AiProviderEntity, { id: provider.id });
+    });
   }
 
   findAllOfOrganization(organizationId: string): Promise<AiProviderEntity[]> {

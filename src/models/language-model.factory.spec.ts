@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dynamicTool, isStepCount, jsonSchema, streamText, type ToolSet } from 'ai';
+import { Agent } from 'undici';
 import { PROVIDER_SECRET, startFakeOpenAI, type Behaviour, type FakeOpenAI } from '../../test/support/fake-openai.js';
 import { createLanguageModel, type LanguageModelSettings } from './language-model.factory.js';
 import { describeProviderFailure } from './provider-failure.js';
+import { createProviderFetch } from './provider-fetch.js';
 
 const API_KEY = 'sk-test-secret-0123456789';
+const dispatcher = new Agent();
+const fetch = createProviderFetch(dispatcher);
 const TOOLS: ToolSet = {
   weather: dynamicTool({
     inputSchema: jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }),
@@ -25,10 +29,13 @@ beforeAll(async () => {
   fake = await startFakeOpenAI({ apiKey: API_KEY });
 });
 
-afterAll(() => fake.close());
+afterAll(async () => {
+  await dispatcher.destroy();
+  await fake.close();
+});
 
 function settings(changes: Partial<LanguageModelSettings> = {}): LanguageModelSettings {
-  return { kind: 'openai-compatible', baseUrl: fake.baseUrl, apiKey: API_KEY, model: 'fake-1', ...changes };
+  return { kind: 'openai-compatible', baseUrl: fake.baseUrl, apiKey: API_KEY, model: 'fake-1', fetch, ...changes };
 }
 
 /** Asks a model through the agent loop of `ai`; gives what was said and the first thing that went wrong. */
@@ -94,12 +101,12 @@ describe('createLanguageModel', () => {
         expect(JSON.stringify(fake.requests.at(-1)?.headers)).not.toContain('sk-of-the-operator');
       }
       const urls: string[] = [];
-      const fetch: typeof globalThis.fetch = async (url) => {
+      const refusing: typeof globalThis.fetch = async (url) => {
         urls.push(String(url));
         return new Response(null, { status: 401 });
       };
-      await ask({ kind: 'openai', model: 'm', fetch });
-      await ask({ kind: 'anthropic', model: 'm', fetch });
+      await ask({ kind: 'openai', model: 'm', fetch: refusing });
+      await ask({ kind: 'anthropic', model: 'm', fetch: refusing });
       expect(urls).toEqual(['https://api.openai.com/v1/responses', 'https://api.anthropic.com/v1/messages']);
     } finally {
       process.env = kept;
@@ -107,7 +114,7 @@ describe('createLanguageModel', () => {
   });
 
   it('needs a base URL for a compatible provider', () => {
-    expect(() => createLanguageModel({ kind: 'openai-compatible', model: 'm' })).toThrow(
+    expect(() => createLanguageModel({ kind: 'openai-compatible', model: 'm', fetch })).toThrow(
       expect.objectContaining({ code: 'invalid_request' }),
     );
   });
@@ -173,8 +180,7 @@ describe('describeProviderFailure, of what comes over the wire', () => {
 
   it('knows a redirect that is not followed', async () => {
     fake.script({ kind: 'status', status: 302, headers: { location: 'http://127.0.0.1:1/' } });
-    const fetch: typeof globalThis.fetch = (url, init) => globalThis.fetch(url, { ...init, redirect: 'manual' });
-    const { error } = await ask(settings({ fetch }));
+    const { error } = await ask(settings());
     expect(describeProviderFailure(error)).toMatchObject({ code: 'provider_bad_response', retryable: false });
   });
 

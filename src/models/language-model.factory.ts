@@ -13,7 +13,8 @@ export interface LanguageModelSettings {
   apiKey?: string;
   /** The model's name as the provider knows it. */
   model: string;
-  fetch?: typeof globalThis.fetch;
+  /** Always given: the one of Node goes past the address policy. */
+  fetch: typeof globalThis.fetch;
 }
 
 /**

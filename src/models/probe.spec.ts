@@ -1,20 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Agent } from 'undici';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../test/support/fake-openai.js';
 import { createEchoModel } from './builtin/echo-model.js';
 import { createLanguageModel } from './language-model.factory.js';
 import { probe } from './probe.js';
 import { describeProviderFailure } from './provider-failure.js';
+import { createProviderFetch } from './provider-fetch.js';
 
+const dispatcher = new Agent();
+const fetch = createProviderFetch(dispatcher);
 let fake: FakeOpenAI;
 
 beforeAll(async () => {
   fake = await startFakeOpenAI();
 });
 
-afterAll(() => fake.close());
+afterAll(async () => {
+  await dispatcher.destroy();
+  await fake.close();
+});
 
 function ask(limitMs = 5000): Promise<void> {
-  const model = createLanguageModel({ kind: 'openai-compatible', baseUrl: fake.baseUrl, model: 'm' });
+  const model = createLanguageModel({ kind: 'openai-compatible', baseUrl: fake.baseUrl, model: 'm', fetch });
   return probe(model, AbortSignal.timeout(limitMs));
 }
 

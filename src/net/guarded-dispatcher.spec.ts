@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'undici';
 import { AddressPolicy } from './address-policy.js';
@@ -75,6 +75,21 @@ describe('GuardedDispatcher', () => {
   it('holds an allowed host:port against the port that is dialed', async () => {
     const failure = get(`http://some.example:${port}/`, [`some.example:${port + 1}`], resolveTo('127.0.0.1'));
     await expect(failure).rejects.toBeInstanceOf(AddressRefusedError);
+  });
+
+  it('offers HTTP/1.1 alone', async () => {
+    const tcp = createTcpServer().listen(0, '127.0.0.1');
+    await once(tcp, 'listening');
+    const origin = `127.0.0.1:${(tcp.address() as AddressInfo).port}`;
+    const failure = get(`https://${origin}/`, [origin]).catch((error: unknown) => error);
+    const [socket] = (await once(tcp, 'connection')) as [Socket];
+    const [clientHello] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    tcp.close();
+    // The protocols of ALPN, each behind its length (RFC 7301 §3.1).
+    expect(clientHello.includes('\x08http/1.1')).toBe(true);
+    expect(clientHello.includes('\x02h2')).toBe(false);
+    await failure;
   });
 
   it('passes on what the resolver says', async () => {

@@ -21,6 +21,9 @@ export interface GuardedDispatcherOptions {
  * policy refuses. The check sits at the dial, in the lookup whose answer the socket uses, so a name that resolves
  * otherwise a moment later (DNS rebinding) gains nothing. undici follows no redirects by itself; one that a caller
  * follows is a new request and checked like any other. A refused request rejects with `AddressRefusedError`.
+ *
+ * It speaks HTTP/1.1 alone: with HTTP/2, which undici would offer in the TLS handshake, all callers of an origin would share
+ * one socket, and whoever reads slowly would hold back the others.
  */
 export class GuardedDispatcher extends Agent {
   constructor(policy: AddressPolicy, options: GuardedDispatcherOptions = {}) {
@@ -29,7 +32,8 @@ export class GuardedDispatcher extends Agent {
       connections,
       factory: (origin, poolOptions) => {
         const port = portOf(new URL(origin));
-        return new Pool(origin, { ...poolOptions, connect: guardedConnector(policy, port, connectTimeoutMs, resolve) });
+        const connect = guardedConnector(policy, port, connectTimeoutMs, resolve);
+        return new Pool(origin, { ...poolOptions, connect, allowH2: false });
       },
     });
   }
@@ -41,7 +45,7 @@ function guardedConnector(
   timeout: number,
   resolve: Resolve,
 ): buildConnector.connector {
-  const dial = buildConnector({ timeout, lookup: guardedLookup(policy, port, resolve) });
+  const dial = buildConnector({ timeout, allowH2: false, lookup: guardedLookup(policy, port, resolve) });
   return (target, callback) => {
     try {
       // A socket never looks up an address literal, so those are checked here.

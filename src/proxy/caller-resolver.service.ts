@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { AgentComposition } from '../agents/composition/agent-composition.service.js';
-import { isListed } from '../agents/composition/composition.js';
 import { DomainError } from '../common/domain-error.js';
 import { onceThere } from '../common/once-there.js';
 import type { Connection } from '../connections/connection.js';
@@ -20,6 +19,9 @@ interface Wanted {
 /** Finds out who calls which connection. */
 @Injectable()
 export class CallerResolver {
+  /** By request: they are found out before the body is read, and asked for again afterwards. */
+  private readonly admitted = new WeakMap<FastifyRequest, ProxyCaller>();
+
   constructor(
     private readonly directory: ConnectionDirectory,
     private readonly catalog: ToolCatalog,
@@ -31,12 +33,19 @@ export class CallerResolver {
    * @throws DomainError `not_found`, or `credential_missing` where a credential would be needed
    */
   resolve(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
-    const { org, connectionId, virtualMcpId } = request.params as Partial<Record<string, string>>;
-    const wanted = { org, id: connectionId ?? virtualMcpId ?? '', mustBeAgent: virtualMcpId !== undefined };
     const { principal, id } = request;
-    if (principal === undefined) return this.anonymous(wanted, id);
+    if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(wantedBy(request), id);
+    const wanted = wantedBy(request);
     const found = this.directory.find(principal.organization.id, wanted.id);
     return onceThere(found, (connection) => new ProxyCaller(principal, existing(connection, wanted), id));
+  }
+
+  /**
+   * Lets a request without a credential pass if the path leads to public tools.
+   * @throws DomainError `credential_missing`
+   */
+  async admitAnonymous(request: FastifyRequest): Promise<void> {
+    this.admitted.set(request, await this.anonymous(wantedBy(request), request.id));
   }
 
   /** Whatever is missing, the answer is the same: it must not tell which connections exist. */
@@ -55,9 +64,13 @@ export class CallerResolver {
 
   private async hasPublicTools(connection: Connection): Promise<boolean> {
     if (connection.type !== 'VIRTUAL') return (await this.catalog.fresh(connection)).hasPublic;
-    const { places } = await this.compositions.of(connection);
-    return [...places.values()].some((place) => isListed(place) && place.isPublic);
+    return (await this.compositions.of(connection)).hasPublic;
   }
+}
+
+function wantedBy({ params }: FastifyRequest): Wanted {
+  const { org, connectionId, virtualMcpId } = params as Partial<Record<string, string>>;
+  return { org, id: connectionId ?? virtualMcpId ?? '', mustBeAgent: virtualMcpId !== undefined };
 }
 
 /** @throws DomainError `not_found` */

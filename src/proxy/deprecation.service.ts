@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { urlWithoutCredentials } from '../common/credential-forms.js';
 import { endpointPathOf } from './protected-resource.js';
 
 /** 2026-11-21, when the org-scoped paths came; as RFC 9745 §2.1 writes a date. */
@@ -16,7 +17,8 @@ export class Deprecation {
     reply.header('deprecation', DEPRECATED_SINCE);
     if (organization !== undefined) {
       const call = toolName === undefined ? '' : `/call-tool/${encodeURIComponent(toolName)}`;
-      reply.header('link', `<${endpointPathOf(organization, connectionId)}${call}>; rel="successor-version"`);
+      const successor = urlWithoutCredentials(endpointPathOf(organization, connectionId) + call);
+      reply.header('link', `<${successor}>; rel="successor-version"`);
     }
     this.logger.warn(
       {

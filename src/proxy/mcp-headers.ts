@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { withoutCredentials } from '../common/credential-forms.js';
 import { DomainError } from '../common/domain-error.js';
 import type { InboundMessage } from './jsonrpc/inbound-message.js';
 
@@ -44,16 +45,18 @@ export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessa
   if (version !== undefined) refuseOther(headers['mcp-protocol-version'], version, 'MCP-Protocol-Version');
 }
 
-/** The caller's headers that belong to MCP. Credentials, cookies and everything else stay here. */
+/** The caller's headers that belong to MCP. Credentials, wherever they are, cookies and everything else stay here. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const forwarded: Record<string, string> = {};
   for (const name of FORWARDED) {
     const value = headers[name];
-    if (typeof value === 'string') forwarded[name] = value;
+    if (typeof value === 'string') forwarded[name] = withoutCredentials(value);
   }
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (name.startsWith('mcp-param-') && typeof value === 'string') forwarded[name] = value;
+    if (name.startsWith('mcp-param-') && typeof value === 'string') {
+      forwarded[withoutCredentials(name)] = withoutCredentials(value);
+    }
   }
   return forwarded;
 }

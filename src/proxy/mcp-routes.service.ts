@@ -1,8 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { AuthGuard } from '../auth/auth.guard.js';
+import { addOnRequest, hasEmptyParameter } from '../auth/early-admission.service.js';
+import type { StrangerConnections } from '../http/stranger-connections.js';
+import { AnonymousAdmission } from './anonymous-admission.service.js';
+import { CallsUnderWay } from './calls-under-way.service.js';
 import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
 import type { McpEndpointMethod } from './mcp-endpoint.js';
 
@@ -11,7 +15,8 @@ type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 /**
  * Serves the MCP endpoints without Nest's way from a request to a controller's method, which is more than a tenth of what
  * the proxy costs a call: guard, method and error filter are called one after the other, as Nest would. All else stays
- * Nest's: the routes are declared on controllers, and known to the OpenAPI document and the table of access.
+ * Nest's: the routes are declared on controllers, and known to the OpenAPI document and the table of access. The guard is
+ * called before the body is read, on both ways.
  *
  * Should anybody add a guard, an interceptor or a pipe to all routes or to one of these, then Nest's way is taken: nothing that a
  * module adds is passed over.
@@ -22,35 +27,63 @@ export class McpRoutes {
 
   constructor(
     private readonly guard: AuthGuard,
+    private readonly anonymous: AnonymousAdmission,
+    private readonly underWay: CallsUnderWay,
     private readonly errors: JsonRpcErrorFilter,
     private readonly modules: ModuleRef,
     private readonly discovery: DiscoveryService,
   ) {}
 
-  /** To be called before Nest registers its routes. */
-  serveOn(fastify: FastifyInstance): void {
+  /** Call before Nest registers its routes. */
+  serveOn(fastify: FastifyInstance, strangers: StrangerConnections): void {
     fastify.addHook('onRoute', (route) => {
       const endpoint = route.config?.mcpEndpoint;
-      const serve = endpoint && this.methodOf(endpoint);
+      if (endpoint === undefined) return;
+      addOnRequest(route, (request, reply, done) => this.admit(request, reply, strangers, done));
+      const serve = this.methodOf(endpoint);
       if (serve === undefined) return;
-      const byNest = route.handler;
       route.handler = (request, reply) => {
-        // An empty parameter is none: Nest knows what to answer.
-        if (hasEmptyParameter(request)) return byNest.call(fastify, request, reply);
-        // Should even the filter fail, then that is answered by Fastify.
-        this.answer(serve, request, reply).catch((error: unknown) => void reply.send(error));
+        serve(request, reply).catch((error: unknown) => this.answerError(error, request, reply));
         return undefined;
       };
     });
   }
 
-  private async answer(serve: Serve, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  private admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    strangers: StrangerConnections,
+    done: HookHandlerDoneFunction,
+  ): void {
+    // An empty parameter is none: Nest knows no such route.
+    if (hasEmptyParameter(request)) {
+      reply.callNotFound();
+      return;
+    }
+    const pass = (): void => {
+      if (request.principal !== undefined) {
+        strangers.admit(request.raw.socket);
+        this.underWay.add(request.principal, reply);
+      }
+      done();
+    };
+    const refuse = (error: unknown): void => this.answerError(error, request, reply);
     try {
-      const admitted = this.guard.admit(request, 'mcp');
-      if (admitted instanceof Promise) await admitted;
-      await serve(request, reply);
+      const waited = this.guard.admit(request, 'mcp');
+      if (waited instanceof Promise) waited.then(pass, refuse);
+      else if (request.principal !== undefined) pass();
+      else this.anonymous.admit(request, reply, strangers).then(pass, refuse);
     } catch (error) {
+      refuse(error);
+    }
+  }
+
+  /** Should even the filter fail, then that is answered by Fastify. */
+  private answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    try {
       this.errors.answer(error, request, reply);
+    } catch (failure) {
+      void reply.send(failure);
     }
   }
 
@@ -74,8 +107,4 @@ export class McpRoutes {
       .filter(({ subtype, instance }) => subtype !== undefined && subtype !== 'filter' && instance !== this.guard);
     return ofRoute || ofAll.length > 0;
   }
-}
-
-function hasEmptyParameter({ params }: FastifyRequest): boolean {
-  return Object.values(params as Record<string, string>).includes('');
 }

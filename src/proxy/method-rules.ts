@@ -33,13 +33,22 @@ export function requireMethod({ method = '', params }: InboundMessage, caller: P
     if (!caller.mayCall(grant)) throw denied(caller, `This needs the permission "${grant}" on the connection.`);
     return;
   }
+  if (method === 'subscriptions/listen') requireGrant(caller);
   if (OPEN_METHODS.has(method)) return;
-  // Tasks are made by tool calls, which were judged; what they are for is in the session of their maker only.
-  if (method.startsWith('tasks/') && caller.holdsAny) return;
+  // Only on tasks of the caller's own, which is judged where they are known (`tasks/`).
+  if (method.startsWith('tasks/') && caller.principal !== undefined) return;
   throw new DomainError(
     'unknown_method',
     'The method is not known to this service; to send it all the same, hold "*".',
   );
+}
+
+/**
+ * Listening holds a socket to the upstream for as long as the caller likes, so it takes a grant of any kind: a public tool is none.
+ * @throws DomainError `permission_denied`, `credential_missing`
+ */
+export function requireGrant(caller: ProxyCaller): void {
+  if (!caller.holdsAny) throw denied(caller, 'Listening needs a permission on the connection.');
 }
 
 /** @throws DomainError `invalid_rpc_request` for what makes no sense outside a session */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../common/error-codes.js';
+import { urlWithoutCredentials } from '../common/credential-forms.js';
 import { AppConfig } from '../config/app-config.js';
 
 /** Protected-resource metadata (RFC 9728 §2). */
@@ -22,7 +23,7 @@ export class ProtectedResource {
   metadata(path: string): ResourceMetadata {
     const { authorizationServerUrl } = this.config.settings;
     return {
-      resource: this.config.baseUrl + path,
+      resource: this.config.baseUrl + urlWithoutCredentials(path),
       ...(authorizationServerUrl !== undefined && { authorization_servers: [authorizationServerUrl] }),
       bearer_methods_supported: ['header'],
       resource_name: 'Signalbox MCP endpoint',
@@ -31,7 +32,7 @@ export class ProtectedResource {
 
   /** The value of `WWW-Authenticate` (RFC 9728 §5.1), with `error` after a bad credential (RFC 6750 §3.1). */
   challenge(request: FastifyRequest, code: ErrorCode): string {
-    const url = `${this.config.baseUrl}${endpointPath(request)}/${METADATA_SUFFIX}`;
+    const url = `${this.config.baseUrl}${urlWithoutCredentials(endpointPath(request))}/${METADATA_SUFFIX}`;
     const challenge = `Bearer realm="mcp",resource_metadata="${url}"`;
     return code === 'credential_missing' ? challenge : `${challenge},error="invalid_token"`;
   }

@@ -1,6 +1,7 @@
 import { allows, allowsAny } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import type { Connection } from '../connections/connection.js';
+import { keyOfCaller } from '../upstreams/sockets/caller-key.js';
 import type { ToolCaller } from '../upstreams/tool-call.js';
 import type { UpstreamTool } from '../upstreams/upstream.js';
 import { isMarkedPublic } from '../upstreams/catalog/tool-list.js';
@@ -40,6 +41,11 @@ export class ProxyCaller {
   sees(tool: UpstreamTool): boolean {
     const isPublic = this.connection.publicTools === 'honor' && isMarkedPublic(tool._meta);
     return isPublic || this.mayCall(tool.name);
+  }
+
+  /** Whose quotas this caller uses. */
+  get key(): string {
+    return keyOfCaller(this.principal ?? {});
   }
 
   get asToolCaller(): ToolCaller {

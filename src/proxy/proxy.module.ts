@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
+import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { AgentsModule } from '../agents/agents.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
@@ -9,6 +11,8 @@ import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { VaultModule } from '../vault/vault.module.js';
+import { AnonymousAdmission } from './anonymous-admission.service.js';
+import { CallsUnderWay } from './calls-under-way.service.js';
 import { CallToolController } from './call-tool.controller.js';
 import { CallerResolver } from './caller-resolver.service.js';
 import { Deprecation } from './deprecation.service.js';
@@ -45,15 +49,21 @@ import { ProtectedResourceController } from './protected-resource.controller.js'
 import { ProtectedResource } from './protected-resource.js';
 import { SelfController } from './self/self.controller.js';
 import { SelfServer } from './self/self-server.service.js';
+import { RevokedSessions } from './session/revoked-sessions.service.js';
 import { SealedSessions } from './session/sealed-sessions.service.js';
 import { SessionOpening } from './session/session-opening.service.js';
 import { SessionTools } from './session/session-tools.service.js';
+import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
+import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
+import { TaskOwners } from './tasks/task-owners.service.js';
 import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
 
 /** The MCP endpoints: every connection behind one door. */
 @Module({
   imports: [
+    TypeOrmModule.forFeature([TaskOwnerEntity]),
     AgentsModule,
+    AnswerBudgetModule,
     AuditModule,
     AuthModule,
     ApiKeysModule,
@@ -74,7 +84,9 @@ import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
   ],
   providers: [
     OriginPolicy,
+    AnonymousAdmission,
     CallerResolver,
+    CallsUnderWay,
     ProtectedResource,
     Deprecation,
     Router,
@@ -87,10 +99,13 @@ import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
     SessionExchange,
     ToolCallEndpoint,
     ReplyWriter,
+    RevokedSessions,
     SealedSessions,
     SessionOpening,
     SessionTools,
     SelfServer,
+    TaskOwnerRepository,
+    TaskOwners,
     ...TRANSLATION_PROVIDERS,
     AgentToolRouter,
     GatewayExchange,

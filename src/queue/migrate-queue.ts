@@ -1,9 +1,9 @@
 import { runMigrations } from 'bullmq';
-import { Client } from 'pg';
+import { DatabaseClient } from '../common/database-client.js';
 
 /** Creates or updates BullMQ's own schema (`bullmq`); its migrator serializes concurrent callers itself. */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
+  const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
   await client.connect();
   try {
     await runMigrations(client);

@@ -2,8 +2,13 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
+import { DatabaseClient } from '../common/database-client.js';
+import { endsWithin } from '../common/ends-within.js';
 import { AppConfig } from '../config/app-config.js';
 
+const CONNECT_WITHIN_MS = 3_000;
+/** A server that is away says no goodbye. */
+const CLOSE_WITHIN_MS = 500;
 const REDIS_PREFIX = 'sbx-queue';
 
 /**
@@ -55,7 +60,7 @@ export class QueueFactory implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    for (const close of this.closers.toReversed()) await close();
+    for (const close of this.closers.toReversed()) await endsWithin(CLOSE_WITHIN_MS, close());
     this.closers.length = 0;
   }
 
@@ -72,6 +77,8 @@ export class QueueFactory implements OnApplicationShutdown {
       // A job need not wait for the disk: one that is lost with the server is asked for again by the run's row.
       options: '-c search_path=bullmq -c synchronous_commit=off',
       keepAlive: true,
+      Client: DatabaseClient,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
       max: 6,
     });
     pool.on('error', (error) => this.logger.warn(`The queue lost a database connection: ${error.message}`));

@@ -1,5 +1,6 @@
-import type { FinishReason, LanguageModel, UIMessage } from 'ai';
+import type { FinishReason, UIMessage } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
+import type { ResolvedModel } from '../models/models.service.js';
 import { streamModelStep, toToolSet } from './model-step.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
@@ -8,12 +9,14 @@ import { executeToolCalls } from './tool-step.js';
 
 /** What an agent works with during one attempt. */
 export interface AgentLoopInput {
-  model: LanguageModel;
+  model: ResolvedModel['model'];
   instructions: string;
   history: readonly UIMessage[];
   tools: readonly AgentTool[];
   temperature: number | null;
   maxSteps: number;
+  /** Asked between two steps. */
+  shouldYield(): Promise<boolean>;
 }
 
 /**
@@ -47,6 +50,10 @@ export async function runAgentLoop(
       await executeToolCalls(answer, tools, false, signal);
     }
     await answer.push({ type: 'finish-step' });
+    if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {
+      control.stop('yield');
+      signal.throwIfAborted();
+    }
   }
   return finishReason;
 }

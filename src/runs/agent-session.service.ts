@@ -6,6 +6,7 @@ import { DomainError } from '../common/domain-error.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** Gathers what an agent works with: its instructions, its tools, and the conversation. */
 @Injectable()
@@ -17,7 +18,7 @@ export class AgentSessionService {
   ) {}
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model'>> {
+  async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model' | 'shouldYield'>> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -39,7 +40,9 @@ export class AgentSessionService {
         systemMessagesOf(run, messages),
         unavailable.map(({ title }) => title),
       ),
-      history: messages.filter(({ id }) => id !== run.messageId),
+      history: messages
+        .filter(({ id }) => id !== run.messageId)
+        .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) })),
       tools,
       temperature: run.temperature,
       maxSteps: agent.maxSteps,
@@ -58,5 +61,9 @@ function instructionsOf(agent: RunnableAgent, system: readonly string[], unavail
 function systemMessagesOf(run: RunEntity, messages: readonly TranscriptMessage[]): string[] {
   return messages
     .filter(({ role, runId }) => role === 'system' && runId === run.id)
-    .map(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n'));
+    .map(({ parts }) =>
+      usableParts(parts)
+        .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+        .join('\n'),
+    );
 }

@@ -16,24 +16,29 @@ export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion):
   const facts = { model: answer.model, usage: answer.totalUsage };
   if (status === 'completed') {
     const reason = finishReason ?? 'other';
-    await answer.push({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
+    await answer.append({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
   } else {
     await closeOpenParts(answer, status);
     if (status === 'cancelled') {
-      await answer.push({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
-      await answer.push({ type: 'abort', reason: 'cancelled' });
+      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
+      await answer.append({ type: 'abort', reason: 'cancelled' });
     } else {
-      await answer.push({ type: 'message-metadata', messageMetadata: { ...facts, finishReason: 'error' } });
-      await answer.push({ type: 'error', errorText: error?.message ?? 'The run failed.' });
+      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, finishReason: 'error' } });
+      await answer.append({ type: 'error', errorText: error?.message ?? 'The run failed.' });
     }
   }
   return answer.finish(conclusion);
 }
 
-/** Tool calls that will never have an outcome say so, or the message would wait for them for ever. */
+/**
+ * Tool calls that will never have an outcome say so, or the message would wait for them for ever. Readers may have begun a step
+ * that the live buffer has lost since: then the answer holds it, too.
+ */
 async function closeOpenParts(answer: RunAnswer, status: 'failed' | 'cancelled'): Promise<void> {
-  for (const { toolCallId } of answer.pendingToolCalls()) {
+  const pending = answer.pendingToolCalls();
+  if (answer.isResumed && pending.length === 0 && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
+  for (const { toolCallId } of pending) {
     const errorText = `The run was ${status} before the tool's outcome was known.`;
-    await answer.push({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
+    await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
   }
 }

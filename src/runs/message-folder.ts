@@ -46,6 +46,11 @@ export class MessageFolder {
     return this.mergedMetadata;
   }
 
+  /** How many parts there are so far. */
+  get partCount(): number {
+    return this.folded.count;
+  }
+
   /**
    * The parts so far, without undefined fields. The list and its parts belong to the caller; the values below them
    * (inputs, outputs, data) are shared with the chunks and must not be changed.
@@ -65,6 +70,7 @@ export class MessageFolder {
       case 'message-metadata':
         return this.addMetadata(chunk.messageMetadata);
       case 'start-step':
+        this.toolCalls.startStep();
         return this.folded.startStep();
       case 'reset-step':
         return this.resetStep();

@@ -5,7 +5,7 @@ import {
   isStepCount,
   jsonSchema,
   type JSONSchema7,
-  type LanguageModel,
+  type LanguageModelMiddleware,
   type LanguageModelUsage,
   type ModelMessage,
   streamText,
@@ -13,10 +13,14 @@ import {
   toUIMessageChunk,
   type UIMessage,
   type UIMessageChunk,
+  wrapLanguageModel,
 } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.service.js';
+import type { ResolvedModel } from '../models/models.service.js';
+import { ModelChunkGuard } from './model-chunk-guard.js';
 import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
+import { usableParts } from './usable-history.js';
 
 /** Providers refuse a request that is too large: no upstream may spoil the runs of its agents with one description. */
 const MAX_DESCRIPTION_LENGTH = 10_000;
@@ -31,7 +35,7 @@ export class AnswerInterruptedError extends Error {
 
 /** What one call of the model is made with. */
 export interface ModelStepInput {
-  model: LanguageModel;
+  model: ResolvedModel['model'];
   instructions: string;
   history: readonly UIMessage[];
   tools: ToolSet;
@@ -52,33 +56,51 @@ export interface ModelStepResult {
  */
 export async function streamModelStep(input: ModelStepInput, answer: RunAnswer): Promise<ModelStepResult> {
   const { tools } = input;
+  const guard = new ModelChunkGuard(answer.parts(), tools);
+  // Ends the provider's answer when nobody reads on.
+  const reading = new AbortController();
   const result = streamText({
-    model: input.model,
+    model: wrapLanguageModel({ model: input.model, middleware: guarding(guard) }),
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
     messages: await toModelMessages(input.history, answer, tools),
     tools,
     ...(input.temperature === null ? {} : { temperature: input.temperature }),
-    abortSignal: input.signal,
+    abortSignal: AbortSignal.any([input.signal, reading.signal]),
     stopWhen: isStepCount(1),
     // Errors arrive as parts of the stream; the default would print them, with what the provider said.
     onError: () => undefined,
   });
   let outcome: ModelStepResult | undefined;
-  for await (const part of result.stream) {
-    if (part.type === 'error') throw part.error;
-    if (part.type === 'abort') break;
-    if (part.type === 'finish-step') outcome = { finishReason: part.finishReason, usage: part.usage };
-    const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
-    const chunk = skipped
-      ? undefined
-      : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
-    if (chunk !== undefined) await answer.push(asDynamic(chunk));
+  try {
+    for await (const part of result.stream) {
+      if (part.type === 'error') throw part.error;
+      if (part.type === 'abort') break;
+      if (part.type === 'finish-step') outcome = { finishReason: part.finishReason, usage: part.usage };
+      const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
+      const chunk = skipped
+        ? undefined
+        : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
+      const accepted = chunk && guard.accept(asDynamic(chunk));
+      if (accepted !== undefined) await answer.push(accepted);
+    }
+  } finally {
+    reading.abort();
   }
   input.signal.throwIfAborted();
   if (outcome === undefined || outcome.finishReason === 'interrupted') {
     throw new AnswerInterruptedError();
   }
   return outcome;
+}
+
+function guarding(guard: ModelChunkGuard): LanguageModelMiddleware {
+  return {
+    specificationVersion: 'v4',
+    wrapStream: async ({ doStream }) => {
+      const answer = await doStream();
+      return { ...answer, stream: guard.stream(answer.stream) };
+    },
+  };
 }
 
 /** All tools of an agent are dynamic; the SDK takes a call of one that does not exist for a call of a static tool. */
@@ -109,7 +131,7 @@ function descriptionOf({ definition, fault }: AgentTool): string {
 
 /** The conversation and the answer so far. Calls that never got an outcome are left out: models refuse them. */
 function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
-  const parts = answer.parts();
+  const parts = usableParts(answer.parts());
   const conversation = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
   return convertToModelMessages(
     conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),

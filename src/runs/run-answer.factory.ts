@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { UIMessageChunk } from 'ai';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { RunEvents } from '../events/run-events.js';
+import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { ClaimedRun } from '../threads/new-run.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
 import { TranscriptService } from '../threads/transcript.service.js';
-import { chunksOf } from './chunks-of.js';
 import { MessageFolder } from './message-folder.js';
 import { stepCount } from './pending-tool-calls.js';
 import { RunAnswer } from './run-answer.js';
@@ -21,7 +20,8 @@ export class RunAnswerFactory {
 
   /**
    * Streams `start` for a first attempt. For a later one it brings readers and the stored answer together: a step that was
-   * streamed but not finished is reset, because it will be made again.
+   * streamed but not finished is reset, because it will be made again, and what the live buffer has lost of the finished steps is
+   * streamed again.
    * @param onStale called once when another attempt turns out to hold the stream
    * @throws StaleWriterError
    */
@@ -31,13 +31,19 @@ export class RunAnswerFactory {
     const answer = new RunAnswer(run, folder, publisher, this.execution);
     const streamed = run.attempt === 1 ? [] : await this.events.readFrames(run.id);
     if (streamed.length === 0) {
-      await answer.push({ type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } });
-      if (run.step > 0) await this.streamStored(run, answer);
-      return answer;
+      await answer.append({ type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } });
     }
-    for (const frame of streamed) folder.apply(JSON.parse(frame) as UIMessageChunk);
-    if (stepCount(folder.parts()) > run.step) await answer.push({ type: 'reset-step' });
+    for (const frame of streamed) answer.replay(frame);
+    if (stepCount(answer.parts()) > run.step) await answer.append({ type: 'reset-step' });
+    else if (run.step > 0) await this.streamMissing(run, answer);
     return answer;
+  }
+
+  /** Ends the stream of a run that failed without its answer. */
+  async endStream(run: ClaimedRun, errorText: string): Promise<void> {
+    const publisher = await this.events.openPublisher(run, run.id, run.attempt);
+    await publisher.push({ type: 'error', errorText });
+    await publisher.end();
   }
 
   /** Nobody has written the stream of a first attempt, so that it is taken with its first chunk. */
@@ -47,9 +53,13 @@ export class RunAnswerFactory {
       : this.events.openPublisher(run, run.id, run.attempt, { onStale });
   }
 
-  /** The live buffer has lost what was streamed; the finished steps are streamed again from the transcript. */
-  private async streamStored(run: ClaimedRun, answer: RunAnswer): Promise<void> {
-    const stored = await this.transcript.findAnswer(run);
-    for (const chunk of chunksOf(stored, run.step)) await answer.push(chunk);
+  /** The live buffer can have lost the end of what was streamed, or all of it. It can also have more than is stored. */
+  private async streamMissing(run: ClaimedRun, answer: RunAnswer): Promise<void> {
+    const stored = (await this.transcript.findAnswer(run))?.parts ?? [];
+    const streamed = new Set(chunksAfterStep(answer.parts(), 0).map((chunk) => JSON.stringify(chunk)));
+    if (chunksAfterStep(stored, 0, run.step).every((chunk) => streamed.has(JSON.stringify(chunk)))) return;
+    const step = stepCount(answer.parts());
+    if (step > 0) await answer.append({ type: 'reset-step' });
+    for (const chunk of chunksAfterStep(stored, step, run.step)) await answer.append(chunk);
   }
 }

@@ -5,6 +5,7 @@ import type { AnswerState, RunClaim, RunOutcome } from '../threads/run-attempt.j
 import type { NextRun } from '../threads/run-finish.js';
 import type { RunUsage, RunEntity } from '../threads/run.entity.js';
 import type { RunExecutionService } from '../threads/run-execution.service.js';
+import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
 import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
 
@@ -17,7 +18,13 @@ const SAVE_EVERY_MS = 1000;
  */
 export class RunAnswer {
   private timer: NodeJS.Timeout | undefined;
+  private timerDue = Infinity;
   private saving: Promise<unknown> = Promise.resolve();
+  private nextSave: Promise<void> | undefined;
+  /** How long the latest save took, in milliseconds. */
+  private saveCost = 0;
+  /** What has been streamed, as `sizeOfChunk` counts. */
+  private size = 0;
   private cancelRequested = false;
   /** The steps whose model call is finished. */
   private steps: number;
@@ -53,6 +60,11 @@ export class RunAnswer {
     return stepCount(this.folder.parts()) > this.steps;
   }
 
+  /** True when an earlier attempt may have streamed more than the live buffer still has. */
+  get isResumed(): boolean {
+    return this.run.attempt > 1;
+  }
+
   get totalUsage(): RunUsage {
     return this.usage;
   }
@@ -69,11 +81,29 @@ export class RunAnswer {
     return pendingToolCalls(this.folder.parts());
   }
 
+  /**
+   * Streams what a model or a tool has brought.
+   * @throws AnswerOverflowError if the answer has no room for it; nothing is streamed then
+   */
   async push(chunk: UIMessageChunk): Promise<void> {
+    const size = this.size + sizeOfChunk(chunk);
+    if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
+    this.size = size;
+    await this.append(chunk);
+  }
+
+  /** Streams what the run says of itself, however large the answer is. */
+  async append(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
     await this.publisher.push(chunk);
     // Whether the model goes on or falls silent. An attempt that is stale hears it from the publisher or the heartbeat.
-    this.timer ??= setTimeout(() => void this.save().catch(() => undefined), SAVE_EVERY_MS);
+    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /** Takes up a chunk that an earlier attempt has streamed. */
+  replay(frame: string): void {
+    this.size += frame.length;
+    this.folder.apply(JSON.parse(frame) as UIMessageChunk);
   }
 
   /** Counts a finished model call. */
@@ -88,9 +118,21 @@ export class RunAnswer {
     };
   }
 
-  /** Stores the answer as far as it has been streamed. Calls queue up. @throws StaleAttemptError, StaleWriterError */
+  /**
+   * Stores the answer as far as it has been streamed. While one save is under way, all further calls share the next.
+   * @throws StaleAttemptError, StaleWriterError
+   */
   save(): Promise<void> {
-    return this.afterSaves(() => this.saveNow());
+    this.nextSave ??= this.afterSaves(() => {
+      this.nextSave = undefined;
+      return this.saveNow();
+    });
+    return this.nextSave;
+  }
+
+  /** Stores the answer shortly, so that many outcomes in a row neither wait long nor store the whole answer each. */
+  saveSoon(): void {
+    this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
   }
 
   /**
@@ -106,7 +148,7 @@ export class RunAnswer {
 
   /** Stores nothing any more by itself. */
   close(): void {
-    clearTimeout(this.timer);
+    this.stopTimer();
   }
 
   /** Ends the live stream. */
@@ -124,16 +166,30 @@ export class RunAnswer {
     return stored;
   }
 
+  private saveWithin(milliseconds: number): void {
+    const due = performance.now() + milliseconds;
+    if (due >= this.timerDue) return;
+    clearTimeout(this.timer);
+    this.timerDue = due;
+    this.timer = setTimeout(() => void this.save().catch(() => undefined), milliseconds);
+  }
+
+  private stopTimer(): void {
+    clearTimeout(this.timer);
+    this.timerDue = Infinity;
+  }
+
   private async saveNow(): Promise<void> {
+    const startedAt = performance.now();
     const state = await this.streamedState();
     const saved = await throughOutage(() => this.execution.saveAnswer(this.claim, this.modelName, state));
+    this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
   }
 
   /** The answer as it is now, once all of it is in the live stream. */
   private async streamedState(): Promise<AnswerState> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.stopTimer();
     const { steps: step, usage } = this;
     const state = { parts: this.folder.parts(), metadata: this.folder.metadata ?? {}, step, usage };
     await this.publisher.flush();

@@ -4,10 +4,14 @@ import type { RunClaim } from '../threads/run-attempt.js';
 export type StopReason =
   /** Somebody asked for it. */
   | 'cancelled'
+  /** The API key that posted the run was deleted or has expired. */
+  | 'revoked'
   /** The run took longer than it may. */
   | 'timeout'
   /** Another worker has taken the run over. */
   | 'stale'
+  /** Somebody with less than their share waits for a slot. */
+  | 'yield'
   /** This process shuts down; another worker is to go on. */
   | 'handover';
 

@@ -1,28 +1,29 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../common/principal.js';
 import { validateInput } from '../common/validation/validate-input.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunItem } from '../threads/run.dto.js';
-import type { FinishedRun } from '../threads/run-finish.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { RunCancellingService } from '../threads/run-cancelling.service.js';
 import { RunReaderService } from '../threads/run-reader.service.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
-import { RunQueue } from './run-queue.js';
+import { UnstartedRun } from './unstarted-run.service.js';
 
 /** Cancels runs: a waiting one at once, a running one by telling its worker, whichever process that is. */
 @Injectable()
 export class RunCancellationService {
+  private readonly logger = new Logger(RunCancellationService.name);
+
   constructor(
     private readonly threads: ThreadService,
     private readonly runs: RunReaderService,
     private readonly cancelling: RunCancellingService,
     private readonly events: RunEvents,
-    private readonly queue: RunQueue,
+    private readonly unstarted: UnstartedRun,
   ) {}
 
-  /** @throws DomainError `thread_not_found`, `run_not_found` */
+  /** @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is away */
   async cancelOnThread(threadId: string, body: unknown, caller: Principal): Promise<{ taskIds: string[] }> {
     const { taskId } = validateInput(RunCancelRequest, body ?? {});
     const organizationId = caller.organization.id;
@@ -43,24 +44,23 @@ export class RunCancellationService {
   }
 
   private async cancel(run: RunEntity): Promise<void> {
-    const cancelled = await this.cancelling.cancelQueued(run.id);
+    await this.events.requireReachable(run.id);
+    let cancelled = await this.cancelling.cancelQueued(run.id);
     if (cancelled === undefined) {
-      if (await this.cancelling.requestStop(run.id)) await this.events.announceCancel(run.id);
-      return;
+      if (await this.cancelling.requestStop(run.id)) return this.announce(run.id);
+      // Between the two it may have yielded its slot, and waits again.
+      cancelled = await this.cancelling.cancelQueued(run.id);
     }
-    await this.endStream(cancelled.run);
-    if (cancelled.next !== undefined) await this.queue.ask(cancelled.next);
+    if (cancelled === undefined) return;
+    await this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
   }
 
-  /** A run that never started still ends its stream, for whoever waits for it. */
-  private async endStream(run: FinishedRun['run']): Promise<void> {
-    const publisher = await this.events.openPublisher(run, run.id, run.attempt);
-    await publisher.push({
-      type: 'start',
-      messageId: run.messageId,
-      messageMetadata: { taskId: run.id, aborted: true },
-    });
-    await publisher.push({ type: 'abort', reason: 'cancelled' });
-    await publisher.end();
+  /** The request is recorded: a worker that does not hear of it now finds it with its next heartbeat. */
+  private async announce(runId: string): Promise<void> {
+    await this.events
+      .announceCancel(runId)
+      .catch((error: Error) =>
+        this.logger.warn({ run_id: runId, err: error }, 'A cancellation could not be announced'),
+      );
   }
 }

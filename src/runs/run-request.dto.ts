@@ -28,7 +28,7 @@ export class RunRequestPart {
 export class RunRequestMessage {
   /** Your own id for the message; used once in a thread. */
   @MayBeAbsent()
-  @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -' })
+  @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and no credential' })
   id?: string;
 
   @IsIn(['system', 'user'])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../agents/agents.service.js';
+import { holdsCredential } from '../common/credential-forms.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
@@ -59,9 +60,10 @@ export interface RunRequestCall {
 
 function idempotencyOf(key: string | undefined, request: object): { key: string; hash: string } | undefined {
   if (key === undefined) return undefined;
-  if (!IDEMPOTENCY_KEY.test(key)) {
-    throw new DomainError('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters.', [
-      { path: 'Idempotency-Key', code: 'matches', message: 'Must be 1 to 255 printable ASCII characters.' },
+  if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
+    const message = 'Must be 1 to 255 printable ASCII characters, and no credential.';
+    throw new DomainError('invalid_request', `Idempotency-Key: ${message}`, [
+      { path: 'Idempotency-Key', code: 'matches', message },
     ]);
   }
   return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };

@@ -20,7 +20,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.unsubscribe = this.events.onCancel((runId) => this.attempts.get(runId)?.stop('cancelled'));
+    this.unsubscribe = this.events.onCancel((runId) => this.stopRun(runId, 'cancelled'));
     // Three beats fit into the time after which a silent worker is taken for dead.
     this.timer = setInterval(() => void this.beat(), this.config.settings.runLockMs / 4);
   }
@@ -28,6 +28,11 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   onApplicationShutdown(): void {
     clearInterval(this.timer);
     this.unsubscribe?.();
+  }
+
+  /** Is no attempt under way in this process? */
+  get isIdle(): boolean {
+    return this.attempts.size === 0;
   }
 
   /** Registers an attempt until `close`. */
@@ -41,6 +46,16 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     if (this.attempts.get(control.claim.runId) === control) this.attempts.delete(control.claim.runId);
   }
 
+  /** The attempts that this process works on. */
+  get claims(): RunClaim[] {
+    return [...this.attempts.values()].map(({ claim }) => claim);
+  }
+
+  /** Stops the attempt at a run, whichever it is; a run of another process is left alone. */
+  stopRun(runId: string, reason: StopReason): void {
+    this.attempts.get(runId)?.stop(reason);
+  }
+
   stopAll(reason: StopReason): void {
     for (const control of this.attempts.values()) control.stop(reason);
   }
@@ -48,7 +63,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   private async beat(): Promise<void> {
     if (this.attempts.size === 0) return;
     try {
-      const { cancelled, stale } = await this.execution.beat([...this.attempts.values()].map(({ claim }) => claim));
+      const { cancelled, stale } = await this.execution.beat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
     } catch (error) {

@@ -9,12 +9,23 @@ import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunProcessor } from './run.processor.js';
 import { RunQueueModule } from './run-queue.module.js';
+import { RunRevocations } from './run-revocations.js';
+import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { RunSweeper } from './run-sweeper.js';
 
 /** The worker's side of runs: executing them. */
 @Module({
   imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, QueueModule, RunQueueModule],
-  providers: [RunProcessor, RunExecutorService, RunAnswerFactory, AgentSessionService, RunSupervisor, RunSweeper],
+  providers: [
+    RunProcessor,
+    RunExecutorService,
+    RunAnswerFactory,
+    AgentSessionService,
+    RunSlots,
+    RunSupervisor,
+    RunSweeper,
+    RunRevocations,
+  ],
 })
 export class RunWorkerModule {}

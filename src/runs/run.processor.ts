@@ -1,14 +1,16 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Worker } from 'bullmq';
+import { endsWithin } from '../common/ends-within.js';
 import { AppConfig } from '../config/app-config.js';
 import { QueueFactory } from '../queue/queue.factory.js';
-import { RunExecutionService } from '../threads/run-execution.service.js';
 import { RUN_QUEUE, type RunJob, RunQueue } from './run-queue.js';
 import { RunExecutorService } from './run-executor.service.js';
+import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 /** How long a shutdown waits for runs to end by themselves before it hands them over. */
 const SHUTDOWN_GRACE_MS = 8000;
+const HANDOVER_MS = 2000;
 /** Lost workers are found by their heartbeat in the runs' rows; BullMQ need never give up on a job by itself. */
 const MAX_STALLED_COUNT = 1000;
 
@@ -17,11 +19,12 @@ const MAX_STALLED_COUNT = 1000;
 export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RunProcessor.name);
   private worker: Worker<RunJob, void> | undefined;
+  private isClosing = false;
 
   constructor(
     private readonly config: AppConfig,
     private readonly queues: QueueFactory,
-    private readonly execution: RunExecutionService,
+    private readonly slots: RunSlots,
     private readonly executor: RunExecutorService,
     private readonly supervisor: RunSupervisor,
     private readonly queue: RunQueue,
@@ -40,15 +43,25 @@ export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    this.isClosing = true;
     const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
-    await this.worker?.close();
+    // A client of the queue that cannot reach its server would wait for it for ever.
+    const patience = this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
+    if (this.worker !== undefined) await endsWithin(patience, this.worker.close());
     clearTimeout(timer);
   }
 
+  /** Works in one slot until nothing waits for it. */
   private async process(job: RunJob): Promise<void> {
-    const run = await this.execution.claim(job);
-    if (run === undefined) return;
-    const next = await this.executor.execute(run);
-    if (next !== undefined) await this.queue.ask(next);
+    let run = await this.slots.take(job);
+    while (run !== undefined) {
+      try {
+        const next = await this.executor.execute(run);
+        if (next !== undefined) await this.queue.ask(next);
+      } finally {
+        this.slots.free(run);
+      }
+      run = this.isClosing ? undefined : await this.slots.takeNext();
+    }
   }
 }

@@ -1,8 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { ToolResultPart } from 'ai';
+import { excessOf } from './answer-limits.js';
 
-/** A larger result would hold up the stream, the transcript and the model. */
-const MAX_OUTPUT_BYTES = 1_048_576;
 const MAX_ERROR_LENGTH = 10_000;
 
 /** What became of a tool call, as the stream and the transcript tell it. */
@@ -14,10 +13,8 @@ export function toOutcome(result: CallToolResult): ToolOutcome {
     const text = textOf(result).slice(0, MAX_ERROR_LENGTH);
     return { errorText: text === '' ? 'The tool failed without saying why.' : text };
   }
-  if (Buffer.byteLength(JSON.stringify(result)) > MAX_OUTPUT_BYTES) {
-    return { errorText: `The tool's result is larger than ${MAX_OUTPUT_BYTES} bytes.` };
-  }
-  return { output: result };
+  const excess = excessOf(result);
+  return excess === undefined ? { output: result } : { errorText: `The tool's result is ${excess}.` };
 }
 
 /** What the model reads of a stored output: the text where there is nothing else, else the whole result as JSON. */

@@ -11,7 +11,7 @@ const UNKNOWN_OUTCOME = 'The attempt that made this call broke off, and its outc
 const NOT_DECLARED = 'It was not repeated, because the tool is not declared read-only or idempotent.';
 
 /**
- * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed and stored as it arrives.
+ * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed as it arrives and stored soon after; all are stored at the end.
  * @param resumed the calls were stored by an attempt that was lost: only harmless ones are made again
  */
 export async function executeToolCalls(
@@ -26,11 +26,12 @@ export async function executeToolCalls(
     calls.map(async (call) => {
       const outcome = await execute(call, tools.get(call.toolName), resumed, signal);
       await answer.push(toChunk(call, outcome));
-      await answer.save();
+      answer.saveSoon();
     }),
   );
   signal.throwIfAborted();
   for (const result of settled) if (result.status === 'rejected') throw result.reason;
+  await answer.save();
 }
 
 async function execute(

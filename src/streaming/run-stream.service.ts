@@ -1,13 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { throughOutage } from '../common/through-outage.js';
+import { type FramePosition, STREAM_START } from '../events/frame-position.js';
 import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { RunReaderService, type RunState } from '../threads/run-reader.service.js';
 import { ThreadService } from '../threads/thread.service.js';
+import type { RunFrames } from './run-frames.js';
 import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
-import { malformedPosition, type StreamQuery } from './stream-query.js';
+import { StreamEnding } from './stream-ending.service.js';
+import type { StreamQuery } from './stream-query.js';
 
 /** Opens streams on threads. */
 @Injectable()
@@ -16,11 +19,12 @@ export class RunStreamService {
     private readonly threads: ThreadService,
     private readonly runs: RunReaderService,
     private readonly events: RunEvents,
+    private readonly ending: StreamEnding,
   ) {}
 
   /**
    * The stream that was asked for; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
-   * @throws DomainError `thread_not_found`, `run_not_found`, `invalid_stream_position`, `stream_expired`
+   * @throws DomainError `thread_not_found`, `run_not_found`, `stream_expired`
    */
   async open(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
     await this.threads.requireExisting(thread.organizationId, thread.threadId);
@@ -30,7 +34,9 @@ export class RunStreamService {
       const start = await this.findStart(thread, query);
       if (start.run !== undefined || !query.idle204) {
         const findNext = (previousId: string | undefined) => throughOutage(() => this.findNext(thread, previousId));
-        return new RunStream(reader, query, start, findNext);
+        const complete = (runId: string, frames: RunFrames) =>
+          throughOutage(() => this.ending.complete(thread.organizationId, runId, frames));
+        return new RunStream(reader, query, start, { findNext, complete });
       }
       reader.close();
       return undefined;
@@ -52,12 +58,11 @@ export class RunStreamService {
     return { run: undefined, previousId: last?.id };
   }
 
-  /** Can the stream go on exactly after the frame that the reader has? */
-  private async checkPosition(run: RunEntity, after: number): Promise<void> {
-    if (after === 0 && isOpen(run)) return;
-    const { known, found } = await this.events.lookFor(run.id, after);
-    if (!known && !isOpen(run)) throw new StreamExpiredError(run.id);
-    if (!found) throw malformedPosition('Last-Event-ID');
+  /** Can the reader still be brought to the end of the run? What the live buffer has lost of an open one is streamed again. */
+  private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
+    if (isOpen(run)) return;
+    const { known } = await this.events.lookAfter(run.id, after);
+    if (!known) throw new StreamExpiredError(run.id);
   }
 
   /** Runs that have come and left the live buffer meanwhile are passed over. */
@@ -65,7 +70,7 @@ export class RunStreamService {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
       if (next === undefined) return undefined;
-      if (isOpen(next) || (await this.events.lookFor(next.id, 0)).known) return toCarried(next);
+      if (isOpen(next) || (await this.events.lookAfter(next.id, STREAM_START)).known) return toCarried(next);
       id = next.id;
     }
   }

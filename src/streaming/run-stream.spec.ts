@@ -2,10 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
 import type { PreviousRun } from '../events/run-event-store.js';
 import { TopicReader } from '../events/topic-reader.js';
+import { NOTHING_READ } from './reader-position.js';
 import { type CarriedRun, RunStream } from './run-stream.js';
 
 const topic = { organizationId: 'o', threadId: 't' };
-const query = { taskId: undefined, after: 0, follow: false, idle204: false };
+const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: false };
 
 /** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
 async function waiting(previousId: string | undefined, posted: CarriedRun | undefined) {
@@ -16,12 +17,14 @@ async function waiting(previousId: string | undefined, posted: CarriedRun | unde
     looks.push(id);
     return looks.length === 1 ? undefined : posted;
   };
-  const stream = new RunStream(await TopicReader.open(store, topic), query, { run: undefined, previousId }, findNext);
+  const complete = async (): Promise<undefined> => undefined;
+  const records = { findNext, complete };
+  const stream = new RunStream(await TopicReader.open(store, topic), query, { run: undefined, previousId }, records);
   const frames = collect(stream.frames(new AbortController().signal));
   await new Promise(setImmediate);
   /** The whole of a run as one batch. */
   const signal = (runId: string, follows?: PreviousRun): void => {
-    const batch = { runId, first: 1, frames: [`"${runId}"`], end: true };
+    const batch = { runId, epoch: 'e1', first: 1, frames: [`"${runId}"`], end: true };
     store.signal({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
   };
   return { frames, signal, looks };
@@ -34,7 +37,7 @@ async function collect(frames: AsyncIterable<string>): Promise<string> {
 }
 
 describe('RunStream on an idle thread', () => {
-  const next = 'id: next:1\ndata: "next"\n\ndata: [DONE]\n\n';
+  const next = 'id: next:1.0.e1.0\ndata: "next"\n\ndata: [DONE]\n\n';
 
   it.each([
     ['the last run', 'last', 'last'],

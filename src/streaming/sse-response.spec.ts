@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
+import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
 
 /** The server's end of a response whose reader takes nothing until `drain`. */
@@ -32,11 +33,14 @@ class StuckResponse extends EventEmitter {
 describe('SseResponse', () => {
   let raw: StuckResponse;
   let response: SseResponse;
+  let budget: AnswerBudget;
 
   beforeEach(() => {
     jest.useFakeTimers();
     raw = new StuckResponse();
-    response = SseResponse.open({ raw, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply);
+    budget = new AnswerBudget(1_000);
+    const reply = { raw, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply;
+    response = SseResponse.open(reply, () => budget.open('organization'));
   });
 
   afterEach(() => {
@@ -68,6 +72,23 @@ describe('SseResponse', () => {
     expect(jest.getTimerCount()).toBe(0);
     await expect(response.write('two')).rejects.toThrow(ReaderGoneError);
     expect(raw.written).toEqual(['one']);
+  });
+
+  it('takes memory for what the reader has not taken, until it has', async () => {
+    const writing = response.write('one');
+    expect(budget.heldBytes).toBe(9);
+    raw.drain();
+    await writing;
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it('disconnects a reader that does not keep up when there is no memory to wait for it', async () => {
+    const other = budget.open('organization');
+    for (let taken = 0; taken < 500; taken += 100) other.reserve(100);
+    await expect(response.write('one')).rejects.toThrow(ReaderGoneError);
+    expect(raw.destroyed).toBe(true);
+    other.release();
+    expect(budget.heldBytes).toBe(0);
   });
 
   it('sends no keep-alive on top of what has not been taken', async () => {

@@ -1,9 +1,13 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 
 /** How long a reader may take nothing before it is disconnected; it can continue from its last id. */
 const SLOW_READER_MS = 30_000;
+
+/** The memory that a character of frames takes until the reader has taken it: the text, and its encoding in the socket. */
+const HELD_PER_CHARACTER = 3;
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -13,21 +17,30 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-/** A Server-Sent Events response (WHATWG HTML §9.2) that waits for its reader and gives up on one that takes nothing. */
+/**
+ * A Server-Sent Events response (WHATWG HTML §9.2) that waits for its reader. It gives up on a reader that takes nothing, and on one
+ * that does not keep up while there is no memory left to wait for it.
+ */
 export class SseResponse {
-  private constructor(private readonly raw: ServerResponse) {}
+  private constructor(
+    private readonly raw: ServerResponse,
+    private readonly openAnswer: () => HeldAnswer,
+  ) {}
 
-  /** Sends the headers at once; from then on the response is this object's. */
-  static open(reply: FastifyReply): SseResponse {
+  /**
+   * Sends the headers at once; from then on the response is this object's.
+   * @param openAnswer where to take the memory from that a reader holds who does not keep up
+   */
+  static open(reply: FastifyReply, openAnswer: () => HeldAnswer): SseResponse {
     reply.hijack();
     reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
     reply.raw.flushHeaders();
-    return new SseResponse(reply.raw);
+    return new SseResponse(reply.raw, openAnswer);
   }
 
   /** Resolves when there is room for more. @throws ReaderGoneError when the reader has left, or was too slow */
   async write(text: string): Promise<void> {
-    if (!this.raw.destroyed && !this.raw.write(text)) await this.drained();
+    if (!this.raw.destroyed && !this.raw.write(text)) await this.drainWithin(text.length * HELD_PER_CHARACTER);
     if (this.raw.destroyed) throw new ReaderGoneError();
   }
 
@@ -38,6 +51,22 @@ export class SseResponse {
 
   end(): void {
     this.raw.end();
+  }
+
+  /** Waits for the reader, or disconnects it if there is no memory to hold what it has not taken. */
+  private async drainWithin(bytes: number): Promise<void> {
+    const answer = this.openAnswer();
+    try {
+      answer.reserve(bytes);
+    } catch {
+      this.raw.destroy();
+      return;
+    }
+    try {
+      await this.drained();
+    } finally {
+      answer.release();
+    }
   }
 
   /** Resolves when the reader has taken what was written, or is gone. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../common/domain-error.js';
+import { NOTHING_READ } from './reader-position.js';
 import { parseStreamQuery } from './stream-query.js';
 
 const TASK = '0198f0a0-0000-7000-8000-000000000001';
@@ -7,13 +8,18 @@ const OTHER = '0198f0a0-0000-7000-8000-000000000002';
 
 describe('stream queries', () => {
   it('starts with the current run by default', () => {
-    expect(parseStreamQuery({}, undefined)).toEqual({ taskId: undefined, after: 0, follow: false, idle204: false });
+    expect(parseStreamQuery({}, undefined)).toEqual({
+      taskId: undefined,
+      after: NOTHING_READ,
+      follow: false,
+      idle204: false,
+    });
   });
 
   it('reads flags, taskId and position', () => {
-    expect(parseStreamQuery({ taskId: TASK, follow: 'true', idle: '204' }, `${TASK}:17`)).toEqual({
+    expect(parseStreamQuery({ taskId: TASK, follow: 'true', idle: '204' }, `${TASK}:17.2.k3y.1`)).toEqual({
       taskId: TASK,
-      after: 17,
+      after: { n: 17, step: 2, epoch: 'k3y', round: 1 },
       follow: true,
       idle204: true,
     });
@@ -24,10 +30,15 @@ describe('stream queries', () => {
     [{ taskId: [TASK, TASK] }, undefined],
     [{}, 'x'],
     [{}, `${TASK}`],
-    [{}, `${TASK}:-1`],
-    [{}, `${TASK}:1e3`],
-    [{}, `${TASK}:12345678901`],
-    [{ taskId: OTHER }, `${TASK}:1`],
+    [{}, `${TASK}:17`],
+    [{}, `${TASK}:17.2.k3y`],
+    [{}, `${TASK}:0.0.k3y.0`],
+    [{}, `${TASK}:-1.0.k3y.0`],
+    [{}, `${TASK}:01.0.k3y.0`],
+    [{}, `${TASK}:1e3.0.k3y.0`],
+    [{}, `${TASK}:12345678901.0.k3y.0`],
+    [{}, `${TASK}:1.0.k3y.0:2`],
+    [{ taskId: OTHER }, `${TASK}:1.0.k3y.0`],
     [{ follow: 'yes' }, undefined],
     [{ idle: '200' }, undefined],
   ])('refuses %j with Last-Event-ID %s', (query, lastEventId) => {

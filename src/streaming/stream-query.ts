@@ -1,12 +1,13 @@
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
+import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './reader-position.js';
 
 /** Where in which run a stream begins, and whether it goes on to later runs. */
 export interface StreamQuery {
   /** The run to carry; undefined means the current or the next one. */
   taskId: string | undefined;
-  /** The number of the last frame that the reader has; 0 for none. */
-  after: number;
+  /** Where the reader stands in that run. */
+  after: ReaderPosition;
   /** Stay open across runs. */
   follow: boolean;
   /** Answer 204 instead of waiting when nothing runs or waits. */
@@ -22,31 +23,28 @@ export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | un
   if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformedPosition('taskId');
   if (follow !== undefined && follow !== 'true' && follow !== 'false') throw badFlag('follow', 'true or false');
   if (idle !== undefined && idle !== '204') throw badFlag('idle', '204');
-  const position = lastEventId === undefined || lastEventId === '' ? undefined : parsePosition(lastEventId);
+  const position = lastEventId === undefined || lastEventId === '' ? undefined : parseFrameId(lastEventId);
   if (position !== undefined && taskId !== undefined && position.taskId !== taskId.toLowerCase()) {
     throw malformedPosition('Last-Event-ID');
   }
   return {
     taskId: position?.taskId ?? taskId?.toLowerCase(),
-    after: position?.after ?? 0,
+    after: position?.after ?? NOTHING_READ,
     follow: follow === 'true',
     idle204: idle === '204',
   };
 }
 
-/** The `id:` of a frame: `<taskId>:<n>`. */
-export function frameId(taskId: string, n: number): string {
-  return `${taskId}:${n}`;
+function parseFrameId(text: string): { taskId: string; after: ReaderPosition } {
+  const [taskId = '', position = ''] = text.split(':', 2);
+  const after = parsePosition(position);
+  if (!isUuid(taskId) || after === undefined || frameId(taskId, after) !== text)
+    throw malformedPosition('Last-Event-ID');
+  return { taskId: taskId.toLowerCase(), after };
 }
 
-function parsePosition(text: string): { taskId: string; after: number } {
-  const [, taskId = '', n = ''] = /^([^:]+):(\d{1,9})$/.exec(text) ?? [];
-  if (!isUuid(taskId)) throw malformedPosition('Last-Event-ID');
-  return { taskId: taskId.toLowerCase(), after: Number(n) };
-}
-
-/** The answer to a position that no frame of the stream has. */
-export function malformedPosition(path: 'taskId' | 'Last-Event-ID'): DomainError {
+/** The answer to a position that no frame of a stream has. */
+function malformedPosition(path: 'taskId' | 'Last-Event-ID'): DomainError {
   const message = `${path} must be ${path === 'taskId' ? 'the taskId of a run' : 'the id of a frame of this stream'}.`;
   return new DomainError('invalid_stream_position', message, [{ path, code: 'invalid_stream_position', message }]);
 }

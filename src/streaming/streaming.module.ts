@@ -1,15 +1,16 @@
 import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
+import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
-import { LostStreamService } from './lost-stream.service.js';
 import { RunStreamService } from './run-stream.service.js';
 import { StreamController } from './stream.controller.js';
+import { StreamEnding } from './stream-ending.service.js';
 import { StreamResponder } from './stream-responder.service.js';
 
 @Module({
-  imports: [ThreadsModule, EventsModule, ApiKeysModule],
+  imports: [ThreadsModule, EventsModule, ApiKeysModule, AnswerBudgetModule],
   controllers: [StreamController],
-  providers: [RunStreamService, StreamResponder, LostStreamService],
+  providers: [RunStreamService, StreamResponder, StreamEnding],
 })
 export class StreamingModule {}

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { withoutCredentials } from '../common/credential-forms.js';
 import { CallSeries } from './call-series.js';
 import { MCP_METHODS, NOT_LISTED, OTHER, TOOLS_CALL } from './names.js';
 
@@ -49,7 +50,7 @@ export class CallLedger {
     const label = isToolCall
       ? isFull
         ? OTHER
-        : name.slice(0, MAX_LABEL_LENGTH)
+        : withoutCredentials(name).slice(0, MAX_LABEL_LENGTH)
       : isFull || !MCP_METHODS.has(name)
         ? NOT_LISTED
         : name;

@@ -42,7 +42,7 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onModuleInit(): Promise<void> {
-    const { metricsHost, metricsPort, exportMetrics } = this.config.settings;
+    const { metricsHost, metricsPort, metricsAllowedHosts, exportMetrics } = this.config.settings;
     const scrape = metricsPort === undefined ? undefined : new ScrapeReader({ metricProducers: [this.proxyMetrics] });
     const push = exportMetrics && (await otlpMetricReader(exportMetrics, this.proxyMetrics));
     const readers = [scrape, push].filter((reader) => reader !== undefined);
@@ -51,7 +51,9 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
     const meter = this.provider.getMeter(SCOPE_NAME);
     observeProcess(meter);
     this.unavailable.observe(meter);
-    if (scrape !== undefined && metricsPort !== undefined) await this.serve(scrape, metricsHost, metricsPort);
+    if (scrape !== undefined && metricsPort !== undefined) {
+      await this.serve(scrape, metricsHost, metricsPort, metricsAllowedHosts);
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -61,9 +63,9 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
     this.provider = undefined;
   }
 
-  private async serve(reader: MetricReader, host: string, port: number): Promise<void> {
+  private async serve(reader: MetricReader, host: string, port: number, names: readonly string[]): Promise<void> {
     try {
-      this.server = await MetricsServer.listen(host, port, async () =>
+      this.server = await MetricsServer.listen(host, port, names, async () =>
         prometheusText((await reader.collect()).resourceMetrics),
       );
       this.logger.log(`Metrics on ${this.server.url}`);

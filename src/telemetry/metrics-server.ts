@@ -1,21 +1,50 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { SECURITY_HEADERS } from '../common/security-headers.js';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 const PATH = '/metrics';
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+/** Scrapers are few; whoever holds a connection without asking is disconnected. */
+const MAX_CONNECTIONS = 64;
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Reading the metrics takes time of the process. */
+const MAX_READINGS = 4;
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** A little HTTP server that answers `GET /metrics` and nothing else. */
 export class MetricsServer {
-  private constructor(private readonly server: Server) {}
+  private readings = 0;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly names: ReadonlySet<string>,
+    private readonly read: () => Promise<AsyncIterable<string>>,
+  ) {
+    server.on('request', (request, response) => void this.answer(request, response));
+  }
 
   /**
    * @param port 0: any free one
+   * @param names by which the server may be called, besides loopback names and its own address
    * @throws the error of `listen`, `EADDRINUSE` for one
    */
-  static async listen(host: string, port: number, read: () => Promise<AsyncIterable<string>>): Promise<MetricsServer> {
-    const server = createServer((request, response) => void answer(request, response, read)).unref();
+  static async listen(
+    host: string,
+    port: number,
+    names: readonly string[],
+    read: () => Promise<AsyncIterable<string>>,
+  ): Promise<MetricsServer> {
+    const server = createServer({
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 5,
+      keepAliveTimeout: REQUEST_TIMEOUT_MS,
+    }).unref();
+    server.maxConnections = MAX_CONNECTIONS;
+    // A reader that takes nothing must not keep others from reading.
+    server.setTimeout(2 * REQUEST_TIMEOUT_MS);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, () => {
@@ -23,7 +52,7 @@ export class MetricsServer {
         resolve();
       });
     });
-    return new MetricsServer(server);
+    return new MetricsServer(server, new Set([host, ...names].map((name) => name.toLowerCase())), read);
   }
 
   get url(): string {
@@ -39,29 +68,50 @@ export class MetricsServer {
     this.server.closeAllConnections();
     await closed;
   }
-}
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  read: () => Promise<AsyncIterable<string>>,
-): Promise<void> {
-  if (request.url?.split('?', 1)[0] !== PATH) {
-    response.writeHead(404).end();
-    return;
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    // A body is not read: whoever sends one opens a new connection.
+    if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
+      response.shouldKeepAlive = false;
+    }
+    if (!this.isKnownAs(request)) {
+      response.writeHead(403).end();
+      return;
+    }
+    if (request.url?.split('?', 1)[0] !== PATH) {
+      response.writeHead(404).end();
+      return;
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405, { allow: 'GET, HEAD' }).end();
+      return;
+    }
+    if (this.readings >= MAX_READINGS) {
+      response.writeHead(503, { 'retry-after': '1' }).end();
+      return;
+    }
+    this.readings++;
+    try {
+      const text = await this.read();
+      response.writeHead(200, { 'content-type': CONTENT_TYPE });
+      if (request.method === 'HEAD') response.end();
+      else await pipeline(Readable.from(text), response);
+    } catch {
+      // The reader went away, or the metrics could not be read: a cut answer is not taken for a whole one.
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500).end();
+    } finally {
+      this.readings--;
+    }
   }
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    response.writeHead(405, { allow: 'GET, HEAD' }).end();
-    return;
-  }
-  try {
-    const text = await read();
-    response.writeHead(200, { 'content-type': CONTENT_TYPE });
-    if (request.method === 'HEAD') response.end();
-    else await pipeline(Readable.from(text), response);
-  } catch {
-    // The reader went away, or the metrics could not be read: a cut answer is not taken for a whole one.
-    if (response.headersSent) response.destroy();
-    else response.writeHead(500).end();
+
+  /** A web page whose name was made to lead here (DNS rebinding) asks for its own name. */
+  private isKnownAs({ headers, socket }: IncomingMessage): boolean {
+    const hostname = URL.parse(`http://${headers.host ?? ''}`)?.hostname;
+    if (hostname === undefined) return false;
+    const own = socket.localAddress?.replace(/^::ffff:/, '') ?? '';
+    const bare = hostname.replace(/^\[|\]$/g, '');
+    return LOOPBACK_NAMES.has(hostname) || bare === own || this.names.has(bare);
   }
 }

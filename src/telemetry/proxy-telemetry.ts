@@ -9,6 +9,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
+import { withoutCredentials } from '../common/credential-forms.js';
 import { CallLedger } from './call-ledger.js';
 import type { CallSeries } from './call-series.js';
 import {
@@ -107,7 +108,7 @@ class Measurement implements MeasuredCall {
 
 function startSpan(tracer: Tracer, call: ProxiedCall, method: string): Span {
   const isToolCall = method === TOOLS_CALL;
-  const toolName = call.toolName.slice(0, MAX_ATTRIBUTE_LENGTH);
+  const toolName = withoutCredentials(call.toolName).slice(0, MAX_ATTRIBUTE_LENGTH);
   return tracer.startSpan(
     isToolCall ? (call.streamable ? CALL_STREAMABLE_TOOL_SPAN : CALL_TOOL_SPAN) : method,
     {

@@ -1,3 +1,5 @@
+import { holdsCredential } from '../common/credential-forms.js';
+
 /** A caller's trace context as its headers (or `_meta`) hold it, unchecked. */
 export interface IncomingTraceContext {
   readonly traceparent?: string | undefined;
@@ -36,18 +38,20 @@ export function parseTraceparent(traceparent: string): TraceParent | undefined {
 }
 
 /**
- * What of a caller's trace context is valid, as it came. Without a valid `traceparent` there is none; an invalid
+ * What of a caller's trace context is valid and holds no credential, as it came. Without a valid `traceparent` there is none; an invalid
  * `tracestate` is left out (W3C Trace Context §4.3).
  */
 export function validTraceContext(incoming: IncomingTraceContext): TraceContext | undefined {
   const { traceparent, tracestate } = incoming;
-  if (traceparent === undefined || parseTraceparent(traceparent) === undefined) return undefined;
+  if (traceparent === undefined || parseTraceparent(traceparent) === undefined || holdsCredential(traceparent)) {
+    return undefined;
+  }
   if (tracestate === undefined || !isValidTracestate(tracestate)) return { traceparent };
   return { traceparent, tracestate };
 }
 
 function isValidTracestate(tracestate: string): boolean {
-  if (tracestate === '' || tracestate.length > MAX_TRACESTATE_LENGTH) return false;
+  if (tracestate === '' || tracestate.length > MAX_TRACESTATE_LENGTH || holdsCredential(tracestate)) return false;
   const members = tracestate.split(',').map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''));
   // Empty members are allowed (§3.3.1.1).
   return (

@@ -7,6 +7,10 @@ export type MessageRole = 'system' | 'user' | 'assistant';
 /** The ordinal of an answer: after every message of the request that it answers. */
 export const ANSWER_ORDINAL = 2_147_483_647;
 
+/** SQL for the bytes of a message; measures those that are older than the column. */
+export const MESSAGE_BYTES =
+  '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS text)))';
+
 /** One message of the transcript. It belongs to the run that brought it or wrote it, which gives its place in the thread. */
 @Entity('messages')
 @ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
@@ -39,6 +43,10 @@ export class MessageEntity {
 
   @Column({ type: 'json', default: {} })
   metadata: Record<string, unknown>;
+
+  /** Of parts and metadata as JSON text. Written by the database; null for a message that is older than the column. */
+  @Column({ type: 'int', nullable: true, insert: false, update: false, select: false })
+  bytes: number | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

@@ -34,7 +34,7 @@ export interface PostedRun {
 export const RUN_COLUMNS = `
   id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
   agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", request_id AS "requestId", status, tier,
-  temperature, message_id AS "messageId", attempt, step, model, usage, error, finish_reason AS "finishReason",
+  temperature, message_id AS "messageId", attempt, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
   cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
   idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
   created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
@@ -46,4 +46,6 @@ export type RunRow = RunEntity;
 export interface ClaimedRun extends RunRow {
   /** The run that was posted to the thread right before it; null for the thread's first. It never changes. */
   previousId: string | null;
+  /** The API key that posted it was deleted or has expired. */
+  hasLostCredential: boolean;
 }

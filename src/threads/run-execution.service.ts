@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ANSWER_ORDINAL } from './message.entity.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
 import { PreparedStatements } from './prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
+import { HOLDER, NOBODY_PASSED_OVER } from './run-turns.service.js';
 import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
 
@@ -22,9 +24,10 @@ const CLAIM = {
   name: 'run_claim',
   text: `
     UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
-     WHERE id = $1 AND attempt = $2 - 1 AND status IN ('queued', 'running') AND ${WITHOUT_WAITING_FOR_THE_DISK}
+     WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
+       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT ${HOLDER} = ANY($4::uuid[])))
        AND ${IS_FIRST_OPEN_RUN}
-     RETURNING ${RUN_COLUMNS}, (
+     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", (
        SELECT earlier.id FROM runs earlier
         WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
           AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
@@ -53,9 +56,15 @@ export class RunExecutionService {
     private readonly statements: PreparedStatements,
   ) {}
 
-  /** Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job). */
-  async claim({ runId, attempt }: RunClaim): Promise<ClaimedRun | undefined> {
-    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt]);
+  /**
+   * Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job), or when the run
+   * waits and is passed over.
+   */
+  async claim(
+    { runId, attempt }: RunClaim,
+    { organizations, holders } = NOBODY_PASSED_OVER,
+  ): Promise<ClaimedRun | undefined> {
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders]);
     return run;
   }
 
@@ -80,12 +89,13 @@ export class RunExecutionService {
   /**
    * Stores the last state of the answer, ends the run and moves the thread on, in one transaction. The call may be repeated.
    * Returns the run that may start now, if one waits.
+   * @param answer undefined leaves what was last stored
    * @throws StaleAttemptError
    */
   async finish(
     claim: RunClaim,
     model: string | null,
-    answer: AnswerState,
+    answer: AnswerState | undefined,
     outcome: RunOutcome,
   ): Promise<NextRun | undefined> {
     const { runId, attempt } = claim;
@@ -115,9 +125,22 @@ export class RunExecutionService {
   /** Gives an attempt up at a shutdown, so that another worker may continue at once. */
   async release({ runId, attempt }: RunClaim): Promise<void> {
     await this.dataSource.query(
-      `UPDATE runs SET heartbeat_at = '-infinity' WHERE id = $1 AND attempt = $2 AND status = 'running'`,
+      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + 1 WHERE id = $1 AND attempt = $2 AND status = 'running'`,
       [runId, attempt],
     );
+  }
+
+  /**
+   * Gives an attempt up so that a run of somebody else can start in its place; the run waits for its next turn. False if it was
+   * asked to stop meanwhile, or the attempt is no longer the current one.
+   */
+  async yield({ runId, attempt }: RunClaim): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), updated_at = now(), yields = yields + 1
+        WHERE id = $1 AND attempt = $2 AND status = 'running' AND cancel_requested_at IS NULL`,
+      [runId, attempt],
+    );
+    return count === 1;
   }
 
   /**
@@ -130,7 +153,7 @@ export class RunExecutionService {
         WHERE status IN ('queued', 'running')
           AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
           AND ${IS_FIRST_OPEN_RUN}
-        ORDER BY position LIMIT 500`,
+        ORDER BY status = 'queued', position LIMIT 500`,
       [silentMs, waitingMs],
     );
   }

@@ -1,3 +1,4 @@
+import { plainText } from '../common/plain-text.js';
 import { ANSWER_ORDINAL } from './message.entity.js';
 import type { PreparedStatements } from './prepared-statements.js';
 import type { AnswerState, RunOutcome } from './run-attempt.js';
@@ -15,11 +16,11 @@ export interface FinishedRun {
   next: NextRun | undefined;
 }
 
-/** The attempt that ends its run, and the last state of the answer. */
+/** The attempt that ends its run, and the last state of the answer; without one the answer stays as it was last stored. */
 export interface FinishingAttempt {
   attempt: number;
   model: string | null;
-  answer: AnswerState;
+  answer?: AnswerState | undefined;
 }
 
 const FINISH = {
@@ -55,7 +56,7 @@ export async function finishRun(
     attempt?.attempt ?? null,
     status,
     THREAD_STATUS[status],
-    error && JSON.stringify(error),
+    error && JSON.stringify({ code: error.code, message: plainText(error.message) }),
     finishReason,
     answer?.step ?? null,
     answer === undefined ? null : JSON.stringify(answer.usage),

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -62,9 +63,9 @@ export class RunReaderService {
     return toRunItem(run);
   }
 
-  async list(organizationId: string, input: ListInput): Promise<RunPage> {
+  async list(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
     const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
-    const page = await paginate(query, RUN_LIST, input);
+    const page = await paginate(query, RUN_LIST, input, answer);
     return { ...page, items: page.items.map(toRunItem) };
   }
 

@@ -24,6 +24,10 @@ export interface RunUsage {
 @Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
 @Index('runs_created_idx', ['organizationId', 'createdAt'])
 @Index('runs_open_idx', ['organizationId', 'threadId', 'position'], { where: "status IN ('queued', 'running')" })
+@Index('runs_turn_idx', ['organizationId', 'apiKeyId', 'userId', 'position'], {
+  where: "status = 'queued' AND turn_at IS NOT NULL",
+})
+@Index('runs_running_idx', ['organizationId'], { where: "status = 'running'" })
 @Index('runs_idempotency_idx', ['organizationId', 'threadId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',
@@ -77,6 +81,14 @@ export class RunEntity {
 
   @Column({ type: 'int', default: 0 })
   attempt: number;
+
+  /** Since when a waiting run is the first of its thread; null while others are before it. */
+  @Column({ type: 'timestamptz', name: 'turn_at', precision: 3, nullable: true })
+  turnAt: Date | null;
+
+  /** How many of its attempts gave the run up in good order. */
+  @Column({ type: 'int', default: 0 })
+  yields: number;
 
   /** How many steps are stored. */
   @Column({ type: 'int', default: 0 })

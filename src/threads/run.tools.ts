@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { ManagementTool, READ_ONLY } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
@@ -27,7 +28,7 @@ export class RunTools {
     output: RunPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal): Promise<RunPage> {
-    return this.runs.list(caller.organization.id, input);
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<RunPage> {
+    return this.runs.list(caller.organization.id, input, answer);
   }
 }

@@ -15,12 +15,12 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
-import { MAX_LIMIT } from '../common/paging/list-input.js';
+import { MAX_LIMIT, MAX_OFFSET } from '../common/paging/list-input.js';
 import { MayBeAbsent } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
-const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -' };
+const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and no credential' };
 
 export class ThreadCreateData {
   @IsString()
@@ -110,7 +110,7 @@ export class ThreadMessagesInput {
   @IsOptional()
   @IsInt()
   @Min(0)
-  @Max(2_147_483_647)
+  @Max(MAX_OFFSET)
   offset?: number | null;
 
   @MayBeAbsent()

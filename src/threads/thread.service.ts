@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../agents/agents.service.js';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { CALLER_ID, newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -55,8 +56,9 @@ export class ThreadService {
     return toItem(thread);
   }
 
-  async list(input: ListInput, caller: Principal): Promise<ThreadPage> {
-    const page = await paginate(this.repository.queryOfOrganization(caller.organization.id), THREAD_LIST, input);
+  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
+    const query = this.repository.queryOfOrganization(caller.organization.id);
+    const page = await paginate(query, THREAD_LIST, input, answer);
     return { ...page, items: page.items.map(toItem) };
   }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
@@ -39,8 +40,8 @@ export class ThreadTools {
     output: ThreadPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal): Promise<ThreadPage> {
-    return this.threads.list(input, caller);
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
+    return this.threads.list(input, caller, answer);
   }
 
   @ManagementTool({
@@ -83,8 +84,8 @@ export class ThreadTools {
     output: MessagePage,
     annotations: READ_ONLY,
   })
-  async messages(input: ThreadMessagesInput, caller: Principal): Promise<MessagePage> {
+  async messages(input: ThreadMessagesInput, caller: Principal, answer: HeldAnswer): Promise<MessagePage> {
     await this.threads.find(caller.organization.id, input.thread_id);
-    return this.transcript.list(caller.organization.id, input);
+    return this.transcript.list(caller.organization.id, input, answer);
   }
 }

@@ -8,6 +8,8 @@ import { RunCancellingService } from './run-cancelling.service.js';
 import { RunExecutionService } from './run-execution.service.js';
 import { RunPostingService } from './run-posting.service.js';
 import { RunReaderService } from './run-reader.service.js';
+import { RunRevocationService } from './run-revocation.service.js';
+import { RunTurns } from './run-turns.service.js';
 import { RunTools } from './run.tools.js';
 import { ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
@@ -28,6 +30,8 @@ import { TranscriptService } from './transcript.service.js';
     RunExecutionService,
     RunReaderService,
     RunCancellingService,
+    RunRevocationService,
+    RunTurns,
     RunTools,
   ],
   exports: [
@@ -37,6 +41,8 @@ import { TranscriptService } from './transcript.service.js';
     RunExecutionService,
     RunReaderService,
     RunCancellingService,
+    RunRevocationService,
+    RunTurns,
   ],
 })
 export class ThreadsModule {}

@@ -2,23 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
 import { Repository } from 'typeorm';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
-import { MessageEntity } from './message.entity.js';
+import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { PreparedStatements } from './prepared-statements.js';
 import type { RunEntity } from './run.entity.js';
+import { HISTORY, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
-
-/** More than any model's context holds; it only bounds memory. */
-const MAX_HISTORY_MESSAGES = 1000;
-
-const HISTORY = {
-  name: 'transcript_history',
-  text: `
-    SELECT id, role, parts, metadata, run_id AS "runId" FROM messages
-     WHERE organization_id = $1 AND thread_id = $2 AND run_position <= $3
-     ORDER BY run_position DESC, ordinal DESC LIMIT $4`,
-};
 
 /** A message as the agent loop reads it. */
 export type TranscriptMessage = UIMessage & { runId: string };
@@ -31,7 +22,7 @@ export class TranscriptService {
     private readonly statements: PreparedStatements,
   ) {}
 
-  async list(organizationId: string, input: ThreadMessagesInput): Promise<MessagePage> {
+  async list(organizationId: string, input: ThreadMessagesInput, answer: HeldAnswer): Promise<MessagePage> {
     const { thread_id: threadId, limit, cursor, offset, order = 'asc' } = input;
     const query = this.messages
       .createQueryBuilder('message')
@@ -40,20 +31,26 @@ export class TranscriptService {
       { field: ['run_position'], direction: order },
       { field: ['ordinal'], direction: order },
     ];
-    const page = await paginate(query, messageList(threadId), { limit, cursor, offset, orderBy });
+    const page = await paginate(query, messageList(threadId), { limit, cursor, offset, orderBy }, answer);
     return { ...page, items: page.items.map(toItem) };
   }
 
-  /** The stored parts of a run's answer; none if nothing is stored yet. */
-  async findAnswer({ organizationId, threadId, messageId }: RunEntity): Promise<UIMessage['parts']> {
-    const message = await this.messages.findOneBy({ organizationId, threadId, id: messageId });
-    return message?.parts ?? [];
+  /** A run's answer as far as it is stored; null if nothing is stored yet. */
+  findAnswer({
+    organizationId,
+    threadId,
+    messageId,
+  }: RunEntity): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
+    return this.messages.findOneBy({ organizationId, threadId, id: messageId });
   }
 
-  /** The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included. */
+  /**
+   * The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included,
+   * the run's own answer not. Of a long conversation the newest runs that fit, see `HISTORY`.
+   */
   async readHistory(run: RunEntity): Promise<TranscriptMessage[]> {
-    const { organizationId, threadId, position } = run;
-    const values = [organizationId, threadId, position, MAX_HISTORY_MESSAGES];
+    const { organizationId, threadId, position, messageId } = run;
+    const values = [organizationId, threadId, position, messageId, MAX_HISTORY_MESSAGES, MAX_HISTORY_BYTES];
     return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
   }
 }
@@ -66,6 +63,7 @@ function messageList(threadId: string): ListSpec {
       ordinal: { column: 'message.ordinal', type: 'number' },
     },
     defaultOrder: [{ field: 'run_position', direction: 'asc' }],
+    rowBytes: MESSAGE_BYTES,
     tieBreaker: 'ordinal',
   };
 }

@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { type JsonSchema, schemaOf } from '../common/schema-of.js';
@@ -9,10 +10,10 @@ export interface RegisteredTool {
   definition: ManagementToolDefinition;
   inputSchema: JsonSchema;
   outputSchema: JsonSchema;
-  handle(input: object, caller: Principal): Promise<unknown>;
+  handle: Handler;
 }
 
-type Handler = (input: object, caller: Principal) => Promise<unknown>;
+type Handler = (input: object, caller: Principal, answer: HeldAnswer) => Promise<unknown>;
 
 /** Every management tool of the application, found by discovery when it starts. Two tools of one name stop the start. */
 @Injectable()

@@ -1,6 +1,9 @@
-import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../common/access.js';
+import { AnswerBudget } from '../common/answers/answer-budget.js';
+import { holdUntilSent } from '../common/answers/hold-until-sent.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { type ToolListing, ToolsService } from './tools.service.js';
@@ -9,7 +12,10 @@ import { type ToolListing, ToolsService } from './tools.service.js';
 @ApiExcludeController()
 @Controller('api/:org/tools')
 export class ToolsController {
-  constructor(private readonly tools: ToolsService) {}
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly budget: AnswerBudget,
+  ) {}
 
   @Get()
   @Access('organization')
@@ -20,7 +26,13 @@ export class ToolsController {
   @Post(':name')
   @HttpCode(200)
   @Access('tool')
-  call(@Param('name') name: string, @Body() body: unknown, @Caller() caller: Principal): Promise<unknown> {
-    return this.tools.call(name, body, caller);
+  call(
+    @Param('name') name: string,
+    @Body() body: unknown,
+    @Caller() caller: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<unknown> {
+    const held = this.budget.open(caller.organization.id);
+    return holdUntilSent(held, reply, (answer) => this.tools.call(name, body, caller, answer));
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
@@ -36,14 +37,15 @@ export class ToolsService {
   }
 
   /**
+   * @param answer what the answer may hold; the face that calls releases it when the answer has been sent
    * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, or what the tool throws
    */
-  async call(name: string, body: unknown, caller: Principal): Promise<unknown> {
+  async call(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.find(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool of this name.');
     if (!allows(caller.permissions, SELF, name)) {
       throw new DomainError('permission_denied', `The credential does not hold the permission self:${name}.`);
     }
-    return tool.handle(validateInput(tool.definition.input, body ?? {}), caller);
+    return tool.handle(validateInput(tool.definition.input, body ?? {}), caller, answer);
   }
 }

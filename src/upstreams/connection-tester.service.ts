@@ -28,14 +28,26 @@ export interface ConnectionCheck {
 /** Tests connections with a session of their own, so that an old one that still works hides nothing. */
 @Injectable()
 export class ConnectionTester {
+  /** By connection and revision. */
+  private readonly underway = new Map<string, Promise<ConnectionCheck>>();
+
   constructor(
     private readonly directory: ConnectionDirectory,
     private readonly targets: UpstreamTargets,
     private readonly upstreams: UpstreamFactory,
   ) {}
 
-  /** Connects, lists the tools, and records what was found. */
-  async test(connection: Connection): Promise<ConnectionCheck> {
+  /** Connects, lists the tools, and records what was found. Tests of the same connection at the same time are one. */
+  test(connection: Connection): Promise<ConnectionCheck> {
+    const key = `${connection.id}@${connection.revision}`;
+    const known = this.underway.get(key);
+    if (known !== undefined) return known;
+    const check = this.check(connection).finally(() => this.underway.delete(key));
+    this.underway.set(key, check);
+    return check;
+  }
+
+  private async check(connection: Connection): Promise<ConnectionCheck> {
     const start = performance.now();
     const { tools, protocolVersion, fault } = await this.probe(connection);
     const latencyMs = Math.round(performance.now() - start);

@@ -1,9 +1,11 @@
-import type { Dispatcher } from 'undici';
 import { HttpChannel } from './channel/http-channel.js';
+import type { CallScope } from './call-scope.js';
 import type { ExchangeOptions } from './channel/upstream-channel.js';
-import { type Listening, UpstreamListener } from './listening/upstream-listener.js';
+import type { OnListChanged } from './list-change.js';
+import { UpstreamListener } from './listening/upstream-listener.js';
 import { McpSession } from './mcp-session.js';
 import { SessionUpstream } from './session-upstream.js';
+import type { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { addressLabel } from './to-upstream-error.js';
 import type { HttpTarget } from './upstream-target.js';
 import { UpstreamTransport } from './upstream-transport.js';
@@ -19,15 +21,14 @@ export class HttpUpstream extends SessionUpstream {
   private lent: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
 
-  /** @param listening who wants to hear of changed lists, if anybody does */
+  /** @param onChanged wants to hear of changed lists */
   constructor(
     readonly target: HttpTarget,
-    private readonly dispatcher: Dispatcher,
-    private readonly listening?: Listening,
+    private readonly sockets: UpstreamSockets,
+    private readonly onChanged?: OnListChanged,
   ) {
     super(addressLabel(target.url), target.timeoutMs);
-    this.listener =
-      listening && new UpstreamListener(new URL(target.url).origin, listening, (session) => this.forget(session));
+    this.listener = onChanged && new UpstreamListener(onChanged, (session) => this.forget(session));
   }
 
   /**
@@ -46,10 +47,14 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   protected async open(signal: AbortSignal): Promise<McpSession> {
-    const transport = new UpstreamTransport(this.target, this.dispatcher);
-    const session = await McpSession.open(transport, signal, undefined, this.listening?.onChanged);
+    const transport = new UpstreamTransport(this.target, this.sockets);
+    const session = await McpSession.open(transport, signal, undefined, this.onChanged);
     this.listener?.follow(session, this.channelOf(session), signal);
     return session;
+  }
+
+  protected override inTurn<T>(caller: string, { signal }: CallScope, work: () => Promise<T>): Promise<T> {
+    return this.sockets.whileTaken(this.target, caller, signal, work);
   }
 
   private lentOf(session: McpSession): LentSession {
@@ -60,6 +65,6 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   private channelOf(session: McpSession): HttpChannel {
-    return new HttpChannel(this.target, this.dispatcher, session.channelSession);
+    return new HttpChannel(this.target, this.sockets, session.channelSession, !session.isModern);
   }
 }

@@ -2,6 +2,7 @@ import type { CallToolResult, Implementation } from '@modelcontextprotocol/clien
 import { CallScope } from './call-scope.js';
 import type { Introduction } from './introduction.js';
 import type { McpSession } from './mcp-session.js';
+import { SERVICE } from './sockets/caller-key.js';
 import { toUpstreamError } from './to-upstream-error.js';
 import { UpstreamError } from './upstream-error.js';
 import type { CallToolOptions, Upstream, UpstreamTool } from './upstream.js';
@@ -45,22 +46,28 @@ export abstract class SessionUpstream implements Upstream {
 
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]> {
     const timeoutMs = Math.min(LIST_TIMEOUT_MS, this.longestMs);
-    return this.perform(signal, timeoutMs, (session, scope) => session.listTools({ signal: scope.signal, timeoutMs }));
+    return this.perform(signal, timeoutMs, (session, scope) =>
+      this.inTurn(SERVICE, scope, () => session.listTools({ signal: scope.signal, timeoutMs })),
+    );
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId } = options;
+    const { signal, onProgress, requestId, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, scope) =>
-      session.callTool(name, args, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+      this.inTurn(caller, scope, () =>
+        session.callTool(name, args, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+      ),
     );
   }
 
   request(method: string, params: Record<string, unknown> | undefined, options: CallToolOptions = {}): Promise<object> {
-    const { signal, onProgress, requestId } = options;
+    const { signal, onProgress, requestId, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, scope) =>
-      session.request(method, params, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+      this.inTurn(caller, scope, () =>
+        session.request(method, params, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+      ),
     );
   }
 
@@ -81,6 +88,11 @@ export abstract class SessionUpstream implements Upstream {
   /** The session, if it is open. */
   protected get openSession(): McpSession | undefined {
     return this.live?.hasEnded === false ? this.live : undefined;
+  }
+
+  /** Does the work when it is this caller's turn, if the upstream is one at which callers have to wait for each other. */
+  protected inTurn<T>(_caller: string, _scope: CallScope, work: () => Promise<T>): Promise<T> {
+    return work();
   }
 
   protected async perform<T>(

@@ -12,6 +12,7 @@ import type { KnownTool } from './catalog/tool-list.js';
 import { Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
+import { keyOfCaller } from './sockets/caller-key.js';
 import { ToolLister } from './tool-lister.service.js';
 import type { CallToolOptions, UpstreamTool } from './upstream.js';
 import { UpstreamError } from './upstream-error.js';
@@ -69,7 +70,8 @@ export class ToolInvoker {
     const invocation = await this.admit(call);
     try {
       const { toolName, connection } = call;
-      const options = { signal, onProgress, requestId: call.caller.requestId };
+      const { requestId } = call.caller;
+      const options = { signal, onProgress, requestId, caller: keyOfCaller(call.caller) };
       // `admit` has checked them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.of(connection);

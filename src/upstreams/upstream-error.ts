@@ -3,7 +3,7 @@
  * `unreachable` no connection, or the upstream reports that it cannot serve (429, 5xx) · `unauthorized` it does not accept
  * the stored credential · `timeout` no answer in time · `protocol` it answered, but not with MCP, or beyond our limits ·
  * `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it · `cancelled` we gave up first ·
- * `session_lost` it has forgotten the session, and not taken the request · `busy` we can start no more processes.
+ * `session_lost` it has forgotten the session, and not taken the request · `busy` we have no socket or process left for it.
  */
 export type UpstreamErrorKind =
   | 'unreachable'

@@ -1,7 +1,9 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
-import { request, type Dispatcher } from 'undici';
 import { isForbiddenHeader } from '../net/forbidden-headers.js';
+import { type AnswerBody, chunksOf, discard } from './channel/answer-body.js';
+import type { HttpAnswer } from './channel/http-answer.js';
 import { ParseCost } from './channel/parse-cost.js';
+import type { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 import type { HttpTarget } from './upstream-target.js';
 
@@ -9,8 +11,6 @@ import type { HttpTarget } from './upstream-target.js';
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** As much of an error answer as is read; the rest is dropped. */
 const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
-/** How much longer than the request itself a socket may stay silent before it is given up. */
-const SILENCE_MARGIN_MS = 5_000;
 
 /** The response headers that MCP needs. Cookies and challenges of an upstream go nowhere. */
 const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
@@ -24,16 +24,15 @@ export interface AnswerObserver {
 }
 
 /**
- * The `fetch` of the MCP transport: goes through the given dispatcher, adds the connection's credentials, bounds every
+ * The `fetch` of the MCP transport: goes through the given sockets, adds the connection's credentials, bounds every
  * answer, and follows no redirect by itself. `observer` is asked for whatever waits for the request's answer, if anything.
  */
 export function createUpstreamFetch(
   target: HttpTarget,
-  dispatcher: Dispatcher,
+  sockets: UpstreamSockets,
   observer: () => AnswerObserver | undefined,
 ): FetchLike {
   const stored = storedHeaders(target);
-  const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
 
   return async (url, init = {}) => {
     const headers = new Headers(init.headers);
@@ -42,15 +41,14 @@ export function createUpstreamFetch(
 
     const waiting = observer();
     try {
-      const answer = await request(url, {
-        dispatcher,
+      const request = {
+        target,
+        url: new URL(url),
         method: init.method === 'GET' || init.method === 'DELETE' ? init.method : 'POST',
         headers: { ...stored, ...Object.fromEntries(headers), 'accept-encoding': 'identity' },
         body: typeof init.body === 'string' ? init.body : null,
-        signal: init.signal,
-        headersTimeout: silenceMs,
-        bodyTimeout: silenceMs,
-      });
+      } as const;
+      const answer = await sockets.exchange(request, { signal: init.signal ?? new AbortController().signal });
       return toResponse(answer, waiting);
     } catch (error) {
       if (waiting !== undefined) waiting.fault = error;
@@ -59,15 +57,15 @@ export function createUpstreamFetch(
   };
 }
 
-function toResponse(answer: Dispatcher.ResponseData, waiting: AnswerObserver | undefined): Response {
-  const { statusCode: status, body } = answer;
+function toResponse(answer: HttpAnswer, waiting: AnswerObserver | undefined): Response {
+  const { status, body } = answer;
   const headers = new Headers();
   for (const name of RELAYED_HEADERS) {
     const value = answer.headers[name];
     if (typeof value === 'string') headers.set(name, value);
   }
   if (status === 204 || status === 205 || status === 304) {
-    body.resume();
+    discard(body);
     return new Response(null, { status, headers });
   }
   const succeeded = status >= 200 && status < 300;
@@ -79,14 +77,11 @@ function toResponse(answer: Dispatcher.ResponseData, waiting: AnswerObserver | u
 }
 
 /** The bytes of an answer; fails when there are too many of them, or more values than may be parsed. */
-async function* whole(
-  body: AsyncIterable<Uint8Array>,
-  waiting: AnswerObserver | undefined,
-): AsyncGenerator<Uint8Array> {
+async function* whole(body: AnswerBody, waiting: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
   const cost = new ParseCost(waiting?.streaming);
   let size = 0;
   try {
-    for await (const chunk of body) {
+    for await (const chunk of chunksOf(body)) {
       size += chunk.byteLength;
       cost.add(chunk);
       if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
@@ -100,9 +95,9 @@ async function* whole(
 }
 
 /** The first bytes of an error answer, which is read for its JSON-RPC error only. */
-async function* beginning(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* beginning(body: AnswerBody): AsyncGenerator<Uint8Array> {
   let left = MAX_ERROR_ANSWER_BYTES;
-  for await (const chunk of body) {
+  for await (const chunk of chunksOf(body)) {
     yield chunk.subarray(0, left);
     left -= chunk.byteLength;
     if (left <= 0) return;

@@ -2,15 +2,23 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Agent } from 'undici';
 import { HttpUpstream } from './http-upstream.js';
 import type { Upstream } from './upstream.js';
+import { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { UpstreamPool } from './upstream-pool.js';
 import type { HttpTarget, UpstreamTarget } from './upstream-target.js';
 
 function target(connectionId: string, revision = '1'): HttpTarget {
-  return { connectionId, revision, url: 'http://upstream.example/mcp', headers: {}, timeoutMs: 1_000 };
+  return {
+    organizationId: 'o',
+    connectionId,
+    revision,
+    url: 'http://upstream.example/mcp',
+    headers: {},
+    timeoutMs: 1_000,
+  };
 }
 
 describe('UpstreamPool', () => {
-  const dispatcher = new Agent();
+  const sockets = new UpstreamSockets(new Agent());
   /** What the pool created and closed, as `connection@revision`. */
   let created: string[];
   let closed: string[];
@@ -22,7 +30,7 @@ describe('UpstreamPool', () => {
     closed = [];
     const create = (of: UpstreamTarget): HttpUpstream => {
       const name = `${of.connectionId}@${of.revision}`;
-      const upstream = new HttpUpstream(target(of.connectionId, of.revision), dispatcher);
+      const upstream = new HttpUpstream(target(of.connectionId, of.revision), sockets);
       jest.spyOn(upstream, 'close').mockImplementation(async () => void closed.push(name));
       created.push(name);
       return upstream;

@@ -10,6 +10,9 @@ export interface UpstreamPoolLimits {
   idleMs: number;
 }
 
+/** Tells when a target is no longer what its connection says; returns how to stop that. */
+export type WatchTarget = (target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void) => () => void;
+
 /** An upstream in use. */
 export interface Loan {
   readonly upstream: Upstream;
@@ -29,6 +32,9 @@ interface Entry {
   retired: boolean;
   /** Runs from the last use; runs out in vain while somebody uses it. */
   readonly idle: NodeJS.Timeout;
+  /** A program, which holds what the old revision gave it, and is ended with it. */
+  readonly isProgram: boolean;
+  readonly unwatch: () => void;
 }
 
 /**
@@ -43,6 +49,7 @@ export class UpstreamPool implements OnApplicationShutdown {
   constructor(
     private readonly create: (target: UpstreamTarget) => Upstream,
     private readonly limits: UpstreamPoolLimits,
+    private readonly watch: WatchTarget = () => () => undefined,
   ) {}
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
@@ -80,6 +87,7 @@ export class UpstreamPool implements OnApplicationShutdown {
       entries.map((entry) => {
         entry.retired = true;
         clearTimeout(entry.idle);
+        entry.unwatch();
         return entry.upstream.close();
       }),
     );
@@ -94,7 +102,9 @@ export class UpstreamPool implements OnApplicationShutdown {
     const known = this.entries.get(key);
     if (known !== undefined) return known;
     // What was opened with credentials that were replaced since is of no more use.
-    this.evict(target.connectionId);
+    for (const entry of this.entries.values()) {
+      if (entry.connectionId === target.connectionId) this.end(entry, 'edited');
+    }
     return this.newEntry(key, target);
   }
 
@@ -110,6 +120,8 @@ export class UpstreamPool implements OnApplicationShutdown {
       lastUse: 0,
       retired: false,
       idle,
+      isProgram: target.kind === 'stdio',
+      unwatch: this.watch(target, (end) => this.end(entry, end)),
     };
     if (this.entries.size >= this.limits.size) this.makeRoom();
     this.entries.set(key, entry);
@@ -133,6 +145,13 @@ export class UpstreamPool implements OnApplicationShutdown {
     this.entries.delete(entry.key);
     entry.retired = true;
     clearTimeout(entry.idle);
+    entry.unwatch();
     if (entry.users === 0) void entry.upstream.close();
+  }
+
+  /** Calls under way go on over HTTP when the connection was edited; whatever else holds what was taken back is cut off. */
+  private end(entry: Entry, end: 'edited' | 'closed'): void {
+    this.retire(entry);
+    if (entry.users > 0 && (end === 'closed' || entry.isProgram)) void entry.upstream.close();
   }
 }

@@ -10,6 +10,8 @@ interface TargetBase {
 /** Everything that is needed to talk to one HTTP connection's upstream. */
 export interface HttpTarget extends TargetBase {
   kind?: 'http';
+  /** Shares sockets with other organizations. */
+  organizationId: string;
   /** The MCP endpoint, `http` or `https`. */
   url: string;
   /** The connection's stored headers, decrypted. */
@@ -21,6 +23,7 @@ export interface HttpTarget extends TargetBase {
 /** Everything that is needed to run one STDIO connection's program. */
 export interface StdioTarget extends TargetBase {
   kind: 'stdio';
+  organizationId: string;
   command: string;
   args: readonly string[];
   /** The connection's stored variables, decrypted; they come on top of the few that every program gets. */

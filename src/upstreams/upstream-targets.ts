@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import { AppConfig } from '../config/app-config.js';
 import type { Connection } from '../connections/connection.js';
+import { isSettable, type VariableRule } from '../connections/environment-faults.js';
 import { ConnectionSecrets } from '../connections/connection-secrets.js';
 import type { HttpTarget, StdioTarget, UpstreamTarget } from './upstream-target.js';
 
@@ -11,6 +12,7 @@ const DEFAULT_DIRECTORY = '/';
 @Injectable()
 export class UpstreamTargets {
   private readonly commands: readonly string[];
+  private readonly variables: VariableRule;
   /** Goes with the connection, which is believed for less than a second: a busy one is not decrypted for each call. */
   private readonly targets = new WeakMap<Connection, UpstreamTarget>();
 
@@ -19,6 +21,7 @@ export class UpstreamTargets {
     config: AppConfig,
   ) {
     this.commands = config.settings.stdioCommands;
+    this.variables = config.settings.stdioVariables;
   }
 
   /** @throws DomainError `connection_unavailable` */
@@ -37,13 +40,13 @@ export class UpstreamTargets {
   }
 
   private httpTarget(connection: Connection): HttpTarget {
-    const { id, url, revision, timeoutMs } = connection;
+    const { id, organizationId, url, revision, timeoutMs } = connection;
     if (url === null) throw new DomainError('connection_unavailable', 'The connection has no URL.');
     const credentials = opened(() => this.secrets.open(connection));
-    return { connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
+    return { organizationId, connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
   }
 
-  private stdioTarget({ id, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {
+  private stdioTarget({ id, organizationId, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {
     if (stdio === null) throw new DomainError('connection_unavailable', 'The connection has no program.');
     const { command, args, cwd } = stdio;
     // The list may have become shorter since the connection was saved.
@@ -51,8 +54,17 @@ export class UpstreamTargets {
       throw new DomainError('connection_unavailable', 'This service does not run the command of the connection.');
     }
     const env = opened(() => this.secrets.openStdioEnv(id, sealed.stdioEnv));
+    this.refuseVariables(Object.keys(env));
     const identity = { connectionId: id, revision: String(revision), timeoutMs };
-    return { kind: 'stdio', ...identity, command, args, env, cwd: cwd ?? DEFAULT_DIRECTORY };
+    return { kind: 'stdio', organizationId, ...identity, command, args, env, cwd: cwd ?? DEFAULT_DIRECTORY };
+  }
+
+  /** Stored ones, too: the rule may have become stricter since the connection was saved. */
+  private refuseVariables(names: readonly string[]): void {
+    const refused = names.filter((name) => !isSettable(name, this.variables));
+    if (refused.length === 0) return;
+    const detail = `This service does not let connections set ${refused.join(', ')}; STDIO_ENV_ALLOW lists what it does.`;
+    throw new DomainError('connection_unavailable', detail);
   }
 }
 

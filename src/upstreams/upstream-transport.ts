@@ -9,8 +9,8 @@ import {
   type RequestId,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import type { Dispatcher } from 'undici';
 import type { SessionTransport } from './session-transport.js';
+import type { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';
 import type { HttpTarget } from './upstream-target.js';
@@ -19,6 +19,8 @@ import type { HttpTarget } from './upstream-target.js';
 const ONE_WAY_TIMEOUT_MS = 10_000;
 /** An event stream should end after its response; one that does not is closed after this time. */
 const STREAM_LINGER_MS = 1_000;
+/** Exchanges at once that are given that time; further ones are closed at once. */
+const MAX_LINGERING = 64;
 /** Answers on their way to the upstream at once; further requests of an upstream that floods us stay unanswered. */
 const MAX_ANSWERS_UNDER_WAY = 16;
 /** Bounds for the pause that an upstream asks for before an interrupted stream is resumed. */
@@ -43,10 +45,11 @@ export class UpstreamTransport implements SessionTransport {
   /** Tells the fetch function, which sees only bytes, which exchange it works for. */
   private readonly current = new AsyncLocalStorage<Exchange>();
   private answersUnderWay = 0;
+  private lingering = 0;
 
-  constructor(target: HttpTarget, dispatcher: Dispatcher) {
+  constructor(target: HttpTarget, sockets: UpstreamSockets) {
     this.http = new StreamableHTTPClientTransport(new URL(target.url), {
-      fetch: createUpstreamFetch(target, dispatcher, () => this.current.getStore()),
+      fetch: createUpstreamFetch(target, sockets, () => this.current.getStore()),
       redirectPolicy: 'same-origin',
       reconnectionScheduler: resumeLater,
     });
@@ -98,8 +101,22 @@ export class UpstreamTransport implements SessionTransport {
       await exchange.answered;
     } finally {
       this.exchanges.delete(message.id);
-      if (exchange.streaming) setTimeout(() => exchange.abandon(), STREAM_LINGER_MS).unref();
+      if (exchange.streaming) this.endSoon(exchange);
     }
+  }
+
+  /** Reads the rest of what nobody wants any more, so that the connection can be used again, for a short time. */
+  private endSoon(exchange: Exchange): void {
+    exchange.giveUp();
+    if (this.lingering >= MAX_LINGERING) {
+      exchange.abandon();
+      return;
+    }
+    this.lingering++;
+    setTimeout(() => {
+      this.lingering--;
+      exchange.abandon();
+    }, STREAM_LINGER_MS).unref();
   }
 
   private async sendOneWay(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
@@ -108,8 +125,9 @@ export class UpstreamTransport implements SessionTransport {
     if (isAnswer) this.answersUnderWay++;
     try {
       const sent = this.http.send(message, { ...options, requestSignal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS) });
-      // The notification is the cancellation (legacy era); the exchange it is about is of no more use.
-      this.exchanges.get(cancelledRequest(message) ?? '')?.abandon();
+      // The notification is the cancellation (legacy era). Its upstream may end the exchange by itself then.
+      const cancelled = this.exchanges.get(cancelledRequest(message) ?? '');
+      if (cancelled !== undefined) this.endSoon(cancelled);
       await sent;
     } finally {
       if (isAnswer) this.answersUnderWay--;
@@ -153,6 +171,11 @@ class Exchange implements AnswerObserver {
   /** No further message can arrive. */
   endOfAnswer(): void {
     this.outcome.reject(this.fault ?? new UpstreamMisbehaviour('ended its answer without a response to the request'));
+  }
+
+  /** Nobody waits for it any longer. */
+  giveUp(): void {
+    this.outcome.reject(new UpstreamMisbehaviour('was not waited for any longer'));
   }
 
   abandon(): void {

@@ -10,6 +10,8 @@ export interface CallToolOptions {
   /** Milliseconds for the whole call, connecting included; at most and by default the target's. */
   timeoutMs?: number;
   onProgress?: (progress: Progress) => void;
+  /** In whose name (`keyOfCaller`); without it, the service's own. */
+  caller?: string;
   /** Sent to the upstream as `x-request-id`, where it takes headers. */
   requestId?: string;
 }

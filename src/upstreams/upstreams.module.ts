@@ -1,9 +1,11 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AuditModule } from '../audit/audit.module.js';
 import { AppConfig } from '../config/app-config.js';
+import { ConnectionDirectory } from '../connections/connection-directory.service.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
+import { OpenConnections } from '../connections/open-connections.js';
 import { NetModule } from '../net/net.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
@@ -12,9 +14,9 @@ import { UpstreamChannels } from './channel/upstream-channels.service.js';
 import { ConnectionTester } from './connection-tester.service.js';
 import { FanOutReport } from './fan-out-report.service.js';
 import { ListChangeFeed } from './list-change-feed.js';
-import { PoolUpkeep } from './pool-upkeep.service.js';
 import { StdioProcesses } from './stdio/stdio-processes.js';
 import { StdioSessions } from './stdio/stdio-sessions.js';
+import { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { ToolInvoker } from './tool-invoker.js';
 import { ToolLister } from './tool-lister.service.js';
 import { UpstreamFactory } from './upstream-factory.js';
@@ -27,39 +29,64 @@ import { UpstreamTargets } from './upstream-targets.js';
 const POOL_IDLE_MS = 5 * 60_000;
 const POOL_SIZE = 1_000;
 
+/** More sockets to one origin than are ever given out: requests wait for their turn before they reach the dispatcher. */
+const DIALLED_PER_ORIGIN = 2_048;
+
+function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
+  return new GuardedDispatcher(policy, { connections: DIALLED_PER_ORIGIN });
+}
+
 /** The clients of upstream MCP servers behind one door. */
 @Module({
   imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule],
   providers: [
     {
-      provide: GuardedDispatcher,
+      provide: UpstreamSockets,
       inject: [AddressPolicy],
-      useFactory: (policy: AddressPolicy) => new GuardedDispatcher(policy),
+      useFactory: (policy: AddressPolicy) => new UpstreamSockets(dispatcherFor(policy), dispatcherFor(policy)),
     },
     {
       provide: StdioProcesses,
-      inject: [AppConfig],
-      useFactory: ({ settings }: AppConfig) =>
+      inject: [AppConfig, ConnectionDirectory],
+      useFactory: ({ settings }: AppConfig, connections: ConnectionDirectory) =>
         new StdioProcesses({
           maxProcesses: settings.stdioMaxProcesses,
           idleMs: settings.stdioIdleMs,
           maxMemoryBytes: settings.stdioMaxMemoryMb * 2 ** 20,
           environment: settings.stdioEnvironment,
+          hasOthers: (organizationId) => connections.hasProgramsBeside(organizationId),
         }),
     },
     {
       provide: UpstreamPool,
-      inject: [UpstreamFactory, ListChangeFeed, AppConfig],
-      useFactory: (upstreams: UpstreamFactory, feed: ListChangeFeed, { settings }: AppConfig) =>
-        new UpstreamPool((target) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind)), {
-          size: POOL_SIZE,
-          idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs),
-        }),
+      inject: [UpstreamFactory, ListChangeFeed, AppConfig, OpenConnections],
+      useFactory: (
+        upstreams: UpstreamFactory,
+        feed: ListChangeFeed,
+        { settings }: AppConfig,
+        connections: OpenConnections,
+      ) =>
+        new UpstreamPool(
+          (target) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind)),
+          { size: POOL_SIZE, idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs) },
+          ({ connectionId, revision }, onEnd) =>
+            connections.watch({ id: connectionId, revision: Number(revision) }, onEnd),
+        ),
     },
     ListChangeFeed,
     UpstreamFactory,
     UpstreamTargets,
-    StdioSessions,
+    {
+      provide: StdioSessions,
+      inject: [StdioProcesses, OpenConnections],
+      useFactory: (processes: StdioProcesses, connections: OpenConnections) => {
+        const sessions = new StdioSessions(processes);
+        sessions.endWith(({ connectionId, revision }, _callerId, end) =>
+          connections.watch({ id: connectionId, revision: Number(revision) }, end),
+        );
+        return sessions;
+      },
+    },
     { provide: ArgumentChecker, useFactory: () => new ArgumentChecker() },
     UpstreamChannels,
     UpstreamHealth,
@@ -69,12 +96,12 @@ const POOL_SIZE = 1_000;
     ConnectionTester,
     UpstreamRequests,
     FanOutReport,
-    PoolUpkeep,
   ],
   exports: [
     ToolInvoker,
     ToolCatalog,
     ListChangeFeed,
+    StdioSessions,
     UpstreamChannels,
     UpstreamHealth,
     ConnectionTester,
@@ -83,10 +110,10 @@ const POOL_SIZE = 1_000;
   ],
 })
 export class UpstreamsModule implements OnApplicationShutdown {
-  constructor(private readonly dispatcher: GuardedDispatcher) {}
+  constructor(private readonly sockets: UpstreamSockets) {}
 
   /** Nest calls a module after its providers, so the pool has ended its sessions when the sockets go. */
   onApplicationShutdown(): Promise<void> {
-    return this.dispatcher.destroy();
+    return this.sockets.destroy();
   }
 }

@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai';
 import supertest from 'supertest';
 import type { RunItem } from '../../src/threads/run.dto.js';
-import type { MessageItem, ThreadItem } from '../../src/threads/thread.dto.js';
+import type { MessageItem, MessagePage, ThreadItem } from '../../src/threads/thread.dto.js';
 import type { TestApp } from './app.js';
 
 /** Where requests go, and with which key. A `TestApp` is one. */
@@ -225,8 +225,14 @@ export class ThreadClient {
   }
 
   async messages(): Promise<MessageItem[]> {
-    const page = { thread_id: this.id, limit: 1000 };
-    return (await succeed<{ items: MessageItem[] }>(this.app, 'COLLECTION_THREAD_MESSAGES_LIST', page)).items;
+    const messages: MessageItem[] = [];
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const input = { thread_id: this.id, limit: 1000, ...(cursor !== undefined && { cursor }) };
+      const page: MessagePage = await succeed(this.app, 'COLLECTION_THREAD_MESSAGES_LIST', input);
+      messages.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    return messages;
   }
 
   /** The stored answer of a run. */
@@ -258,14 +264,30 @@ export class ThreadClient {
    * exactly the stored message.
    */
   async expectWhole(taskId: string, { ids, chunks }: CollectedStream): Promise<MessageItem> {
-    expect(ids).toEqual(chunks.map((_, i) => `${taskId}:${i + 1}`));
+    expect(numbersIn(ids)).toEqual(chunks.map((_, i) => `${taskId}:${i + 1}`));
+    await this.expectAnswer(taskId, { ids, chunks });
+    return this.answer(taskId);
+  }
+
+  /**
+   * What holds whatever the stream's frames went through: no id twice, chunks that a client accepts, and a stream that folds into
+   * exactly the stored message.
+   */
+  async expectAnswer(taskId: string, { ids, chunks }: CollectedStream): Promise<void> {
+    const named = ids.filter((id) => id !== '');
+    expect(new Set(named).size).toBe(named.length);
+    expect(named.filter((id) => !id.startsWith(`${taskId}:`))).toEqual([]);
     const stored = await this.answer(taskId);
     expect(chunks[0]).toMatchObject({ type: 'start', messageId: stored.id, messageMetadata: { taskId } });
     await expectValid(chunks);
     const { id, role, parts, metadata } = stored;
     expect(await fold(chunks)).toEqual({ id, role, parts, metadata });
-    return stored;
   }
+}
+
+/** Frame ids without what tells the frames of one attempt from those of another: `<taskId>:<n>`. */
+export function numbersIn(ids: readonly string[]): string[] {
+  return ids.map((id) => id.split('.', 1)[0] ?? '');
 }
 
 /** Checks every chunk against the schema by which the AI SDK's clients read a stream. */

@@ -63,7 +63,7 @@ export async function startTestApp({
   const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
   const logger = createLogger(settings.logLevel, onLogLine && { write: onLogLine });
   const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config), ...modules] }).compile();
-  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(logger), {
+  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(config, logger), {
     logger: new NestLogger(logger),
     bodyParser: false,
   });

@@ -15,9 +15,16 @@ export interface EventStoreBackend {
   cutSignals(): Promise<void>;
   /** Cuts every connection of every store. */
   cutAll(): Promise<void>;
+  /** Takes away what was written from frame `n` on, which begins a batch, as a crash of the server does. */
+  forget(runId: string, n: number): Promise<void>;
   /** How many rows or keys a run takes up. */
   footprint(runId: string): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface EvictingBackend {
+  /** Takes away all frames of a run, as a server that is short of memory does, but not what is known of it. */
+  evictFrames(runId: string): Promise<void>;
 }
 
 const silent = (): void => undefined;
@@ -44,6 +51,10 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
     },
     cutSignals: () => cut(LISTENER_APPLICATION_NAME),
     cutAll: () => cut(LISTENER_APPLICATION_NAME, STORE_APPLICATION_NAME),
+    async forget(runId, n) {
+      await admin.query('DELETE FROM run_event_batches WHERE run_id = $1 AND first_n >= $2', [runId, n]);
+      await admin.query('UPDATE run_event_streams SET next_n = $2, ended = false WHERE run_id = $1', [runId, n]);
+    },
     async footprint(runId) {
       const { rows } = await admin.query<{ rows: number }>(
         `SELECT (SELECT count(*) FROM run_event_streams WHERE run_id = $1)::integer
@@ -61,7 +72,7 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
 }
 
 /** A server of its own on a free port, without persistence. */
-export async function redisBackend(command: string): Promise<EventStoreBackend> {
+export async function redisBackend(command: string): Promise<EventStoreBackend & EvictingBackend> {
   const server = await startRedisServer(command);
   const redisUrl = server.url;
   const admin = new Redis(redisUrl, { retryStrategy: () => 50, maxRetriesPerRequest: null });
@@ -81,6 +92,17 @@ export async function redisBackend(command: string): Promise<EventStoreBackend> 
     async cutAll() {
       await admin.client('KILL', 'TYPE', 'pubsub');
       await admin.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    },
+    async forget(runId, n) {
+      const key = `sbx:run:{${runId}}`;
+      const lost = await admin.xrange(`${key}:frames`, n, '+');
+      await admin.xdel(`${key}:frames`, ...lost.map(([id]) => id));
+      // A server that has lost the entries knows nothing of their ids.
+      await admin.call('XSETID', `${key}:frames`, `${n - 1}-1`);
+      await admin.hset(key, { next: n, ended: 0 });
+    },
+    async evictFrames(runId) {
+      await admin.del(`sbx:run:{${runId}}:frames`);
     },
     footprint: async (runId) => (await admin.keys(`*${runId}*`)).length,
     async close() {

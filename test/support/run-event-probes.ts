@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
+import { type FramePosition, STREAM_START } from '../../src/events/frame-position.js';
 import type { FrameBatch, RunEventStore, RunSignal, RunTopic } from '../../src/events/run-event-store.js';
 import { type FollowOptions, TopicReader } from '../../src/events/topic-reader.js';
 
@@ -18,12 +19,19 @@ export function chunk(n: number, size = 10): UIMessageChunk {
   return { type: 'text-delta', id: String(n), delta: 'ü'.repeat(size) };
 }
 
-export function batch(runId: string, first: number, count: number, end = false): FrameBatch {
-  return { runId, first, frames: numbers(first, first + count - 1).map((n) => JSON.stringify(chunk(n))), end };
+/** The epoch of batches whose writer does not matter. */
+export const EPOCH = 'e1';
+
+export function at(n: number, epoch = n === 0 ? '' : EPOCH): FramePosition {
+  return { n, epoch };
 }
 
-export function page(first: number, count: number, state: { more: boolean; ended: boolean }) {
-  return { known: true, first, frames: batch('', first, count).frames, ...state };
+export function batch(runId: string, first: number, count: number, end = false, epoch = EPOCH): FrameBatch {
+  return { runId, epoch, first, frames: numbers(first, first + count - 1).map((n) => JSON.stringify(chunk(n))), end };
+}
+
+export function page(first: number, count: number, state: { more: boolean; ended: boolean; epoch?: string }) {
+  return { known: true, diverged: false, first, epoch: EPOCH, frames: batch('', first, count).frames, ...state };
 }
 
 export async function listen(store: RunEventStore, topic: RunTopic) {
@@ -37,7 +45,7 @@ export async function collect(
   store: RunEventStore,
   topic: RunTopic,
   runId: string,
-  after = 0,
+  after = STREAM_START,
   options: FollowOptions = {},
 ): Promise<number[]> {
   const reader = await TopicReader.open(store, topic);

@@ -1,3 +1,5 @@
+import { framePage, UNKNOWN_RUN } from '../../src/events/frame-page.js';
+import type { FramePosition } from '../../src/events/frame-position.js';
 import { StaleWriterError } from '../../src/events/run-event-errors.js';
 import {
   type FrameBatch,
@@ -9,6 +11,7 @@ import {
   type RunTopic,
   type Unsubscribe,
 } from '../../src/events/run-event-store.js';
+import { joinFrames } from '../../src/events/signal-codec.js';
 
 /** A store of one run in memory whose delays, failures and signals the test decides. */
 export class ScriptedRunEventStore extends RunEventStore {
@@ -47,13 +50,23 @@ export class ScriptedRunEventStore extends RunEventStore {
     this.appended.push(batch);
   }
 
-  async read(_runId: string, after: number, maxFrames: number): Promise<FramePage> {
+  async read(_runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
     this.reads++;
     await this.pass();
-    const frames = this.frames.slice(after, after + maxFrames);
-    const more = after + frames.length < this.frames.length;
-    const ended = !more && this.appended.at(-1)?.end === true;
-    return { known: this.known, ended, more, first: after + 1, frames };
+    if (!this.known) return UNKNOWN_RUN;
+    const batches = this.appended
+      .filter(({ frames }) => frames.length > 0)
+      .map(({ first, epoch, frames }) => ({
+        first,
+        last: first + frames.length - 1,
+        epoch,
+        joinedFrames: joinFrames(frames),
+      }));
+    return framePage({ ended: await this.hasEnded(), nextFrame: this.frames.length + 1, batches }, after, maxFrames);
+  }
+
+  async hasEnded(): Promise<boolean> {
+    return this.appended.at(-1)?.end === true;
   }
 
   async subscribe(_topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {

@@ -27,6 +27,8 @@ export interface ScriptedServer {
   /** The MCP endpoint. */
   url: string;
   requests: SeenRequest[];
+  /** TCP connections so far. */
+  connections(): number;
   /** The requests that carried this JSON-RPC method. */
   calls(method: string): SeenRequest[];
   close(): Promise<void>;
@@ -48,6 +50,8 @@ export async function startScripted(script: Script): Promise<ScriptedServer> {
       return script(seen, response);
     });
   });
+  let connections = 0;
+  server.on('connection', () => connections++);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -55,6 +59,7 @@ export async function startScripted(script: Script): Promise<ScriptedServer> {
     origin,
     url: `${origin}/mcp`,
     requests,
+    connections: () => connections,
     calls: (method) => requests.filter(({ message }) => message.method === method),
     close: async () => {
       server.closeAllConnections();

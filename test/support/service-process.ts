@@ -32,7 +32,7 @@ export class ServiceProcess {
 
   /** Waits until an `api` or `all` process listens. @throws with what it printed, if it ends instead */
   async listening(): Promise<Announced> {
-    const announcement = await this.#printed(ANNOUNCEMENT);
+    const announcement = await this.printed(ANNOUNCEMENT);
     const [, url = '', key = ''] = announcement;
     return { url, apiKey: /^sbx_\w+$/.test(key) ? key : undefined };
   }
@@ -43,12 +43,22 @@ export class ServiceProcess {
     return code ?? signal;
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** Sends a signal that does not end the process. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
     this.#child.kill(signal);
     return this.exit();
   }
 
-  #printed(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Waits until the process has printed this. @throws with what it printed, if it ends instead */
+  printed(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const match = pattern.exec(this.output);

@@ -4,8 +4,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A TCP relay in front of a server, which can go away and come back as the server itself would. */
 export interface TcpProxy {
   port: number;
+  /** How many connections there have been. */
+  connections(): number;
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
+  /** Keeps every connection open and accepts new ones, but lets no byte through in either direction; `thaw` ends that. */
+  freeze(): void;
+  thaw(): void;
   /** Lets connections through again, on the same port. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -18,9 +23,26 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     socket.on('error', () => socket.destroy());
     return socket.on('close', () => sockets.delete(socket));
   };
+  let connections = 0;
+  let frozen = false;
+  const stop = (socket: Socket): void => {
+    socket.unpipe();
+    socket.pause();
+  };
+  const freeze = (): void => {
+    frozen = true;
+    sockets.forEach(stop);
+  };
+  /** What was held up is not delivered late: the connections are replaced. */
+  const thaw = (): void => {
+    frozen = false;
+    sockets.forEach((socket) => socket.destroy());
+  };
   const server = createServer((client) => {
+    connections++;
     const upstream = track(connect(target));
     track(client).pipe(upstream).pipe(client);
+    if (frozen) [client, upstream].forEach(stop);
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
   });
@@ -37,5 +59,5 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   };
   await listen(0);
   const { port } = server.address() as AddressInfo;
-  return { port, cut, restore: () => listen(port), close: cut };
+  return { port, connections: () => connections, cut, freeze, thaw, restore: () => listen(port), close: cut };
 }

@@ -1,35 +1,23 @@
 import { Injectable } from '@nestjs/common';
+import { TimeSlices } from '../../common/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
-import { ConnectionDirectory } from '../../connections/connection-directory.service.js';
-import type { AgentConnection, RunnableAgent } from '../agent.js';
-import { AgentsService } from '../agents.service.js';
-import { composeToolNames, prefixFromTitle } from '../tool-naming.js';
+import { composeToolNamesInSlices, prefixFromTitle } from '../tool-naming.js';
+import type { AgentConnection } from '../agent.js';
+import { type AgentParts, MAX_DEPTH } from './agent-parts.service.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
 import type { MemberList } from './member-lists.js';
 
-/** Agents inside agents inside …; a cycle, which saving refuses, ends here too. */
-const MAX_DEPTH = 8;
-const MAX_AGENTS = 200;
+/** The tools of one agent. */
 const MAX_TOOLS = 10_000;
-
-/** Where a composition gets the tools of a connection from. */
-export type ListOf = (connection: Connection) => Promise<MemberList>;
-
-/** An agent: a connection of type VIRTUAL. */
-export interface AgentToCompose {
-  readonly id: string;
-  readonly organizationId: string;
-  /** The agent itself, if it is being read already, since just now: then it is not read a second time. */
-  readonly reading?: Promise<RunnableAgent | undefined>;
-}
-
-interface Scope {
-  readonly organizationId: string;
-  readonly listOf: ListOf;
-  /** The agent that is composed, and those that it is inside of. */
-  readonly path: readonly string[];
-  /** How many agents may still be looked into. */
-  readonly budget: { agents: number };
+/** The tools of an agent and of all agents inside it, each counted wherever it has a name. */
+const MAX_PLACES = 50_000;
+/** One composition under way. */
+interface Work {
+  readonly parts: AgentParts;
+  readonly slices: TimeSlices;
+  /** Agents that are composed already, as what they bring into others. */
+  readonly done: Map<string, Brought>;
+  placesLeft: number;
 }
 
 /** A connection of the agent, with what it brings along. */
@@ -48,41 +36,52 @@ type Brought = Pick<Member, 'places' | 'sources' | 'unavailable' | 'memberIds'>;
 
 /**
  * Composes agents out of their connections, and agents inside them. Names are decided over the last known tools of all
- * connections, so that an upstream that goes down or comes back renames nothing.
+ * connections, so that an upstream that goes down or comes back renames nothing. No other request waits for it for long.
  */
 @Injectable()
 export class CompositionBuilder {
-  constructor(
-    private readonly agents: AgentsService,
-    private readonly directory: ConnectionDirectory,
-  ) {}
-
   /** An agent that has just been deleted is empty. */
-  build({ id, organizationId, reading }: AgentToCompose, listOf: ListOf): Promise<Composition> {
-    return this.compose(id, { organizationId, listOf, path: [id], budget: { agents: MAX_AGENTS } }, reading);
+  build(parts: AgentParts): Promise<Composition> {
+    const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
+    return this.compose(parts.id, [parts.id], work);
   }
 
-  private async compose(
-    agentId: string,
-    scope: Scope,
-    reading = this.agents.findForRun(scope.organizationId, agentId),
-  ): Promise<Composition> {
-    const agent = await reading;
-    const members = withinLimit(await this.membersOf(agent?.connections ?? [], scope));
-    const names = composeToolNames(
+  private async compose(agentId: string, path: readonly string[], work: Work): Promise<Composition> {
+    const { slices } = work;
+    const members: Member[] = [];
+    let count = 0;
+    for (const selection of work.parts.agents.get(agentId)?.connections ?? []) {
+      const member = await this.memberOf(selection, path, work);
+      // Deleted since the agent was read.
+      if (member === undefined) continue;
+      const fits = count + member.places.length <= MAX_TOOLS;
+      if (fits) count += member.places.length;
+      members.push(fits ? member : withoutTools(member));
+      if (slices.isOver) await slices.next();
+    }
+    work.placesLeft -= count;
+    const names = await composeToolNamesInSlices(
       members.map(({ connection, prefix, places }) => ({
         connectionId: connection.id,
         prefix,
         tools: places.map(({ name }) => name),
       })),
+      slices,
     );
-    const placed = members.flatMap(({ connection, places }) =>
-      places
-        .map((place) => placedIn(agentId, place, names.get(connection.id)?.get(place.name) ?? place.name))
-        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    );
+    const composed = new Map<string, ToolPlace>();
+    for (const { connection, places } of members) {
+      const ofMember = names.get(connection.id);
+      const placed: ToolPlace[] = [];
+      for (const place of places) {
+        placed.push(placedIn(agentId, place, ofMember?.get(place.name) ?? place.name));
+        if (slices.isOver) await slices.next();
+      }
+      placed.sort((a, b) => (a.name < b.name ? -1 : 1));
+      for (const place of placed) composed.set(place.name, place);
+    }
     return {
-      places: new Map(placed.map((place) => [place.name, place])),
+      places: composed,
+      hasPublic: [...composed.values()].some(({ isPublic, tool }) => isPublic && tool !== undefined),
       sources: eachOnce(
         members.flatMap((member) => sourcesOf(member, agentId)),
         ({ connection }) => connection.id,
@@ -95,70 +94,64 @@ export class CompositionBuilder {
     };
   }
 
-  private async membersOf(selections: readonly AgentConnection[], scope: Scope): Promise<Member[]> {
-    if (selections.length === 0) return [];
-    const ids = selections.map(({ connectionId }) => connectionId);
-    const found = await this.directory.findAll(scope.organizationId, ids);
-    const [agents, connections] = [found.filter(isAgent), found.filter((connection) => !isAgent(connection))];
-    const brought = new Map(
-      (
-        await Promise.all([
-          this.bringAll(connections, selections, scope),
-          Promise.all(agents.map(async (agent) => [agent, await this.bringAgent(agent, scope)] as const)),
-        ])
-      )
-        .flat()
-        .map(([connection, what]) => [connection.id, { connection, ...what }]),
-    );
-    return selections.flatMap((selection) => {
-      const member = brought.get(selection.connectionId);
-      // Deleted since the agent was read.
-      if (member === undefined) return [];
-      const prefix = selection.prefix ?? prefixFromTitle(member.connection.title);
-      return [
-        { ...member, selection, prefix, places: member.places.filter(({ name }) => isSelected(selection, name)) },
-      ];
-    });
+  private async memberOf(selection: AgentConnection, path: readonly string[], work: Work): Promise<Member | undefined> {
+    const { parts, slices } = work;
+    const connection = parts.connections.get(selection.connectionId);
+    if (connection === undefined) return undefined;
+    const brought = isAgent(connection)
+      ? await this.bringAgent(connection, path, work)
+      : // A choice among tools that were never listed is believed.
+        bring(
+          connection,
+          parts.lists.get(connection.id),
+          parts.lastKnown.get(connection.id) ?? selection.selectedTools ?? [],
+        );
+    if (slices.isOver) await slices.next();
+    const prefix = selection.prefix ?? prefixFromTitle(connection.title);
+    const selected = selection.selectedTools === null ? undefined : new Set(selection.selectedTools);
+    const places = selected === undefined ? brought.places : brought.places.filter(({ name }) => selected.has(name));
+    return { ...brought, connection, selection, prefix, places };
   }
 
-  /** A choice among tools that were never listed is believed. */
-  private async bringAll(
-    connections: readonly Connection[],
-    selections: readonly AgentConnection[],
-    { listOf }: Scope,
-  ): Promise<(readonly [Connection, Brought])[]> {
-    const lists = await Promise.all(connections.map(listOf));
-    const silent = connections.filter((_connection, index) => lists[index]?.list === undefined);
-    const lastKnown =
-      silent.length === 0 ? undefined : await this.directory.lastKnownToolNames(silent.map(({ id }) => id));
-    const selected = new Map(selections.map(({ connectionId, selectedTools }) => [connectionId, selectedTools]));
-    return connections.map((connection, index) => {
-      const { id } = connection;
-      return [connection, bring(connection, lists[index], lastKnown?.get(id) ?? selected.get(id) ?? [])] as const;
-    });
+  private async bringAgent(agent: Connection, path: readonly string[], work: Work): Promise<Brought> {
+    const known = work.done.get(agent.id);
+    if (known !== undefined) return known;
+    if (path.includes(agent.id) || path.length >= MAX_DEPTH || !work.parts.agents.has(agent.id)) {
+      return withFault(agent, 'There are too many agents inside each other.');
+    }
+    if (work.placesLeft <= 0) {
+      return withFault(agent, `The agents inside each other would have more than ${MAX_PLACES} tools with it.`);
+    }
+    const inner = await this.compose(agent.id, [...path, agent.id], work);
+    const brought = broughtBy(agent, inner);
+    work.done.set(agent.id, brought);
+    return brought;
   }
+}
 
-  private async bringAgent(agent: Connection, { path, ...scope }: Scope): Promise<Brought> {
-    scope.budget.agents--;
-    if (path.includes(agent.id) || path.length >= MAX_DEPTH || scope.budget.agents < 0) {
-      const fault = unavailableFor(agent, 'There are too many agents inside each other.');
-      return { places: [], sources: [], unavailable: [fault], memberIds: [agent.id] };
-    }
-    const inner = await this.compose(agent.id, { ...scope, path: [...path, agent.id] });
-    const memberIds = [...inner.memberIds];
-    const mayBePublic = agent.publicTools === 'honor';
-    const places = [...inner.places.values()].map((place) => ({
-      ...place,
-      isPublic: mayBePublic && place.isPublic,
-    }));
-    // One in the status `error` lacks some of its connections, and reports those.
-    if (agent.status !== 'inactive') {
-      return { places, sources: inner.sources, unavailable: inner.unavailable, memberIds };
-    }
-    const fault = unavailableFor(agent, 'The agent is inactive.');
-    const silent = places.map((place) => ({ ...place, tool: undefined, fault, isInactive: true, isPublic: false }));
-    return { places: silent, sources: [], unavailable: [fault], memberIds };
+/** What an agent brings into another one. */
+function broughtBy(agent: Connection, inner: Composition): Brought {
+  const memberIds = [...inner.memberIds];
+  const mayBePublic = agent.publicTools === 'honor';
+  const places = [...inner.places.values()].map((place) =>
+    mayBePublic || !place.isPublic ? place : { ...place, isPublic: false },
+  );
+  // One in the status `error` lacks some of its connections, and reports those.
+  if (agent.status !== 'inactive') {
+    return { places, sources: inner.sources, unavailable: inner.unavailable, memberIds };
   }
+  const fault = unavailableFor(agent, 'The agent is inactive.');
+  const silent = places.map((place) => ({ ...place, tool: undefined, fault, isInactive: true, isPublic: false }));
+  return { places: silent, sources: [], unavailable: [fault], memberIds };
+}
+
+function withFault(agent: Connection, reason: string): Brought {
+  return { places: [], sources: [], unavailable: [unavailableFor(agent, reason)], memberIds: [agent.id] };
+}
+
+function withoutTools(member: Member): Member {
+  const fault = unavailableFor(member.connection, `The agent would have more than ${MAX_TOOLS} tools with it.`);
+  return { ...member, places: [], unavailable: [...member.unavailable, fault] };
 }
 
 /** @param lastKnown the names of its tools when it cannot be listed */
@@ -202,18 +195,6 @@ function eachOnce<T>(all: readonly T[], idOf: (one: T) => string): T[] {
   const byId = new Map<string, T>();
   for (const one of all) if (!byId.has(idOf(one))) byId.set(idOf(one), one);
   return [...byId.values()];
-}
-
-function withinLimit(members: readonly Member[]): Member[] {
-  let count = 0;
-  return members.map((member) => {
-    if (count + member.places.length > MAX_TOOLS) {
-      const fault = unavailableFor(member.connection, `The agent would have more than ${MAX_TOOLS} tools with it.`);
-      return { ...member, places: [], unavailable: [...member.unavailable, fault] };
-    }
-    count += member.places.length;
-    return member;
-  });
 }
 
 function isSelected({ selectedTools }: AgentConnection, toolName: string): boolean {

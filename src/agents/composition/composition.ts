@@ -55,6 +55,8 @@ export interface UnavailableMember {
 export interface Composition {
   /** By composed name, in the order of the agent's connections and by name within each. */
   readonly places: ReadonlyMap<string, ToolPlace>;
+  /** Is there a tool that can be listed and may be called without a credential, as far as its members have a say? */
+  readonly hasPublic: boolean;
   /** Each connection once, in the order of the agent's. */
   readonly sources: readonly Source[];
   readonly unavailable: readonly UnavailableMember[];

@@ -17,8 +17,8 @@ import { type SortDirection, SORT_DIRECTIONS } from './list-spec.js';
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
-/** The largest `offset`; whoever reads further uses the cursor. */
-const MAX_OFFSET = 2_147_483_647;
+/** The largest `offset`: the database reads all that is skipped. The cursor leads further. */
+export const MAX_OFFSET = 100_000;
 
 /** One term of `orderBy`. `field` is a list of exactly one published field name. */
 export class ListOrder {
@@ -41,7 +41,7 @@ export class ListInput {
   @IsInt()
   @Min(1)
   @Max(MAX_LIMIT)
-  @JSONSchema({ description: 'Items per page.', default: DEFAULT_LIMIT })
+  @JSONSchema({ description: 'Items per page at most; a page of large items ends earlier.', default: DEFAULT_LIMIT })
   limit?: number | null;
 
   @IsOptional()
@@ -53,7 +53,7 @@ export class ListInput {
   @IsInt()
   @Min(0)
   @Max(MAX_OFFSET)
-  @JSONSchema({ description: 'Items to skip; not together with cursor.' })
+  @JSONSchema({ description: 'Items to skip; not together with cursor, which leads further than offset.' })
   offset?: number | null;
 
   @IsOptional()

@@ -36,6 +36,11 @@ export interface ListSpec {
   readonly name: string;
   readonly fields: Readonly<Record<string, ListField>>;
   readonly defaultOrder: readonly { readonly field: string; readonly direction: SortDirection }[];
+  /**
+   * SQL for the bytes that a row takes as JSON text, where rows may be longer than a few kilobytes. It is evaluated for every
+   * row of a page before the page is read, so it must not unpack large values.
+   */
+  readonly rowBytes?: string;
   /** A unique field, ordered by last, so that no two rows are equal in the order. */
   readonly tieBreaker: string;
 }

@@ -4,6 +4,8 @@ import { JSONSchema } from 'class-validator-jsonschema';
 const MAX_RESOURCES = 1000;
 const MAX_TOOLS = 1000;
 const MAX_NAME_LENGTH = 256;
+/** Of the whole map as JSON: every key that is in use is in memory. */
+const MAX_BYTES = 32_768;
 
 /** Checks that a property is a permission map: an object of resource name → array of tool names. */
 export function IsPermissionMap(): PropertyDecorator {
@@ -12,7 +14,8 @@ export function IsPermissionMap(): PropertyDecorator {
       type: 'object',
       additionalProperties: { type: 'array', items: { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH } },
       description:
-        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools.',
+        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. ' +
+        `At most ${MAX_RESOURCES} resources, ${MAX_TOOLS} tools of each, and ${MAX_BYTES} bytes of JSON.`,
     })(target, property as string);
     registerDecorator({
       name: 'isPermissionMap',
@@ -20,7 +23,7 @@ export function IsPermissionMap(): PropertyDecorator {
       propertyName: property as string,
       validator: {
         validate: isPermissionMap,
-        defaultMessage: () => 'must be an object whose values are arrays of tool names',
+        defaultMessage: () => `must be an object whose values are arrays of tool names, of at most ${MAX_BYTES} bytes`,
       },
     });
   };
@@ -29,7 +32,11 @@ export function IsPermissionMap(): PropertyDecorator {
 function isPermissionMap(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);
-  return entries.length <= MAX_RESOURCES && entries.every(([resource, tools]) => isName(resource) && isToolList(tools));
+  return (
+    entries.length <= MAX_RESOURCES &&
+    entries.every(([resource, tools]) => isName(resource) && isToolList(tools)) &&
+    Buffer.byteLength(JSON.stringify(value)) <= MAX_BYTES
+  );
 }
 
 function isToolList(tools: unknown): boolean {

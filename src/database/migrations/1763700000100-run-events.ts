@@ -59,7 +59,7 @@ const OPEN = `
 // Stores one batch and signals it when the transaction commits. True also for a batch that is already stored (a retry
 // whose first answer was lost); false when the writer is fenced off or the batch does not continue the stream.
 // A notification's payload must stay below 8000 bytes: a larger batch is announced by the run's id alone.
-const APPEND = `
+export const APPEND = `
   CREATE FUNCTION run_event_append(
     _channel text, _run uuid, _fence integer, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision
   ) RETURNS boolean

@@ -19,7 +19,7 @@ export class RunTransactions1763700000400 implements MigrationInterface {
 // what is wrong with the request; nothing is stored then. The thread's lock comes first, so that requests of one thread are
 // served one after the other; each statement after it sees what was committed before. Foreign keys do not conflict with it.
 // Of all unique keys only a message's id can be taken: the run's own ids are new, and its idempotency key was looked for.
-const POST = `
+export const POST = `
   CREATE FUNCTION run_post(
     _organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _request text, _tier text,
     _temperature double precision, _messages json, _answer text, _key text, _hash text,
@@ -80,7 +80,7 @@ const POST = `
 // With an attempt it ends the run if that attempt is working on it; without one (NULL) it ends a run that is still queued.
 // Parts that are NULL leave the answer as it is. Answers no row when the run is gone, was ended before or is another
 // attempt's; the same call again answers as the first one did. The thread's lock comes first, as in `run_post`.
-const FINISH = `
+export const FINISH = `
   CREATE FUNCTION run_finish(
     _run uuid, _attempt integer, _status text, _thread_status text, _error jsonb, _finish_reason text,
     _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer

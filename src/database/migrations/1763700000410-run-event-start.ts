@@ -13,7 +13,7 @@ export class RunEventStart1763700000410 implements MigrationInterface {
 
 // True when the stream is new, or when it is this writer's and holds exactly these frames (a retry whose first answer was lost).
 // The signal names the run that the thread's readers had before it (`_follows`; '-' for none, NULL for not known).
-const START = `
+export const START = `
   CREATE FUNCTION run_event_start(
     _channel text, _run uuid, _fence integer, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text
   ) RETURNS boolean

@@ -5,16 +5,17 @@ export type Directive =
   | { kind: 'call'; tool: string; input: string }
   | { kind: 'wait'; milliseconds: number }
   | { kind: 'fail'; message: string }
-  | { kind: 'words'; count: number };
+  | { kind: 'words'; count: number }
+  | { kind: 'random'; count: number };
 
 const MAX_WAIT_MS = 10 * 60 * 1000;
 const MAX_WORDS = 100_000;
 
 /**
  * Reads a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
- * `/wait <ms>` (at most ten minutes), `/fail <message>` and `/words <n>` (at most 100,000). The other lines are text, to
- * be answered before the directives are followed; a message that has directives only gets no such answer. A directive
- * that makes no sense becomes a sentence that says so.
+ * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/words <n>` and `/random <n>` (at most 100,000 words). The other
+ * lines are text, to be answered before the directives are followed; a message that has directives only gets no such
+ * answer. A directive that makes no sense becomes a sentence that says so.
  */
 export function parseDirectives(message: string): Directive[] {
   const lines = message.split(/\r?\n/);
@@ -38,16 +39,17 @@ function parseDirective(line: string): Directive {
         ? say('/wait needs a number of milliseconds, as in "/wait 500".')
         : { kind: 'wait', milliseconds: Math.min(milliseconds, MAX_WAIT_MS) };
     }
-    case 'words': {
+    case 'words':
+    case 'random': {
       const count = parseCount(argument);
       return count === undefined
-        ? say('/words needs a number of words, as in "/words 20".')
-        : { kind: 'words', count: Math.min(count, MAX_WORDS) };
+        ? say(`/${name} needs a number of words, as in "/${name} 20".`)
+        : { kind: name, count: Math.min(count, MAX_WORDS) };
     }
     case 'fail':
       return { kind: 'fail', message: argument.trim() || 'The model was told to fail.' };
     default:
-      return say(`There is no directive /${name}: the built-in model knows /call, /wait, /fail and /words.`);
+      return say(`There is no directive /${name}: the built-in model knows /call, /wait, /fail, /words and /random.`);
   }
 }
 

@@ -4,6 +4,7 @@ import type {
   LanguageModelV4ToolResultPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
+import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { BuiltinFailure } from './builtin-failure.js';
 import { countPromptWords, countToolCalls, lastRequest, resultsSince } from './conversation.js';
@@ -63,6 +64,9 @@ export class EchoAnswer {
         return 'stop';
       case 'words':
         yield* this.say(numberedWords(directive.count));
+        return 'stop';
+      case 'random':
+        yield* this.say(randomWords(directive.count));
         return 'stop';
       case 'wait':
         await sleep(directive.milliseconds, undefined, { signal: this.signal });
@@ -129,6 +133,11 @@ function directivesLeft(directives: Directive[], results: readonly LanguageModel
 
 function* numberedWords(count: number): Generator<string> {
   for (let n = 1; n <= count; n += 1) yield n < count ? `word${n} ` : `word${n}`;
+}
+
+/** Words that no other call of the model repeats: a test tells one attempt at an answer from another by them. */
+function* randomWords(count: number): Generator<string> {
+  for (let n = 1; n <= count; n += 1) yield `${randomBytes(4).toString('hex')}${n < count ? ' ' : ''}`;
 }
 
 function usage(input: number, output: number): LanguageModelV4Usage {

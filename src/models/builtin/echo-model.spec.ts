@@ -54,6 +54,14 @@ describe('createEchoModel', () => {
     expect((await run('hi\n/words 3\n/words 1')).texts).toEqual(['You said: hi\nword1 word2 word3\nword1']);
   });
 
+  it('streams random words that differ at every call', async () => {
+    const [first, second] = [await run('/random 40'), await run('/random 40')];
+    expect(first.deltas).toHaveLength(40);
+    expect(first.texts[0]).toMatch(/^[0-9a-f]{8}( [0-9a-f]{8}){39}$/);
+    expect(second.texts[0]).not.toBe(first.texts[0]);
+    expect((await run('/random many')).texts).toEqual(['/random needs a number of words, as in "/random 20".']);
+  });
+
   it('calls a tool and reports it in the next step', async () => {
     const { texts, calls, finishReason } = await run('hi\n/call upper {"a":"b"}');
     expect(texts).toEqual(['You said: hi', 'upper returned: {"A":"B"}']);

@@ -11,7 +11,7 @@ import { EchoAnswer } from './echo-answer.js';
 /**
  * The model that needs no provider, no key and no network: `builtin/echo`. It answers `You said: <text>`, and lines of
  * the last user message that start with a slash direct it (see `parseDirectives`). It keeps nothing between two calls
- * and answers the same prompt always alike; its tokens are words.
+ * and answers the same prompt always alike, except for `/random`; its tokens are words.
  */
 export function createEchoModel(): LanguageModelV4 {
   return { specificationVersion: 'v4', provider: 'builtin', modelId: 'echo', supportedUrls: {}, doStream, doGenerate };

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditDoor } from '../../audit/audit-record.js';
-import { readAway } from '../../upstreams/channel/answer-body.js';
+import { discard } from '../../upstreams/channel/answer-body.js';
 import { requireActive } from '../../upstreams/require-active.js';
 import { CallerResolver } from '../caller-resolver.service.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.service.js';
 import { readMessage } from '../jsonrpc/inbound-message.js';
 import { checkHeaders } from '../mcp-headers.js';
-import { requireMethod } from '../method-rules.js';
+import { requireGrant, requireMethod } from '../method-rules.js';
 import { OriginPolicy } from '../origin-policy.js';
 import { CallsToCancel } from '../translation/calls-to-cancel.service.js';
 import { ModernExchange } from '../translation/modern-exchange.service.js';
@@ -17,7 +17,9 @@ import { headersFor, RequestExchange } from './request-exchange.service.js';
 import type { Route } from './route.js';
 import { Router } from './router.service.js';
 import { scopeOfReply } from './scope-of-reply.js';
-import { type Dispatch, Sender } from './sender.service.js';
+import { type Dispatch, isShared, Sender } from './sender.service.js';
+
+const CANCELLED = 'notifications/cancelled';
 
 /** One POST of the MCP transport: from the caller's bytes to the upstream and back. */
 @Injectable()
@@ -55,7 +57,7 @@ export class McpExchange {
       return;
     }
     const sessionId = request.headers['mcp-session-id'];
-    if (route.kind === 'shared' && sessionId !== undefined) {
+    if (sessionId !== undefined && isShared(dispatch)) {
       this.callsToCancel.add(String(sessionId), message, scope, reply);
     }
     await this.wayOf(route).answer(request, reply, door, { ...dispatch, message });
@@ -72,12 +74,16 @@ export class McpExchange {
     const { caller, route, message, scope } = dispatch;
     requireActive(caller.connection);
     const isForProgram = route.kind === 'stateless' && caller.connection.type === 'STDIO';
-    if (route.kind === 'shared') {
+    const sharesUpstream = isShared(dispatch);
+    // Nothing tells the upstream whose request is answered: it takes the answer of anybody.
+    if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
+    // Nor whose is cancelled: there only this service knows which are the caller's own.
+    if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
       this.callsToCancel.tell(String(request.headers['mcp-session-id']), message);
     } else if (!isForProgram) {
       try {
         const { answer } = await this.sender.send({ ...dispatch, headers: headersFor(request, route) });
-        readAway(answer.body);
+        discard(answer.body);
       } catch (error) {
         throw toProxyError(scope.explain(error));
       }

@@ -2,27 +2,42 @@ import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import { AnswerBudget } from '../../common/answers/answer-budget.js';
+import { holdWhileSending } from '../../common/answers/hold-until-sent.js';
 import { onceClosed } from './once-closed.js';
 import type { RelayedAnswer } from '../relay/relay-plan.js';
 
 /** Keeps buffers between here and the caller from holding events back. */
 const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };
 
+/** Callers without a credential share the memory of one organization. */
+const ANONYMOUS = '';
+
 /** Sends relayed answers to their callers. */
 @Injectable()
 export class ReplyWriter {
-  constructor(private readonly credentials: OpenCredentials) {}
+  constructor(
+    private readonly credentials: OpenCredentials,
+    private readonly budget: AnswerBudget,
+  ) {}
 
-  /** @param headers of the upstream's answer that may be relayed */
+  /**
+   * @param headers of the upstream's answer that may be relayed
+   * @throws DomainError `answer_memory_exhausted`, for an answer that is complete
+   */
   write(
     request: FastifyRequest,
     reply: FastifyReply,
     { status, contentType, body }: RelayedAnswer,
     headers: Readonly<Record<string, string>>,
   ): void {
+    const isComplete = typeof body === 'string' || Buffer.isBuffer(body);
+    if (isComplete) {
+      holdWhileSending(this.budget, request.principal?.organization.id ?? ANONYMOUS, reply, body);
+    }
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);
-    if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    if (isComplete) {
       void reply.send(body);
       return;
     }

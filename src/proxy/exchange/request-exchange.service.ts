@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditDoor } from '../../audit/audit-record.js';
+import { DomainError } from '../../common/domain-error.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
 import { discard } from '../../upstreams/channel/answer-body.js';
@@ -9,14 +10,23 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { requireActive } from '../../upstreams/require-active.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
 import type { InboundRequest } from '../jsonrpc/inbound-message.js';
+import type { ProxyCaller } from '../proxy-caller.js';
 import { forwardedHeaders, traceContextOf } from '../mcp-headers.js';
 import { relayAnswer } from '../relay/relay-answer.js';
-import type { ToolListFilter } from '../relay/tool-list-filter.js';
+import type { CallerFilter } from '../relay/tool-list-filter.js';
 import { SessionOpening } from '../session/session-opening.service.js';
+import { createdTask } from '../tasks/task-messages.js';
+import { TaskOwners } from '../tasks/task-owners.service.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { ReplyWriter } from './reply-writer.service.js';
 import { type Dispatch, Sender } from './sender.service.js';
 import { ToolCalls } from './tool-calls.service.js';
+
+/** The requests whose answers list what not every caller may see. */
+const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
+
+/** Of sessions only; the modern revision reads results with `tasks/get` (SEP-2663). */
+const LEGACY_TASK_RESULT = 'tasks/result';
 
 /** What happens to a request on its way: what it needs sent along, and where its end is told. */
 interface Measured {
@@ -33,6 +43,7 @@ export class RequestExchange {
     private readonly sender: Sender,
     private readonly sessions: SessionOpening,
     private readonly catalog: ToolCatalog,
+    private readonly tasks: TaskOwners,
     private readonly writer: ReplyWriter,
   ) {}
 
@@ -54,6 +65,12 @@ export class RequestExchange {
         : this.measure(request, dispatch);
     try {
       requireActive(caller.connection);
+      if (message.method.startsWith('tasks/') && !caller.holdsAll) {
+        if (route.kind === 'stateless' && message.method === LEGACY_TASK_RESULT) {
+          throw new DomainError('unknown_method', 'This revision of the protocol has no such method.');
+        }
+        await this.tasks.admit(caller, message);
+      }
       const headers = { ...headersFor(request, route), ...measured.traceHeaders };
       const { answer, sentId } = await this.sender.send({ ...dispatch, headers });
       if (route.kind === 'opening') announce(() => this.sessions.announce(reply, answer, dispatch), answer);
@@ -63,10 +80,11 @@ export class RequestExchange {
         acceptsStream,
         requestId: request.id,
         filter: this.filterFor(dispatch),
+        isList: LISTS.has(message.method),
         readdress: route.kind === 'session' ? route.readdress : undefined,
         onListChanged: () => this.toolCalls.listChanged(dispatch),
         explain: (error) => scope.explain(error),
-        settle: (outcome, message) => measured.settle(outcome, message && resultOf(message)),
+        settle: (outcome, answer) => this.settle(dispatch, measured, outcome, answer),
       });
       if (reply.raw.destroyed) throw abandoned(answer);
       this.writer.write(request, reply, relayed, answer.headers);
@@ -75,6 +93,20 @@ export class RequestExchange {
       await measured.settle(outcomeOf(cause));
       throw toProxyError(cause);
     }
+  }
+
+  /** Resolves when what has to be known of the answer before it leaves is stored. */
+  private settle(
+    { caller, message }: { caller: ProxyCaller; message: InboundRequest },
+    measured: Measured,
+    outcome: InvocationOutcome,
+    answer: Record<string, unknown> | undefined,
+  ): Promise<void> {
+    const settled = measured.settle(outcome, answer && resultOf(answer));
+    if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll) return settled;
+    const task = createdTask(answer);
+    if (task === undefined) return settled;
+    return this.tasks.remember(caller, String(message.params['name']), task).then(() => settled);
   }
 
   private measure(request: FastifyRequest, { caller, message }: Omit<Dispatch, 'headers'>): Measured {
@@ -94,15 +126,22 @@ export class RequestExchange {
     };
   }
 
-  /** A list passes as it came to a caller who may call everything on it. */
-  private filterFor({ caller, message, route }: Omit<Dispatch, 'headers'>): ToolListFilter | undefined {
-    if (message.method !== 'tools/list' || caller.holdsAll) return undefined;
-    const isEveryonesList = route.kind === 'shared' && message.params['cursor'] === undefined;
+  /** What comes passes as it is to a caller who may call everything. */
+  private filterFor({ caller, message, route }: Omit<Dispatch, 'headers'>): CallerFilter | undefined {
+    if (caller.holdsAll) return undefined;
+    const isList = message.method === 'tools/list';
+    const isEveryonesList = isList && route.kind === 'shared' && asksForAll(message.params);
     return {
       shows: (tool) => caller.sees(tool),
+      ownsTask: (taskId) => this.tasks.owns(caller, taskId),
       ...(isEveryonesList && { onComplete: (tools) => this.catalog.learn(caller.connection, tools) }),
     };
   }
+}
+
+/** What else a caller asks with may make it another list than everybody's. */
+function asksForAll({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
+  return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => name === 'progressToken');
 }
 
 /** Does the work, or lets go of the answer that nobody will read. */

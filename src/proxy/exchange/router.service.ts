@@ -6,7 +6,7 @@ import type { InboundMessage } from '../jsonrpc/inbound-message.js';
 import { isModernRequest, modernVersionOf } from '../mcp-headers.js';
 import { requireSessionless } from '../method-rules.js';
 import type { ProxyCaller } from '../proxy-caller.js';
-import { SealedSessions, type Session } from '../session/sealed-sessions.service.js';
+import { SealedSessions, type Session, unknownSession } from '../session/sealed-sessions.service.js';
 import { requireCarried } from '../translation/carried.js';
 import { LEGACY_VERSIONS } from '../translation/legacy-versions.js';
 import type { Route } from './route.js';
@@ -37,6 +37,11 @@ export class Router {
   /** @throws DomainError `session_not_found` */
   sessionOf(request: FastifyRequest, { connection, principal }: ProxyCaller): Session | undefined {
     const id = request.headers['mcp-session-id'];
-    return id === undefined ? undefined : this.sessions.open(String(id), connection, principal);
+    if (id === undefined) return undefined;
+    const session = this.sessions.open(String(id), connection, principal);
+    // Callers without a credential have no process of a program to themselves.
+    const isOwnProgram = connection.type === 'STDIO' && session.isTranslated !== true;
+    if (isOwnProgram && principal === undefined) throw unknownSession();
+    return session;
   }
 }

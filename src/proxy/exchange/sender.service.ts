@@ -41,7 +41,7 @@ export class Sender {
 
   private async post(dispatch: Dispatch): Promise<Sent> {
     const { caller, route, message, headers, scope } = dispatch;
-    const options = new ScopedExchange(headers, scope);
+    const options = new ScopedExchange(headers, scope, caller.key);
     const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'shared') {
@@ -50,25 +50,27 @@ export class Sender {
     const channel = this.channels.pooled(caller.connection);
     if (sentId !== undefined) {
       // In the legacy era a closed connection cancels nothing: the upstream has to be told.
-      scope.onStop(() => void channel.cancel(sentId));
+      scope.onStop(() => void channel.cancel(sentId, caller.key));
     }
     return { answer: await channel.post(outgoing, options), sentId };
   }
 
   private async postInSession(
-    { caller: { connection }, headers, scope: { signal } }: Dispatch,
+    { caller, headers, scope: { signal } }: Dispatch,
     route: Exclude<Route, { kind: 'shared' }>,
     outgoing: OutgoingMessage,
   ): Promise<UpstreamAnswer> {
-    const channel = await this.channels.session(connection, sessionAtUpstream(route));
+    const { connection } = caller;
+    const options = { headers, signal, caller: caller.key };
+    const channel = await this.channels.session(connection, sessionAtUpstream(route, caller));
     try {
-      return await channel.post(outgoing, { headers, signal });
+      return await channel.post(outgoing, options);
     } catch (error) {
       const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
       if (!isLost || route.kind !== 'session' || route.renew === undefined) throw error;
       const renewed = { kind: 'session', session: await route.renew() } as const;
-      const next = await this.channels.session(connection, sessionAtUpstream(renewed));
-      return next.post(outgoing, { headers, signal });
+      const next = await this.channels.session(connection, sessionAtUpstream(renewed, caller));
+      return next.post(outgoing, options);
     }
   }
 }
@@ -78,6 +80,7 @@ class ScopedExchange implements ExchangeOptions {
   constructor(
     readonly headers: Readonly<Record<string, string>>,
     private readonly scope: CallScope,
+    readonly caller: string,
   ) {}
 
   get signal(): AbortSignal {
@@ -90,7 +93,7 @@ class ScopedExchange implements ExchangeOptions {
 }
 
 /** Do other callers send requests in the same session, or to an upstream that keeps none and may mix them up? */
-function isShared({ caller, route }: Dispatch): boolean {
+export function isShared({ caller, route }: Pick<Dispatch, 'caller' | 'route'>): boolean {
   if (route.kind !== 'session') return route.kind === 'shared';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
 }
@@ -111,10 +114,14 @@ function withId({ body, idStart, idEnd }: InboundRequest, id: string): Buffer {
   return changed;
 }
 
-/** The caller's own session; none for a message that opens one or stands by itself. */
-export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>): SessionAtUpstream {
-  if (route.kind === 'opening') return { key: route.key };
+/**
+ * The caller's own session; none for a message that opens one or stands by itself.
+ * @param caller for whom a program is counted
+ */
+export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>, caller?: ProxyCaller): SessionAtUpstream {
+  const callerId = caller?.principal?.apiKeyId;
+  if (route.kind === 'opening') return { key: route.key, callerId };
   if (route.kind === 'stateless') return { key: 'none' };
   const { key, upstreamId, initialize } = route.session;
-  return { key, upstreamId, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
+  return { key, upstreamId, callerId, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
 }

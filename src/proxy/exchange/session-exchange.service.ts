@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
+import { OpenConnections } from '../../connections/open-connections.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
-import { readAway } from '../../upstreams/channel/answer-body.js';
+import { discard } from '../../upstreams/channel/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
 import { requireActive } from '../../upstreams/require-active.js';
@@ -14,16 +15,18 @@ import { MemberSessions } from '../gateway/member-sessions/member-sessions.servi
 import { MemberStreams } from '../gateway/member-sessions/member-streams.service.js';
 import { forwardedHeaders } from '../mcp-headers.js';
 import { OriginPolicy } from '../origin-policy.js';
+import { requireGrant } from '../method-rules.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 import { keepAlive } from '../relay/keep-alive.js';
 import { relayUnsolicited } from '../relay/relay-unsolicited.js';
 import type { Session } from '../session/sealed-sessions.service.js';
 import { SessionTools } from '../session/session-tools.service.js';
+import { TaskOwners } from '../tasks/task-owners.service.js';
 import { toProxyError } from '../upstream-refusal.js';
 import { onceClosed } from './once-closed.js';
 import { ReplyWriter } from './reply-writer.service.js';
 import { Router } from './router.service.js';
-import { sessionAtUpstream } from './sender.service.js';
+import { isShared, sessionAtUpstream } from './sender.service.js';
 
 /** Longer than any `setTimeout` can wait is longer than any session. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
@@ -40,6 +43,8 @@ export class SessionExchange {
     private readonly health: UpstreamHealth,
     private readonly catalog: ToolCatalog,
     private readonly sessionTools: SessionTools,
+    private readonly tasks: TaskOwners,
+    private readonly connections: OpenConnections,
     private readonly writer: ReplyWriter,
     private readonly agentStream: GatewayStream,
     private readonly memberSessions: MemberSessions,
@@ -55,15 +60,21 @@ export class SessionExchange {
       else await this.memberStreams.listen(request, reply, owner);
       return;
     }
+    requireGrant(caller);
     if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
     const scope = new CallScope(undefined, NO_LIMIT_MS);
     onceClosed(reply, () => scope.cancel());
+    onceClosed(
+      reply,
+      this.connections.watch(caller.connection, () => reply.raw.destroy()),
+    );
     const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
     if (answer.contentType !== 'text/event-stream') {
-      readAway(answer.body);
+      discard(answer.body);
       throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
     }
-    const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller) };
+    const ownsTask = (taskId: string): boolean => this.tasks.owns(caller, taskId);
+    const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller), ownsTask };
     const body = keepAlive(
       relayUnsolicited(answer.body, filter, () => {
         this.sessionTools.forget(session.key);
@@ -82,15 +93,16 @@ export class SessionExchange {
       await reply.status(200).send();
       return;
     }
-    if (session.isTranslated === true) {
-      // Nothing is kept of it that could be ended.
+    if (session.isTranslated === true || isShared({ caller, route: { kind: 'session', session } })) {
+      // Nothing is kept of it that could be ended: an upstream without sessions might end its work for everybody.
+      this.sessionTools.forget(session.key);
       await reply.status(200).send();
       return;
     }
     const scope = new CallScope(undefined, END_TIMEOUT_MS);
     try {
       const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
-      readAway(answer.body);
+      discard(answer.body);
       this.sessionTools.forget(session.key);
       await reply.status(answer.status).headers(answer.headers).send();
     } finally {
@@ -112,17 +124,21 @@ export class SessionExchange {
   }
 
   private async exchange(
-    { connection }: ProxyCaller,
+    caller: ProxyCaller,
     session: Session,
     scope: CallScope,
     work: (channel: UpstreamChannel, options: ExchangeOptions) => Promise<UpstreamAnswer>,
     request: FastifyRequest,
   ): Promise<UpstreamAnswer> {
+    const { connection } = caller;
     const headers = { ...forwardedHeaders(request.headers), 'x-request-id': request.id };
     try {
       return await this.health.watch(connection, async () => {
-        const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
-        return work(channel, { signal: scope.signal, headers });
+        const channel = await this.channels.session(
+          connection,
+          sessionAtUpstream({ kind: 'session', session }, caller),
+        );
+        return work(channel, { signal: scope.signal, headers, caller: caller.key });
       });
     } catch (error) {
       throw toProxyError(scope.explain(error));

@@ -60,8 +60,8 @@ export class ToolCalls {
 
   private async toolsOf({ caller, route, scope }: Unsent): Promise<ToolList> {
     if (route.kind === 'shared') throw new Error('A shared session has no tools of its own.');
-    const session = sessionAtUpstream(route);
+    const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
-    return this.sessionTools.of(session.key, channel, scope.signal);
+    return this.sessionTools.of(session.key, channel, { signal: scope.signal, caller: caller.key });
   }
 }

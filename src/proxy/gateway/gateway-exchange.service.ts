@@ -4,8 +4,10 @@ import { AgentsService } from '../../agents/agents.service.js';
 import { AgentComposition } from '../../agents/composition/agent-composition.service.js';
 import type { AuditDoor } from '../../audit/audit-record.js';
 import { DomainError } from '../../common/domain-error.js';
+import { allowsNothing } from '../../common/permissions.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/require-active.js';
+import { ReplyWriter } from '../exchange/reply-writer.service.js';
 import { RequestExchange } from '../exchange/request-exchange.service.js';
 import { onceClosed } from '../exchange/once-closed.js';
 import { scopeOfReply } from '../exchange/scope-of-reply.js';
@@ -49,6 +51,7 @@ export class GatewayExchange implements OnApplicationShutdown {
     private readonly members: MemberExchange,
     private readonly inSession: SessionComposition,
     private readonly promising: GatewayPromising,
+    private readonly writer: ReplyWriter,
   ) {
     this.hosted = new HostedMcp((context) => servers.for(context));
   }
@@ -69,7 +72,7 @@ export class GatewayExchange implements OnApplicationShutdown {
     if (isModern && (await this.modern.ask(request, reply, door, asked))) return;
     this.measure(request, reply, asked);
     if (message.kind === 'request' && message.method === 'tools/list' && !isModern) {
-      await this.list(reply, caller, message, owner);
+      await this.list(request, reply, caller, message, owner);
       return;
     }
     if (owner !== undefined && (await this.members.handle({ request, reply, door, owner, message }))) return;
@@ -108,6 +111,7 @@ export class GatewayExchange implements OnApplicationShutdown {
   }
 
   private async list(
+    request: FastifyRequest,
     reply: FastifyReply,
     caller: ProxyCaller,
     { id, params }: InboundRequest,
@@ -115,9 +119,16 @@ export class GatewayExchange implements OnApplicationShutdown {
   ): Promise<void> {
     // All tools are on the one page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
-    const composition = await (owner ? this.inSession.of(owner) : this.compositions.of(caller.connection));
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${toolListText(caller, composition)}}`;
-    await reply.status(200).header('content-type', 'application/json').send(text);
+    const body = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
+    this.writer.write(request, reply, { status: 200, contentType: 'application/json', body }, {});
+  }
+
+  private async listText(caller: ProxyCaller, owner: SessionOwner | undefined): Promise<string> {
+    const { principal, connection } = caller;
+    const mayBePublic = connection.publicTools === 'honor';
+    // Nothing of the agent can be on the list, whatever it consists of.
+    if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
+    return toolListText(caller, await (owner ? this.inSession.of(owner) : this.compositions.of(connection)));
   }
 
   private async contextOf({ caller, message }: AgentCall): Promise<GatewayContext> {

@@ -48,10 +48,10 @@ export class GatewayOffers {
   async findPrompt(caller: ProxyCaller, sources: readonly Source[], name: string): Promise<[Source, string]> {
     const lists = await this.listAll(sources, 'prompts', 'prompts/list');
     for (const [connectionId, ofConnection] of namesOf(lists)) {
+      const source = sources.find(({ connection }) => connection.id === connectionId);
+      if (source === undefined || !mayUse(caller, source, 'prompts')) continue;
       for (const [upstreamName, composed] of ofConnection) {
-        const source = sources.find(({ connection }) => connection.id === connectionId);
-        if (composed === name && source !== undefined && mayUse(caller, source, 'prompts'))
-          return [source, upstreamName];
+        if (composed === name) return [source, upstreamName];
       }
     }
     throw new DomainError('not_found', 'The agent has no prompt of this name.');

@@ -60,7 +60,7 @@ export class ListChanges {
       const composition = await this.compositions.of(caller.connection);
       const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersText(caller, composition, kind));
       const digests = {
-        tools: hash('sha256', toolListText(caller, composition)),
+        tools: hash('sha256', await toolListText(caller, composition)),
         prompts: prompts ?? '',
         resources: resources ?? '',
       };

@@ -11,6 +11,9 @@ export type ServerFor<T> = (context: T) => Server;
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
 
+/** Of event streams; one JSON body has the headers of every other answer. */
+const STREAM_HEADERS: ReadonlySet<string> = new Set(['cache-control', 'x-accel-buffering']);
+
 /** Response headers that Fastify sets itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
 
@@ -39,9 +42,13 @@ export class HostedMcp<T> {
     this.contexts.set(asked, context);
     const response = await this.handler.fetch(asked, { parsedBody: message });
     reply.status(response.status);
-    for (const [name, value] of response.headers) if (!OWN_HEADERS.has(name)) reply.header(name, value);
     const isStream = response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
-    if (isStream && request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true) {
+    const takesNoStream = request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true;
+    for (const [name, value] of response.headers) {
+      const isDropped = OWN_HEADERS.has(name) || ((!isStream || takesNoStream) && STREAM_HEADERS.has(name));
+      if (!isDropped) reply.header(name, value);
+    }
+    if (isStream && takesNoStream) {
       await reply.header('content-type', JSON_TYPE).send(answerIn(await response.text()));
       return;
     }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { holdsCredential } from '../../common/credential-forms.js';
 import { DomainError } from '../../common/domain-error.js';
 import { isRecord } from '../../common/is-record.js';
 import { inspectJson, type TextRange } from './inspect-json.js';
@@ -60,6 +61,9 @@ export function readMessage(body: unknown): InboundMessage {
   if (typeof method !== 'string' || method === '' || method.length > MAX_METHOD_LENGTH) {
     throw invalid(`\`method\` must be a string of 1 to ${MAX_METHOD_LENGTH} characters.`);
   }
+  refuseCredential(method);
+  // What is called is recorded and measured by its name. Arguments are left alone: they are the caller's.
+  for (const name of [params['name'], params['uri']]) if (typeof name === 'string') refuseCredential(name);
   if ('result' in value || 'error' in value) throw invalid('A message is either a request or an answer.');
   if (!('id' in value)) {
     if (!method.startsWith(NOTIFICATION)) throw invalid('A request needs an `id`, a string or a number.');
@@ -98,6 +102,11 @@ function paramsOf({ params }: Record<string, unknown>): Record<string, unknown> 
 function checkId(id: unknown): void {
   const isId = typeof id === 'string' ? id.length <= MAX_ID_LENGTH : typeof id === 'number' && Number.isFinite(id);
   if (!isId) throw invalid(`\`id\` must be a string of at most ${MAX_ID_LENGTH} characters or a number.`);
+  if (typeof id === 'string') refuseCredential(id);
+}
+
+function refuseCredential(text: string): void {
+  if (holdsCredential(text)) throw invalid('An API key belongs into the `Authorization` header, and nowhere else.');
 }
 
 function checkedAnswer(value: Record<string, unknown>, body: Buffer): Buffer {

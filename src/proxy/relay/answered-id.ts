@@ -156,7 +156,7 @@ export class AnsweredId {
       this.captured === undefined ? undefined : parse(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
     if (this.expectsKey) {
       this.key = typeof text === 'string' ? text : '';
-      if (++this.members > MAX_MEMBERS) this.failed = true;
+      if (++this.members > MAX_MEMBERS || isVariant(this.key)) this.failed = true;
     } else if (this.awaitsId) this.judge(text);
   }
 
@@ -175,6 +175,11 @@ export class AnsweredId {
 /** What it means that an answer gives another id than the expected one, or none. */
 export function notTheAnswer(): UpstreamError {
   return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+}
+
+/** Some parsers take keys of any case. */
+function isVariant(key: string): boolean {
+  return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
 }
 
 function parse(json: string): unknown {

@@ -2,11 +2,11 @@ import { isRecord } from '../../common/is-record.js';
 import type { InvocationOutcome } from '../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../upstreams/channel/answer-body.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
-import { AnsweredId } from './answered-id.js';
+import { AnsweredId, notTheAnswer } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
-import { filterToolList } from './tool-list-filter.js';
+import { answerAnew } from './written-anew.js';
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -29,14 +29,32 @@ export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): Co
   const { body, outcome, message } = isSmall
     ? completeSmall(bytes.toString('utf8'), plan, status)
     : completeLarge(bytes, plan);
-  const { filter } = plan;
   if (outcome === undefined) {
     throw new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
   }
-  if (filter === undefined) return { body, outcome, message };
-  const filtered = filterToolList(body.toString(), filter);
-  if (filtered === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return { body: filtered, outcome, message };
+  return { body: filteredBody(bytes, message, plan) ?? body, outcome, message };
+}
+
+/**
+ * What a caller who may not see everything gets instead of the bytes, if they will not do. Only a list is made of what was read of
+ * it: elsewhere numbers have to stay as the tool wrote them, and it is enough that every parser takes the id for the same.
+ * @throws UpstreamError for what is not an answer to this request alone
+ */
+function filteredBody(
+  bytes: Buffer,
+  message: Record<string, unknown> | undefined,
+  plan: RelayPlan,
+): string | undefined {
+  const { filter, isList, sentId, callerId } = plan;
+  if (filter === undefined) return undefined;
+  if (!isList && (message === undefined || isResponse(message, plan))) {
+    // Of a large one this is known.
+    if (message !== undefined && !isAnswerTo(bytes, sentId ?? callerId)) throw notTheAnswer();
+    return undefined;
+  }
+  const answer = message ?? parseMessage(bytes.toString('utf8'));
+  if (answer === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
+  return answerAnew(answer, callerId, filter);
 }
 
 /** The message that a JSON text holds; undefined when it holds none. */
@@ -96,8 +114,13 @@ function judgeSmall(message: Record<string, unknown>, plan: RelayPlan, status: n
 
 function judgeLarge(bytes: Buffer, { sentId, callerId }: RelayPlan): InvocationOutcome | undefined {
   const isWhole = firstByte(bytes) === OPEN_BRACE && lastByte(bytes) === CLOSE_BRACE;
-  const answered = new AnsweredId(sentId ?? callerId);
-  return isWhole && answered.push(bytes) && answered.found ? judgeAnswer(bytes) : undefined;
+  return isWhole && isAnswerTo(bytes, sentId ?? callerId) ? judgeAnswer(bytes) : undefined;
+}
+
+/** @param id JSON text */
+function isAnswerTo(bytes: Buffer, id: string): boolean {
+  const answered = new AnsweredId(id);
+  return answered.push(bytes) && answered.found;
 }
 
 function firstByte(bytes: Buffer): number | undefined {

@@ -8,11 +8,12 @@ import { judgeEnds } from './answer-judge.js';
 import { AnsweredId, notTheAnswer } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
-import { filterEvent } from './filter-event.js';
 import { keepAlive } from './keep-alive.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
+import type { CallerFilter } from './tool-list-filter.js';
+import { eventAnew, eventHead, lineEndReplacements, messageAnew } from './written-anew.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../upstreams/channel/sse-parts.js';
 
 /** Of an event that is cut into pieces: enough to tell how its answer ended. */
@@ -20,6 +21,8 @@ const TAIL_BYTES = 4 * 1024;
 /** A message that says what it is before it says anything else: a notification or a request. */
 const METHOD_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"/;
 const EVENT_ID = /(?:^|[\r\n])id:/;
+/** As much of an event as is read for a caller who may not see everything; a larger one has to be the answer. */
+const MAX_READ_BYTES = 1024 * 1024;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
 /** Relays an event stream as one, or gathers its answer into one JSON body for a caller that accepts nothing else. */
@@ -48,6 +51,7 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | str
 /** One event stream on its way to the caller. */
 class EventRelay {
   private readonly replacement: StreamingReplacement | undefined;
+  private readonly lineEnds = lineEndReplacements();
   private isAnswered = false;
   /** Can the caller ask for the rest in another request (`Last-Event-ID`)? */
   private isResumable = false;
@@ -66,8 +70,7 @@ class EventRelay {
   async *events(): AsyncGenerator<Buffer> {
     const { plan, body } = this;
     try {
-      const isRead = plan.filter !== undefined || plan.readdress !== undefined;
-      for await (const part of sseParts(body, isRead ? undefined : GATHERED_BYTES)) {
+      for await (const part of sseParts(body, readLimit(plan))) {
         const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
         if (bytes !== undefined) yield bytes;
         // In a shared session nothing that comes after the answer belongs to this caller.
@@ -99,15 +102,16 @@ class EventRelay {
     const data = dataOf(event);
     // The stream of a shared session is not one that its callers can resume.
     if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
-    if (data === undefined) return event;
+    if (data === undefined && plan.filter === undefined) return event;
+    if (data === undefined || data === '') return eventAnew(event, data);
     if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
       await plan.settle(outcome, message);
-      return withData(event, body.toString());
+      return plan.filter === undefined ? withData(event, body.toString()) : eventAnew(event, body.toString());
     }
-    if (plan.filter !== undefined) return filterEvent(event, plan.filter);
+    if (plan.filter !== undefined) return this.otherFiltered(event, data, plan.filter);
     if (plan.sentId === undefined) return event;
     // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one. And an answer
     // to something else would be taken for one of another upstream, by a caller who tells them apart by the id alone.
@@ -115,22 +119,34 @@ class EventRelay {
     return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
   }
 
+  /** What is not the answer, for a caller who may not see everything; undefined for what cannot be judged. */
+  private otherFiltered(event: Buffer, data: string, filter: CallerFilter): Buffer | undefined {
+    const { sentId, callerId } = this.plan;
+    const message = parseMessage(data);
+    if (message === undefined || (sentId !== undefined && 'id' in message)) return undefined;
+    const text = messageAnew(message, filter);
+    if (text === undefined) return undefined;
+    return eventAnew(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
+  }
+
   private async relayPiece(bytes: Buffer): Promise<Buffer> {
     const { plan, replacement } = this;
-    if (plan.filter !== undefined) throw new UpstreamError('protocol', 'The list of tools is too large.');
+    if (plan.filter !== undefined && plan.isList) throw new UpstreamError('protocol', 'The list is too large.');
     if (plan.readdress !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
     const isFirst = this.cut === undefined;
-    const { sentId, callerId } = plan;
+    const { sentId, callerId, filter } = plan;
     const data = isFirst ? afterData(bytes) : bytes;
     this.cut ??= { first: data ?? bytes, last: Buffer.alloc(0), answered: new AnsweredId(sentId ?? callerId) };
     const { first, last, answered } = this.cut;
-    // In a session of its own the caller may be asked something, under whatever id.
-    if (sentId !== undefined && (data === undefined || !isOneLine(data) || !answered.push(data))) {
-      throw notTheAnswer();
-    }
+    // In a session of its own a caller who may see everything may be asked something, under whatever id.
+    const isWatched = sentId !== undefined || filter !== undefined;
+    if (isWatched && (data === undefined || !isOneLine(data) || !answered.push(data))) throw notTheAnswer();
     this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
-    const replaced = replacement?.push(bytes) ?? bytes;
-    if (!endsEvent(bytes)) return replaced;
+    const isLast = endsEvent(bytes);
+    const piece = filter === undefined || data === undefined ? bytes : this.harmless(bytes, data, isLast);
+    const replaced = replacement?.push(piece) ?? piece;
+    if (!isLast) return replaced;
+    if (filter !== undefined && !answered.found) throw notTheAnswer();
     const isAboutIt = replacement?.found !== false;
     if (isAboutIt && !METHOD_FIRST.test(first.toString('utf8'))) {
       this.isAnswered = true;
@@ -139,15 +155,34 @@ class EventRelay {
     this.cut = undefined;
     return replacement === undefined ? replaced : Buffer.concat([replaced, replacement.flush()]);
   }
+
+  /** A piece of an answer that is too large to be read, as a caller gets it who may not see everything. */
+  private harmless(piece: Buffer, data: Buffer, isLast: boolean): Buffer {
+    // Of the first piece, what stands before the data is written anew.
+    const head = piece === data ? [] : [Buffer.from(`${eventHead(piece)}data:`)];
+    let text = data;
+    for (const replacement of this.lineEnds) {
+      text = replacement.push(text);
+      if (isLast) text = Buffer.concat([text, replacement.flush()]);
+    }
+    return Buffer.concat([...head, text]);
+  }
+}
+
+/** Up to how many bytes an event is gathered; undefined for as much as may be parsed. */
+function readLimit({ filter, isList, readdress }: RelayPlan): number | undefined {
+  if (readdress !== undefined || (filter !== undefined && isList)) return undefined;
+  return filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
 }
 
 function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
-  const { sentId } = plan;
-  const mayBe = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
-  if (!mayBe) return false;
+  const { sentId, filter } = plan;
+  const names = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
+  // Keys and ids may be written with escapes, which nobody looks for where nothing is kept from the caller.
+  if (!names && filter === undefined) return false;
   const message = parseMessage(data);
   // With a unique id there will be no better one.
-  return message === undefined ? sentId !== undefined : isResponse(message, plan);
+  return message === undefined ? names && sentId !== undefined : isResponse(message, plan);
 }
 
 /** Is it no notification? Only the parsed message tells: a key may be written with escapes. */

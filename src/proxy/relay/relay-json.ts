@@ -22,9 +22,9 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
   const contentType = 'application/json';
   if (rest !== undefined) {
-    if (plan.filter !== undefined) {
+    if (isFiltered(plan)) {
       rest.destroy();
-      throw new UpstreamError('protocol', 'The list of tools is too large.');
+      throw new UpstreamError('protocol', 'The list is too large.');
     }
     const answered = new AnsweredId(plan.sentId ?? plan.callerId);
     if (!answered.push(first)) {
@@ -75,12 +75,13 @@ async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Bu
   const chunks: Buffer[] = [];
   const cost = new ParseCost();
   let size = 0;
-  const isWhole = await new Promise<boolean>((resolve, reject) => {
+  const isWhole = isFiltered(plan);
+  const hasEnded = await new Promise<boolean>((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       size += chunk.length;
-      if (plan.filter !== undefined) cost.add(chunk);
-      if (plan.filter === undefined ? size > GATHERED_BYTES : cost.isTooHigh) finish(false);
+      if (isWhole) cost.add(chunk);
+      if (isWhole ? cost.isTooHigh : size > GATHERED_BYTES) finish(false);
     };
     const onEnd = (): void => finish(true);
     const finish = (ended: boolean): void => {
@@ -92,5 +93,9 @@ async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Bu
   }).catch((error: unknown) => {
     throw brokenAnswer(error, plan);
   });
-  return { first: Buffer.concat(chunks), ...(!isWhole && { rest: body }) };
+  return { first: Buffer.concat(chunks), ...(!hasEnded && { rest: body }) };
+}
+
+function isFiltered({ filter, isList }: RelayPlan): boolean {
+  return filter !== undefined && isList;
 }

@@ -1,5 +1,5 @@
 import type { InvocationOutcome } from '../../upstreams/invocation.js';
-import type { ToolListFilter } from './tool-list-filter.js';
+import type { CallerFilter } from './tool-list-filter.js';
 
 /** What an answer of the upstream must pass on its way to the caller. */
 export interface RelayPlan {
@@ -10,7 +10,10 @@ export interface RelayPlan {
   /** Does the caller accept an event stream? If not, it gets one JSON body. */
   readonly acceptsStream: boolean;
   readonly requestId: string;
-  readonly filter?: ToolListFilter | undefined;
+  /** What a caller who may not call every tool gets to see; undefined for one who may. */
+  readonly filter?: CallerFilter | undefined;
+  /** Is the answer a list of tools or tasks, which has to be read as a whole where there is a filter? */
+  readonly isList: boolean;
   /** What an event is to the caller, under other ids; undefined for one that is none of the caller's. */
   readonly readdress?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** The upstream says that its list of tools has changed. */

@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import { type AuditEntry, AuditLog } from '../../audit/audit-log.js';
 import { AuditSettings } from '../../audit/audit-settings.service.js';
+import { AnswerBudget, type HeldAnswer } from '../../common/answers/answer-budget.js';
+import { holdUntilSent } from '../../common/answers/hold-until-sent.js';
 import { DomainError } from '../../common/domain-error.js';
 import type { Principal } from '../../common/principal.js';
 import { toDomainError } from '../../common/to-domain-error.js';
@@ -13,6 +16,8 @@ import { version } from '../../version.js';
 export interface SelfCaller {
   readonly principal: Principal;
   readonly requestId: string;
+  /** What the answer is sent with. */
+  readonly reply: FastifyReply;
 }
 
 const INSTRUCTIONS =
@@ -25,6 +30,7 @@ export class SelfServer {
     private readonly tools: ToolsService,
     private readonly audit: AuditLog,
     private readonly auditSettings: AuditSettings,
+    private readonly budget: AnswerBudget,
   ) {}
 
   /** A server for one caller, who sees exactly the tools that the credential may call. */
@@ -34,16 +40,19 @@ export class SelfServer {
       { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     );
     server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
-    server.setRequestHandler('tools/call', ({ params }) => this.call(params.name, params.arguments ?? {}, caller));
+    server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) => {
+      const held = this.budget.open(caller.principal.organization.id);
+      return holdUntilSent(held, caller.reply, (answer) => this.call(name, args, caller, answer));
+    });
     return server;
   }
 
-  private async call(name: string, args: unknown, caller: SelfCaller): Promise<CallToolResult> {
+  private async call(name: string, args: unknown, caller: SelfCaller, answer: HeldAnswer): Promise<CallToolResult> {
     const startedAt = performance.now();
     const { principal, requestId } = caller;
     const entry = await this.open(name, args, caller);
     try {
-      const output = await this.tools.call(name, args, principal);
+      const output = await this.tools.call(name, args, principal, answer);
       await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt, result: output });
       return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
     } catch (thrown) {

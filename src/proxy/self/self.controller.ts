@@ -50,7 +50,7 @@ export class SelfController implements OnApplicationShutdown {
     if (principal === undefined) throw credentialMissing();
     const message: unknown =
       request.method === 'POST' ? JSON.parse(readMessage(request.body).body.toString('utf8')) : undefined;
-    await this.hosted.answer(request, reply, message, { principal, requestId });
+    await this.hosted.answer(request, reply, message, { principal, requestId, reply });
   }
 
   onApplicationShutdown(): Promise<void> {

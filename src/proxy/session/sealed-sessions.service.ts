@@ -15,7 +15,10 @@ export interface Session {
   readonly initialize?: string;
   /** The client declared capabilities, so that the upstream may list other tools to it. */
   readonly hasOwnTools: boolean;
-  /** The upstream speaks the modern era only: what is asked in the session goes to it in a session of the service's own. */
+  /**
+   * What is asked in the session goes to the upstream in a session of the service's own: it speaks the modern era only, or it is a
+   * program and the caller has no credential.
+   */
   readonly isTranslated?: true;
   readonly revision: number;
   /** In milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
-import type { UpstreamChannel } from '../../upstreams/channel/upstream-channel.js';
+import type { ExchangeOptions, UpstreamChannel } from '../../upstreams/channel/upstream-channel.js';
 import { listThroughChannel } from '../../upstreams/channel/list-through-channel.js';
 
 const MAX_SESSIONS = 1_000;
@@ -17,10 +17,10 @@ export class SessionTools {
   private readonly lists = new Map<string, Promise<ToolList>>();
   private size = 0;
 
-  of(sessionKey: string, channel: UpstreamChannel, signal: AbortSignal): Promise<ToolList> {
+  of(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
     const known = this.lists.get(sessionKey);
     if (known !== undefined) return known;
-    const list = listThroughChannel(channel, signal).then((tools) => toToolList(tools, Date.now()));
+    const list = listThroughChannel(channel, options).then((tools) => toToolList(tools, Date.now()));
     this.lists.set(sessionKey, list);
     list.then(
       ({ size }) => this.makeRoom(size),

@@ -20,7 +20,10 @@ const CARRIED_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as
 /** @throws DomainError `unknown_method` for what does not go from one era to the other */
 export function requireCarried({ method = '' }: Pick<InboundMessage, 'method'>): void {
   if (CARRIED.has(method)) return;
-  throw new DomainError('unknown_method', 'The upstream speaks another era of MCP, which does not have this method.');
+  throw new DomainError(
+    'unknown_method',
+    'This session does not have the method: its requests go to an upstream session that is shared.',
+  );
 }
 
 /** What a client and an upstream of different eras can do together. No list is announced to change: there is no way to say so. */

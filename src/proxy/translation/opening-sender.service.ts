@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../common/domain-error.js';
 import { UpstreamChannels } from '../../upstreams/channel/upstream-channels.service.js';
 import type { UpstreamAnswer } from '../../upstreams/channel/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/upstream-error.js';
@@ -19,7 +20,7 @@ export interface TranslatedOpening extends UpstreamAnswer {
 
 /**
  * Sends `initialize` upstream. One that an upstream of the modern era refuses, though nothing is wrong with it, is answered here:
- * that upstream speaks no other era.
+ * that upstream speaks no other era. So is one for a program by a caller without a credential.
  */
 @Injectable()
 export class OpeningSender extends Sender {
@@ -33,6 +34,9 @@ export class OpeningSender extends Sender {
 
   /** @throws DomainError `connection_unavailable`, UpstreamError */
   override async send(dispatch: Dispatch): Promise<Sent> {
+    const { connection, principal } = dispatch.caller;
+    // Nobody could tell one of them from another, so they cannot have a process each.
+    if (connection.type === 'STDIO' && principal === undefined) return { answer: await this.openShared(dispatch) };
     let sent: Sent;
     try {
       const { answer, sentId } = await super.send(dispatch);
@@ -62,6 +66,15 @@ export class OpeningSender extends Sender {
     });
     const isRefusal = parseMessage(bytes.toString('utf8'))?.['error'] !== undefined;
     return { answer: { ...answer, body: bytes }, isRefusal };
+  }
+
+  /** A session in name only: what is asked in it goes to the program that all callers without a session share. */
+  private async openShared({ caller: { connection }, message, scope }: Dispatch): Promise<TranslatedOpening> {
+    if (message.kind !== 'request' || !isWellFormed(message)) {
+      throw new DomainError('invalid_rpc_request', 'The params of `initialize` are not those of MCP.');
+    }
+    const introduction = await this.eras.of(connection, scope.signal);
+    return { ...ownAnswer(carriedInitialize(message, introduction, connection.title)), isTranslated: true };
   }
 
   /** Undefined when the refusal is not about the era. */

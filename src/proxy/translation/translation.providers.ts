@@ -6,6 +6,7 @@ import { RequestExchange } from '../exchange/request-exchange.service.js';
 import { Sender } from '../exchange/sender.service.js';
 import { ToolCalls } from '../exchange/tool-calls.service.js';
 import { SessionOpening } from '../session/session-opening.service.js';
+import { TaskOwners } from '../tasks/task-owners.service.js';
 import { CallsToCancel } from './calls-to-cancel.service.js';
 import { ModernExchange } from './modern-exchange.service.js';
 import { ModernRequests } from './modern-requests.js';
@@ -35,7 +36,7 @@ function requestsWith(
 ): Provider {
   return {
     provide: requests,
-    inject: [ToolCalls, ProxyTelemetry, sender, opening, ToolCatalog, ReplyWriter],
+    inject: [ToolCalls, ProxyTelemetry, sender, opening, ToolCatalog, TaskOwners, ReplyWriter],
     useFactory: (...parts: ConstructorParameters<typeof RequestExchange>) => new requests(...parts),
   };
 }

@@ -25,6 +25,10 @@ export class MessageParts {
     this.list.length = this.stepStart;
   }
 
+  get count(): number {
+    return this.list.length;
+  }
+
   all(): readonly MessagePart[] {
     return this.list;
   }

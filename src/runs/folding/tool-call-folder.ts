@@ -19,15 +19,24 @@ type ChunkOf<Type extends ToolChunk['type']> = Extract<ToolChunk, { type: Type }
 export class ToolCallFolder {
   /** Calls whose input is being streamed, by tool call id. */
   private readonly inputs = new Map<string, ToolPart>();
+  /** The calls of the current step by tool call id: a static and a dynamic call may share one. */
+  private readonly stepCalls = new Map<string, ToolPart[]>();
 
   constructor(private readonly parts: MessageParts) {
     for (const part of parts.currentStep()) {
-      if (isToolPart(part) && part.state === 'input-streaming') this.inputs.set(part.toolCallId, part);
+      if (!isToolPart(part)) continue;
+      this.remember(part);
+      if (part.state === 'input-streaming') this.inputs.set(part.toolCallId, part);
     }
+  }
+
+  startStep(): void {
+    this.stepCalls.clear();
   }
 
   resetStep(): void {
     this.inputs.clear();
+    this.stepCalls.clear();
   }
 
   /** @throws UIMessageStreamError on a chunk about a call that never started */
@@ -64,7 +73,7 @@ export class ToolCallFolder {
 
   private refuseInput(chunk: ChunkOf<'tool-input-error'>): void {
     // A call that has started keeps its kind, whatever the error says of it.
-    const started = this.stepCalls().find((part) => part.toolCallId === chunk.toolCallId);
+    const started = this.stepCalls.get(chunk.toolCallId)?.[0];
     const dynamic = started ? isDynamic(started) : chunk.dynamic;
     this.write({ ...chunk, dynamic, state: 'output-error', title: undefined });
   }
@@ -110,30 +119,33 @@ export class ToolCallFolder {
 
   /** Updates the call's part in the current step, or adds one. */
   private write(update: ToolUpdate): ToolPart {
-    const known = this.stepCalls().find(
-      (part) => part.toolCallId === update.toolCallId && isDynamic(part) === Boolean(update.dynamic),
-    );
+    const known = this.stepCalls.get(update.toolCallId)?.find((part) => isDynamic(part) === Boolean(update.dynamic));
     if (known) {
       updateToolPart(known, update);
       return known;
     }
     const added = createToolPart(update);
     this.parts.push(added);
+    this.remember(added);
     return added;
   }
 
   /** The call that a chunk is about: in the current step, else the latest one with that id. */
   private call(chunk: { type: ToolChunk['type']; toolCallId: string }): ToolPart {
-    const isMeant = (part: ToolPart) => part.toolCallId === chunk.toolCallId;
     return (
-      this.stepCalls().find(isMeant) ??
-      this.parts.all().filter(isToolPart).findLast(isMeant) ??
+      this.stepCalls.get(chunk.toolCallId)?.[0] ??
+      this.parts
+        .all()
+        .filter(isToolPart)
+        .findLast((part) => part.toolCallId === chunk.toolCallId) ??
       neverStarted(chunk.type, chunk.toolCallId)
     );
   }
 
-  private stepCalls(): ToolPart[] {
-    return this.parts.currentStep().filter(isToolPart);
+  private remember(part: ToolPart): void {
+    const same = this.stepCalls.get(part.toolCallId);
+    if (same === undefined) this.stepCalls.set(part.toolCallId, [part]);
+    else same.push(part);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
 import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
-import { exceededLimit, type JsonLimits } from './json-size.js';
+import { exceededLimit, type JsonLimits } from '../../common/json-size.js';
 import { type PlainForm, plainFormOf } from './plain-form.js';
 import { type PlainSchema, PlainValidators } from './plain-validators.js';
 import { Quarantine } from './quarantine.js';

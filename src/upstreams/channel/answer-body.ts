@@ -7,14 +7,9 @@ export const GATHERED_BYTES = 64 * 1024;
 /** The bytes of an answer: those of a small one, or the stream of one that is still on its way. */
 export type AnswerBody = Buffer | Readable;
 
-/** Nobody wants the bytes. Those of a stream need not be sent any more. */
+/** Nobody wants the bytes. A little that is left of an answer over HTTP is read all the same, to keep the connection. */
 export function discard(body: AnswerBody): void {
   if (body instanceof Readable) body.destroy();
-}
-
-/** Nobody looks at the bytes, but what sends them should come to its end. */
-export function readAway(body: AnswerBody): void {
-  if (body instanceof Readable) body.resume();
 }
 
 /** Calls back when the last byte is there or the stream was given up; at once if it is so already. */

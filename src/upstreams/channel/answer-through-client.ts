@@ -46,10 +46,10 @@ async function answerText(
   upstream: Upstream,
   { method, params }: Request,
   id: string,
-  { signal, headers }: ExchangeOptions,
+  { signal, headers, caller }: ExchangeOptions,
   onProgress?: (progress: Progress) => void,
 ): Promise<string> {
-  const options = { signal, onProgress, requestId: headers?.['x-request-id'] };
+  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'] };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
@@ -63,7 +63,7 @@ async function resultOf(
   upstream: Upstream,
   method: string,
   { _meta, ...params }: NonNullable<Request['params']>,
-  options: { signal: AbortSignal; onProgress?: (progress: Progress) => void; requestId?: string },
+  options: { signal: AbortSignal; onProgress?: (progress: Progress) => void; caller?: string; requestId?: string },
 ): Promise<object> {
   if (method === 'ping') return {};
   if (method === 'tools/list') return { tools: await upstream.listTools(options.signal) };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { GATHERED_BYTES } from './answer-body.js';
@@ -13,6 +13,7 @@ const SSE_TYPE = { 'content-type': 'text/event-stream; charset=utf-8' };
 let server: Server;
 let origin: string;
 let agent: Agent;
+const agents: Agent[] = [];
 let answerWith: (response: ServerResponse) => unknown;
 
 beforeAll(async () => {
@@ -21,12 +22,15 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 
-afterEach(() => agent.destroy());
+afterEach(async () => {
+  await Promise.all(agents.splice(0).map((one) => one.destroy()));
+});
 afterAll(() => void server.close());
 
 function ask(script: typeof answerWith, signal = new AbortController().signal): Promise<HttpAnswer> {
   answerWith = script;
   agent = new Agent({ connections: 1 });
+  agents.push(agent);
   return askAgain(signal);
 }
 
@@ -152,5 +156,38 @@ describe('HttpAnswerReader', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(sent).toBeLessThan(32 * 1024 * 1024);
     streamOf(answer).destroy();
+  });
+
+  describe('a body that ends with its connection', () => {
+    const TYPE = 'content-type: text/event-stream\r\n';
+    const FORMS: [name: string, header: (length: number) => string][] = [
+      ['a close-delimited event stream', () => `HTTP/1.1 200 OK\r\n${TYPE}connection: close\r\n\r\n`],
+      ['HTTP/1.0', () => `HTTP/1.0 200 OK\r\n${TYPE}\r\n`],
+      [
+        'a length and `Connection: close`',
+        (length) => `HTTP/1.1 200 OK\r\n${TYPE}connection: close\r\ncontent-length: ${length}\r\n\r\n`,
+      ],
+    ];
+
+    /** Answers with raw bytes; the body, and the upstream's end of the connection. */
+    async function askRaw(bytes: string): Promise<{ body: Readable; socket: Socket }> {
+      const sockets: Socket[] = [];
+      const answer = await ask((response) => {
+        const socket = response.socket as Socket;
+        sockets.push(socket.on('error', () => undefined));
+        socket.end(bytes);
+      });
+      return { body: streamOf(answer), socket: sockets[0] as Socket };
+    }
+
+    it.each(FORMS)('comes whole to a reader that is slower: %s', async (_name, header) => {
+      // The last piece fills what the reader is behind by, whatever the pieces are.
+      for (let size = 32 * 1024; size <= 288 * 1024; size += 32 * 1024) {
+        const { body, socket } = await askRaw(header(size) + 'x'.repeat(size));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(Buffer.concat((await body.toArray()) as Buffer[])).toHaveLength(size);
+        socket.destroy();
+      }
+    });
   });
 });

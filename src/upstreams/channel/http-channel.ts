@@ -1,11 +1,12 @@
-import type { Dispatcher } from 'undici';
 import { httpError, toUpstreamError } from '../to-upstream-error.js';
 import { UpstreamError } from '../upstream-error.js';
 import { storedHeaders } from '../upstream-fetch.js';
+import { SERVICE } from '../sockets/caller-key.js';
+import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../upstream-target.js';
 import { type AnswerBody, chunksOf } from './answer-body.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
-import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
+import type { HttpAnswer } from './http-answer.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel } from './upstream-channel.js';
 
 type Method = 'POST' | 'GET' | 'DELETE';
@@ -14,15 +15,16 @@ type Method = 'POST' | 'GET' | 'DELETE';
 const LISTEN = 'subscriptions/listen';
 /** As much of an error answer as is read. */
 const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
-/** How much longer than the call itself a socket may stay silent before it is given up. */
-const SILENCE_MARGIN_MS = 5_000;
 const ACCEPT: Readonly<Record<Method, string>> = {
   POST: 'application/json, text/event-stream',
   GET: 'text/event-stream',
   DELETE: 'application/json',
 };
-/** The response headers that may come back, beside the content type. Cookies and challenges are not among them. */
-const RELAYED_HEADERS = ['allow', 'cache-control', 'retry-after'];
+/**
+ * The response headers that may come back, beside the content type. Cookies and challenges are not among them, nor is what would let
+ * caches keep private answers.
+ */
+const RELAYED_HEADERS = ['allow', 'retry-after'];
 /** Statuses that speak about our credential or the upstream's health, whatever the body says. */
 const UNRELAYED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 429]);
 
@@ -34,10 +36,12 @@ export class HttpChannel implements UpstreamChannel {
   private readonly url: URL;
   private readonly stored: Readonly<Record<string, string>>;
 
+  /** @param isShared do several callers send requests in the session, which are cancelled by messages (legacy era)? */
   constructor(
     private readonly target: HttpTarget,
-    private readonly dispatcher: Dispatcher,
+    private readonly sockets: UpstreamSockets,
     private readonly session: ChannelSession = {},
+    private readonly isShared = false,
   ) {
     this.url = new URL(target.url);
     this.stored = storedHeaders(target);
@@ -60,24 +64,12 @@ export class HttpChannel implements UpstreamChannel {
     options: ExchangeOptions,
     { body = null, isNews = false }: { body?: Buffer | null; isNews?: boolean } = {},
   ): Promise<UpstreamAnswer> {
-    const { url, target } = this;
-    const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
+    const { url, target, isShared } = this;
+    const headers = this.headersFor(method, options);
     try {
-      const reader = new HttpAnswerReader(options);
-      this.dispatcher.dispatch(
-        {
-          origin: url.origin,
-          path: url.pathname + url.search,
-          method,
-          headers: this.headersFor(method, options),
-          body,
-          headersTimeout: silenceMs,
-          // A stream of unsolicited messages may be silent for as long as it likes.
-          bodyTimeout: isNews ? 0 : silenceMs,
-        },
-        reader,
-      );
-      const answer = await reader.answer;
+      const caller = options.caller ?? SERVICE;
+      const request = { target, url, method, headers, body, caller, isNews, isCancelledByMessage: isShared };
+      const answer = await this.sockets.exchange(request, options);
       const isFailure = answer.status < 200 || answer.status >= 300;
       return isFailure ? await this.failureOf(method, answer) : { ...headOf(answer), body: answer.body };
     } catch (error) {

@@ -4,7 +4,7 @@ import { UpstreamError, UpstreamMisbehaviour } from '../upstream-error.js';
 import { toUpstreamError } from '../to-upstream-error.js';
 import { isTool } from './is-tool.js';
 import { messagesIn } from './messages-in.js';
-import type { UpstreamChannel } from './upstream-channel.js';
+import type { ExchangeOptions, UpstreamChannel } from './upstream-channel.js';
 
 const ADDRESS = 'the end of the session';
 
@@ -12,9 +12,9 @@ const ADDRESS = 'the end of the session';
  * The tools that an upstream lists to the session of this channel, every page.
  * @throws UpstreamError
  */
-export async function listThroughChannel(channel: UpstreamChannel, signal: AbortSignal): Promise<UpstreamTool[]> {
+export async function listThroughChannel(channel: UpstreamChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
   try {
-    return await collectTools((cursor) => readPage(channel, cursor, signal));
+    return await collectTools((cursor) => readPage(channel, cursor, options));
   } catch (error) {
     throw error instanceof UpstreamError ? error : toUpstreamError(error, ADDRESS);
   }
@@ -22,12 +22,16 @@ export async function listThroughChannel(channel: UpstreamChannel, signal: Abort
 
 let count = 0;
 
-async function readPage(channel: UpstreamChannel, cursor: string | undefined, signal: AbortSignal): Promise<ToolPage> {
+async function readPage(
+  channel: UpstreamChannel,
+  cursor: string | undefined,
+  options: ExchangeOptions,
+): Promise<ToolPage> {
   // Not an id that the caller uses in the same session.
   const id = `signalbox-list-${count++}`;
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
-  const answer = await channel.post({ body, method: 'tools/list', id: JSON.stringify(id) }, { signal });
+  const answer = await channel.post({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
   for await (const text of messagesIn(answer)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;

@@ -4,7 +4,7 @@ import type { Upstream } from '../upstream.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { UpstreamPool } from '../upstream-pool.js';
 import type { UpstreamTarget } from '../upstream-target.js';
-import { onceRead, readAway } from './answer-body.js';
+import { onceRead, discard } from './answer-body.js';
 import { answerThroughClient } from './answer-through-client.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from './upstream-channel.js';
 
@@ -40,13 +40,13 @@ export class PooledChannel {
   }
 
   /** Tells the upstream that nobody waits for the answer any longer (MCP 2025-11-25, cancellation). Never rejects. */
-  async cancel(requestId: string): Promise<void> {
+  async cancel(requestId: string, caller: string): Promise<void> {
     const body = Buffer.from(
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`,
     );
     const message = { body, method: 'notifications/cancelled' };
-    await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) }).then(
-      (answer) => readAway(answer.body),
+    await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS), caller }).then(
+      (answer) => discard(answer.body),
       () => undefined,
     );
   }

@@ -14,6 +14,8 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal;
   /** Calls back when the signal aborts, at once if it has. Used instead of the signal where it is there. */
   readonly onStop?: (callback: () => void) => void;
+  /** In whose name (`keyOfCaller`); without it, the service's own. */
+  readonly caller?: string;
   /** Request headers for the upstream that come from the caller or the service, lower-case names. HTTP only. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
-import { GuardedDispatcher } from '../../net/guarded-dispatcher.js';
+import { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { StdioSessions } from '../stdio/stdio-sessions.js';
 import { UpstreamPool } from '../upstream-pool.js';
 import { UpstreamTargets } from '../upstream-targets.js';
@@ -14,6 +14,8 @@ export interface SessionAtUpstream {
   readonly key: string;
   /** The upstream's own id of it, if it gave one. */
   readonly upstreamId?: string | undefined;
+  /** The API key of its caller, for whom a program is counted. */
+  readonly callerId?: string | undefined;
   /** How the session was opened: a process that runs no more is started anew with it. */
   readonly initialize?: OutgoingMessage | undefined;
 }
@@ -24,7 +26,7 @@ export class UpstreamChannels {
   constructor(
     private readonly targets: UpstreamTargets,
     private readonly pool: UpstreamPool,
-    private readonly dispatcher: GuardedDispatcher,
+    private readonly sockets: UpstreamSockets,
     private readonly stdio: StdioSessions,
   ) {}
 
@@ -39,7 +41,7 @@ export class UpstreamChannels {
    */
   async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {
     const target = this.targets.of(connection);
-    if (target.kind === 'stdio') return this.stdio.channel(session.key, target, session.initialize);
-    return new HttpChannel(target, this.dispatcher, { id: session.upstreamId });
+    if (target.kind === 'stdio') return this.stdio.channel(session, target);
+    return new HttpChannel(target, this.sockets, { id: session.upstreamId });
   }
 }

@@ -6,19 +6,13 @@ import {
 import type { UpstreamAnswer, UpstreamChannel } from '../channel/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../list-change.js';
 import { CLIENT_INFO, type McpSession } from '../mcp-session.js';
-import type { ListeningSlots } from './listening-slots.js';
 import { followNews, WORKED_MS } from './news-stream.js';
-import { readAway } from '../channel/answer-body.js';
+import { discard } from '../channel/answer-body.js';
 
 const LISTEN = 'subscriptions/listen';
 const PONG_TIMEOUT_MS = 10_000;
 /** An upstream that loses this many sessions in a row, each soon after it was opened, is no longer listened to. */
 const MAX_QUICK_LOSSES = 3;
-
-export interface Listening {
-  readonly slots: ListeningSlots;
-  readonly onChanged: OnListChanged;
-}
 
 /**
  * Hears what an HTTP upstream says of its lists, in one session at a time: on the stream of unsolicited messages in the
@@ -31,13 +25,9 @@ export class UpstreamListener {
   /** A session was over before this one, and nobody has said what changed since. */
   private mayHaveMissed = false;
 
-  /**
-   * @param origin of the upstream, which shares its sockets
-   * @param onLost the upstream has forgotten this session
-   */
+  /** @param onLost the upstream has forgotten this session */
   constructor(
-    private readonly origin: string,
-    private readonly listening: Listening,
+    private readonly onChanged: OnListChanged,
     private readonly onLost: (session: McpSession) => void,
   ) {}
 
@@ -46,11 +36,10 @@ export class UpstreamListener {
     if (this.following !== undefined) this.leave(this.following.session);
     if (this.mayHaveMissed) this.tellAll(session.promisedLists);
     const isOfUse = session.promisedLists.length > 0 && this.quickLosses < MAX_QUICK_LOSSES && !lifetime.aborted;
-    const leave = isOfUse ? this.listening.slots.take(this.origin) : undefined;
-    if (leave === undefined) return;
+    if (!isOfUse) return;
     const stop = new AbortController();
     this.following = { session, stop };
-    void this.listen(session, channel, AbortSignal.any([lifetime, stop.signal])).finally(leave);
+    void this.listen(session, channel, AbortSignal.any([lifetime, stop.signal]));
   }
 
   /** Listens no longer in this session, if it does. */
@@ -62,7 +51,7 @@ export class UpstreamListener {
   }
 
   private async listen(session: McpSession, channel: UpstreamChannel, signal: AbortSignal): Promise<void> {
-    const { onChanged } = this.listening;
+    const { onChanged } = this;
     const kinds = session.promisedLists;
     const startedAt = performance.now();
     const pong = pongThrough(channel, signal);
@@ -78,7 +67,7 @@ export class UpstreamListener {
 
   private tellAll(kinds: readonly ListedKind[]): void {
     this.mayHaveMissed = false;
-    kinds.forEach((kind) => this.listening.onChanged(kind));
+    kinds.forEach((kind) => this.onChanged(kind));
   }
 }
 
@@ -112,7 +101,7 @@ function pongThrough(channel: UpstreamChannel, signal: AbortSignal): (id: string
     void channel
       .post({ body }, { signal: limited })
       .then(
-        (answer) => readAway(answer.body),
+        (answer) => discard(answer.body),
         () => undefined,
       )
       .finally(() => (isUnderWay = false));

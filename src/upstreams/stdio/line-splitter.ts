@@ -9,11 +9,18 @@ export class LineSplitter {
   private parts: Buffer[] = [];
   private length = 0;
   private skipping = false;
+  /** Lines handed on so far. */
+  lines = 0;
 
   constructor(
     private readonly maxBytes: number,
     private readonly onLine: (line: Buffer, isCut: boolean) => void,
   ) {}
+
+  /** Bytes of the line that has not ended yet. */
+  get heldBytes(): number {
+    return this.length;
+  }
 
   push(chunk: Buffer): void {
     let start = 0;
@@ -41,6 +48,7 @@ export class LineSplitter {
     const line = this.parts.length === 1 && only !== undefined ? only : Buffer.concat(this.parts);
     this.parts = [];
     this.length = 0;
+    this.lines++;
     this.onLine(line.at(-1) === CR && !isCut ? line.subarray(0, -1) : line, isCut);
   }
 }

@@ -14,7 +14,15 @@ describe('ProgramLog', () => {
 
   function logOf(env: Record<string, string> = {}): ProgramLog {
     const identity = { connectionId: 'c', revision: '1', timeoutMs: 1 };
-    return new ProgramLog({ kind: 'stdio', ...identity, command: 'node', args: [], cwd: '/', env });
+    return new ProgramLog({
+      kind: 'stdio',
+      organizationId: 'o',
+      ...identity,
+      command: 'node',
+      args: [],
+      cwd: '/',
+      env,
+    });
   }
 
   const said = (): unknown[] => written.map(({ stderr }) => stderr);

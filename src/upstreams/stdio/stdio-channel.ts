@@ -7,10 +7,14 @@ import { EventStream } from './event-stream.js';
 import { MessageRouter } from './message-router.js';
 import type { ProgramLog } from './program-log.js';
 import { plainAnswer, StdioExchange, streamAnswer } from './stdio-exchange.js';
+import type { ProgramHolder } from './program-slots.js';
 import { labelOf, type ProcessListener, type StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+
+/** Longest time for the answer to `initialize`, in milliseconds: the first start may be the time when `npx` fetches the program. */
+const INITIALIZE_TIMEOUT_MS = 60_000;
 
 /** One MCP session with a run of a program that nobody shares. Its messages are passed on as they are, a line each. */
 export class StdioChannel implements UpstreamChannel, ProcessListener {
@@ -30,9 +34,14 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
    * @param onEnded the run is over: this channel takes no more messages
    * @throws UpstreamError
    */
-  static async open(processes: StdioProcesses, target: StdioTarget, onEnded: () => void): Promise<StdioChannel> {
+  static async open(
+    processes: StdioProcesses,
+    target: StdioTarget,
+    holder: ProgramHolder,
+    onEnded: () => void,
+  ): Promise<StdioChannel> {
     const channel = new StdioChannel(target, onEnded);
-    channel.process = await processes.start(target, channel);
+    channel.process = await processes.start(target, channel, holder);
     return channel;
   }
 
@@ -51,7 +60,9 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     const giveUp = (error: UpstreamError): void => this.giveUp(exchange, error, message.method);
     const onAbort = (): void => giveUp(this.cancelled());
     const exchange = new StdioExchange(id, progressTokenOf(message.body), onAbort);
-    const timer = setTimeout(() => giveUp(this.timedOut()), this.target.timeoutMs);
+    const isOpening = message.method === 'initialize';
+    const timeoutMs = isOpening ? Math.min(INITIALIZE_TIMEOUT_MS, this.target.timeoutMs) : this.target.timeoutMs;
+    const timer = setTimeout(() => giveUp(this.timedOut(timeoutMs)), timeoutMs);
     signal.addEventListener('abort', onAbort, { once: true });
     process.enter();
     this.router.add(exchange, () => {
@@ -106,6 +117,11 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     else this.router.route(message, oneLine(line));
   }
 
+  /** Passed on as it is, like the large answers of an upstream over HTTP. */
+  onCostlyAnswer(id: string, line: Buffer): void {
+    this.router.route({ kind: 'response', id: canonicalId(id) }, line);
+  }
+
   onEnd(fault: UpstreamError | undefined): void {
     this.ending = { fault };
     this.router.close(this.gone());
@@ -114,9 +130,11 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
   private giveUp(exchange: StdioExchange, error: UpstreamError, method: string | undefined): void {
     if (!this.router.remove(exchange)) return;
-    // MCP 2025-11-25, cancellation: `initialize` must not be cancelled.
-    if (method !== 'initialize') this.process?.write(cancellationOf(exchange.id));
     exchange.fail(error);
+    if (method !== 'initialize') this.process?.write(cancellationOf(exchange.id));
+    // MCP 2025-11-25, cancellation: `initialize` must not be cancelled. Nobody will ever use its session.
+    else if (error.kind === 'timeout') this.process?.fail('unreachable', 'did not answer `initialize` in time');
+    else void this.end();
   }
 
   private running(): StdioProcess {
@@ -132,8 +150,8 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     return new UpstreamError('cancelled', `The request to the upstream at ${this.label} was cancelled.`);
   }
 
-  private timedOut(): UpstreamError {
-    const message = `The upstream at ${this.label} did not answer within ${this.target.timeoutMs} ms.`;
+  private timedOut(timeoutMs: number): UpstreamError {
+    const message = `The upstream at ${this.label} did not answer within ${timeoutMs} ms.`;
     return new UpstreamError('timeout', message);
   }
 }

@@ -1,7 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { UpstreamError } from '../upstream-error.js';
 import type { StdioTarget } from '../upstream-target.js';
+import { answeredIdOf, isCostly } from './costly-line.js';
 import { LineSplitter } from './line-splitter.js';
+import type { OutputBudget } from './output-budget.js';
 import { signalGroup } from './process-group.js';
 import { ProgramLog } from './program-log.js';
 
@@ -20,6 +23,8 @@ const PIPES_LINGER_MS = 1_000;
 export interface ProcessListener {
   /** One line of standard output, without its end. */
   onLine(line: Buffer, log: ProgramLog): void;
+  /** An answer that is too costly to be parsed. @param id of the request that it answers, as JSON text */
+  onCostlyAnswer(id: string, line: Buffer): void;
   /** It takes no more messages; called once. @param fault why, if nobody asked for it */
   onEnd(fault: UpstreamError | undefined): void;
 }
@@ -49,6 +54,7 @@ export class StdioProcess {
     private readonly target: StdioTarget,
     environment: Readonly<Record<string, string>>,
     private readonly listener: ProcessListener,
+    private readonly budget: OutputBudget,
   ) {
     this.label = labelOf(target);
     this.log = new ProgramLog(target);
@@ -170,15 +176,37 @@ export class StdioProcess {
     const { stdin, stdout, stderr } = this.child;
     const lines = new LineSplitter(MAX_LINE_BYTES, (line, isCut) => {
       if (isCut) this.fail('protocol', `printed a line of more than ${MAX_LINE_BYTES} bytes`);
-      else if (!this.hasEnded && line.length > 0) this.listener.onLine(line, this.log);
+      else if (!this.hasEnded && line.length > 0) this.take(line);
     });
-    stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    stdout.on('data', (chunk: Buffer) => this.read(stdout, lines, chunk));
+    stdout.once('close', () => this.budget.hold(-lines.heldBytes));
     const errors = new LineSplitter(MAX_ERROR_LINE_BYTES, (line) => this.log.errorLine(line.toString('utf8')));
-    stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+    stderr.on('data', (chunk: Buffer) => this.read(stderr, errors, chunk));
+    stderr.once('close', () => this.budget.hold(-errors.heldBytes));
     // The exit tells more, if there is one.
     stdin.on('error', () => setTimeout(() => this.fail('unreachable', 'closed its input'), PIPES_LINGER_MS).unref());
     stdout.on('error', () => undefined);
     stderr.on('error', () => undefined);
+  }
+
+  /** Reads what there is, and pauses a pipe whose reading has taken too much of everybody's time. */
+  private read(pipe: Readable, lines: LineSplitter, chunk: Buffer): void {
+    const startedAt = performance.now();
+    const { heldBytes: heldBefore, lines: linesBefore } = lines;
+    lines.push(chunk);
+    const fits = this.budget.hold(lines.heldBytes - heldBefore);
+    if (!fits && lines.heldBytes > heldBefore) this.fail('protocol', 'printed too much without ending the line');
+    const pauseMs = this.budget.spend(performance.now() - startedAt, lines.lines - linesBefore);
+    if (pauseMs === 0) return;
+    pipe.pause();
+    setTimeout(() => pipe.resume(), pauseMs).unref();
+  }
+
+  private take(line: Buffer): void {
+    if (!isCostly(line)) return this.listener.onLine(line, this.log);
+    const id = answeredIdOf(line);
+    if (id === undefined) this.fail('protocol', 'printed a message that is too costly to parse');
+    else this.listener.onCostlyAnswer(id, line);
   }
 
   private observeEnd(): Promise<void> {

@@ -2,7 +2,16 @@ import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { UpstreamError } from '../upstream-error.js';
 import type { StdioTarget } from '../upstream-target.js';
-import { groupMemory } from './group-memory.js';
+import { groupUsage } from './group-usage.js';
+import { OutputBudget } from './output-budget.js';
+import {
+  findObstacle,
+  type FullScope,
+  type ProgramHolder,
+  type ProgramSlot,
+  type Shares,
+  sharesOf,
+} from './program-slots.js';
 import { RestartBackoff } from './restart-backoff.js';
 import { labelOf, type ProcessListener, StdioProcess } from './stdio-process.js';
 
@@ -15,9 +24,42 @@ export interface StdioLimits {
   readonly maxMemoryBytes: number;
   /** What every program finds in its environment. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Have other organizations STDIO connections? Then none can have all the programs. */
+  readonly hasOthers: (organizationId: string) => Promise<boolean>;
 }
 
 const LONGEST_SWEEP_MS = 2_000;
+/** Processes of one program: far beyond what any server needs, far below what a machine has. */
+const MAX_GROUP_SIZE = 256;
+
+const WHO_HAS_TOO_MANY: Readonly<Record<FullScope, string>> = {
+  caller: 'the caller has',
+  connection: 'its sessions have',
+  organization: 'the organization has',
+  service: 'the service has',
+};
+
+/** The place of a program, from before its start until it is gone. */
+class Slot implements ProgramSlot {
+  program: StdioProcess | undefined;
+
+  constructor(
+    readonly holder: ProgramHolder,
+    private readonly idleMs: number,
+  ) {}
+
+  get unusedMs(): number {
+    return this.program?.unusedMs ?? 0;
+  }
+
+  /** A program that is only listened to counts as in use until it has not been used for long. */
+  get makeRoom(): (() => Promise<void>) | undefined {
+    const { program } = this;
+    if (program === undefined) return undefined;
+    const isUnused = program.isIdle || (!program.isAwaited && program.unusedMs >= this.idleMs);
+    return program.isEnding || isUnused ? () => program.stop() : undefined;
+  }
+}
 
 /**
  * The programs of this process's STDIO connections: bounded in number, memory and idle time, restarted with a growing pause
@@ -26,32 +68,43 @@ const LONGEST_SWEEP_MS = 2_000;
 @Injectable()
 export class StdioProcesses implements OnApplicationShutdown {
   private readonly logger = new Logger(StdioProcesses.name);
+  private readonly slots = new Set<Slot>();
   private readonly running = new Set<StdioProcess>();
+  private readonly budgets = new Map<string, OutputBudget>();
+  private readonly shares: Shares;
   private readonly backoff = new RestartBackoff();
-  /** Starts that have a place, but no process yet. */
-  private starting = 0;
   private sweeping: NodeJS.Timeout | undefined;
   private isShutDown = false;
   private readonly killAll = (): void => this.running.forEach((program) => program.kill());
 
-  constructor(private readonly limits: StdioLimits) {}
+  constructor(private readonly limits: StdioLimits) {
+    this.shares = sharesOf(limits.maxProcesses);
+  }
 
   /**
    * Starts the program of a target. Its output goes to `listener` from the first line on.
-   * @throws UpstreamError `busy` when too many run, `unreachable` when it cannot be started, or failed too often just now
+   * @throws UpstreamError `busy` when its holder or all together have too many, `unreachable` when it cannot be started, or failed too often just now
    */
-  async start(target: StdioTarget, listener: ProcessListener): Promise<StdioProcess> {
-    const key = keyOf(target);
+  async start(target: StdioTarget, listener: ProcessListener, holder: ProgramHolder): Promise<StdioProcess> {
+    const key = keyOf(target, holder);
     this.refuseTooSoon(key, target);
-    await this.takePlace(target);
-    const program = await this.launch(key, target, listener).finally(() => this.starting--);
-    await program.started;
-    return program;
+    const slot = await this.takeSlot(target, holder);
+    try {
+      const program = await this.launch(key, target, listener);
+      slot.program = program;
+      void program.gone.then(() => this.slots.delete(slot));
+      await program.started;
+      return program;
+    } catch (error) {
+      // One that could not be started may never be `gone`.
+      this.slots.delete(slot);
+      throw error;
+    }
   }
 
-  /** The last failure of this target's program was to be expected: it is not held against its next start. */
+  /** The last failure of this target's shared program was to be expected: it is not held against its next start. */
   forgive(target: StdioTarget): void {
-    this.backoff.forgive(keyOf(target));
+    this.backoff.forgive(keyOf(target, {}));
   }
 
   /** Ends all programs and starts no more. */
@@ -70,47 +123,60 @@ export class StdioProcesses implements OnApplicationShutdown {
     );
   }
 
-  /** Ends idle programs until there is room for one more. What decides and the taking are one step: nothing comes between. */
-  private async takePlace(target: StdioTarget): Promise<void> {
-    while (this.running.size + this.starting >= this.limits.maxProcesses) {
-      const ending = this.leastRecentlyUsed() ?? [...this.running].find(({ isEnding }) => isEnding);
-      if (ending === undefined) {
-        throw new UpstreamError('busy', `The upstream at ${labelOf(target)} cannot be started: too many programs run.`);
+  /** Ends unused programs until there is room for one more. The last look and the taking are one step: nothing comes between. */
+  private async takeSlot(target: StdioTarget, holder: ProgramHolder): Promise<Slot> {
+    let isAlone: boolean | undefined;
+    for (;;) {
+      const obstacle = findObstacle(holder, [...this.slots], this.shares, isAlone ?? false);
+      if (obstacle === undefined) break;
+      if (obstacle.scope === 'organization' && isAlone === undefined) {
+        isAlone = !(await this.limits.hasOthers(holder.organizationId));
+        continue;
       }
-      await ending.stop();
+      const { slot, scope } = obstacle;
+      if (slot?.makeRoom === undefined) {
+        const reason = `${WHO_HAS_TOO_MANY[scope]} as many programs in use as possible`;
+        throw new UpstreamError('busy', `The upstream at ${labelOf(target)} cannot be started: ${reason}.`);
+      }
+      await slot.makeRoom();
     }
     if (this.isShutDown) throw new UpstreamError('cancelled', 'The service is shutting down.');
-    this.starting++;
+    const slot = new Slot(holder, this.limits.idleMs);
+    this.slots.add(slot);
+    return slot;
   }
 
-  /** Of those that nobody waits for; one that is only listened to counts once it has not been used for long. */
-  private leastRecentlyUsed(): StdioProcess | undefined {
-    return [...this.running]
-      .filter((program) => !program.isEnding && !program.isAwaited)
-      .filter((program) => program.isIdle || program.unusedMs >= this.limits.idleMs)
-      .toSorted((a, b) => b.unusedMs - a.unusedMs)[0];
+  /** One for each organization, as long as it has programs. */
+  private budgetOf({ organizationId }: StdioTarget): OutputBudget {
+    const budget = this.budgets.get(organizationId) ?? new OutputBudget();
+    this.budgets.set(organizationId, budget);
+    return budget;
   }
 
   private async launch(key: string, target: StdioTarget, listener: ProcessListener): Promise<StdioProcess> {
     await requireDirectory(target);
     const startedAt = performance.now();
-    const program = new StdioProcess(target, this.limits.environment, {
+    const watched: ProcessListener = {
       onLine: (line, log) => listener.onLine(line, log),
+      onCostlyAnswer: (id, line) => listener.onCostlyAnswer(id, line),
       onEnd: (fault) => {
         if (fault === undefined) this.backoff.succeeded(key);
         else this.backoff.failed(key, performance.now() - startedAt);
         listener.onEnd(fault);
       },
-    });
-    void this.keep(program);
+    };
+    const program = new StdioProcess(target, this.limits.environment, watched, this.budgetOf(target));
+    void this.keep(program, target);
     return program;
   }
 
-  private async keep(program: StdioProcess): Promise<void> {
+  private async keep(program: StdioProcess, { organizationId }: StdioTarget): Promise<void> {
     if (this.running.size === 0) this.watch();
     this.running.add(program);
     await program.gone;
     this.running.delete(program);
+    const isLast = ![...this.slots].some(({ holder }) => holder.organizationId === organizationId);
+    if (isLast) this.budgets.delete(organizationId);
     if (this.running.size === 0) this.unwatch();
   }
 
@@ -138,20 +204,22 @@ export class StdioProcesses implements OnApplicationShutdown {
 
   private async endTheLarge(): Promise<void> {
     const { maxMemoryBytes } = this.limits;
-    const memory = await groupMemory(new Set([...this.running].flatMap(({ pid }) => pid ?? [])));
+    const usages = await groupUsage(new Set([...this.running].flatMap(({ pid }) => pid ?? [])));
     for (const program of this.running) {
-      const bytes = memory.get(program.pid ?? 0) ?? 0;
-      if (bytes > maxMemoryBytes)
-        program.fail(
-          'unreachable',
-          `was ended because it used more than ${Math.round(maxMemoryBytes / 2 ** 20)} MiB of memory`,
-        );
+      const { bytes = 0, processes = 0 } = usages.get(program.pid ?? 0) ?? {};
+      if (bytes > maxMemoryBytes) {
+        const mebibytes = Math.round(maxMemoryBytes / 2 ** 20);
+        program.fail('unreachable', `was ended because it used more than ${mebibytes} MiB of memory`);
+      } else if (processes > MAX_GROUP_SIZE) {
+        program.fail('unreachable', `was ended because it had more than ${MAX_GROUP_SIZE} processes`);
+      }
     }
   }
 }
 
-function keyOf({ connectionId, revision }: StdioTarget): string {
-  return `${connectionId}@${revision}`;
+/** Each caller has failures of its own: one that makes its program fail keeps others from nothing. */
+function keyOf({ connectionId, revision }: StdioTarget, { callerId = '' }: Pick<ProgramHolder, 'callerId'>): string {
+  return `${connectionId}@${revision} ${callerId}`;
 }
 
 /** Node reports a missing directory as a missing command. */

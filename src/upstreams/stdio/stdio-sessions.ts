@@ -2,8 +2,22 @@ import { Injectable } from '@nestjs/common';
 import type { OutgoingMessage, UpstreamChannel } from '../channel/upstream-channel.js';
 import type { StdioTarget } from '../upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';
+import type { ProgramHolder } from './program-slots.js';
 import { plainAnswer } from './stdio-exchange.js';
 import { StdioProcesses } from './stdio-processes.js';
+
+/** A session of a caller with a program. */
+export interface StdioSession {
+  /** Names it among all sessions. */
+  readonly key: string;
+  /** Whose quota it counts for: the caller's API key. */
+  readonly callerId?: string | undefined;
+  /** The caller's `initialize` request; undefined when it is about to be sent. */
+  readonly initialize?: OutgoingMessage | undefined;
+}
+
+/** Tells when a session has to end, whoever uses it; returns how to stop that. */
+export type WatchSession = (target: StdioTarget, callerId: string | undefined, end: () => void) => () => void;
 
 interface Session {
   readonly revision: string;
@@ -14,20 +28,28 @@ interface Session {
 @Injectable()
 export class StdioSessions {
   private readonly sessions = new Map<string, Session>();
+  private readonly watches: WatchSession[] = [];
 
   constructor(private readonly processes: StdioProcesses) {}
+
+  /** Ends each session that is opened from now on when `watch` says so. */
+  endWith(watch: WatchSession): void {
+    this.watches.push(watch);
+  }
 
   /**
    * The channel of a session. What it needs a run for starts one, if none is there: one that has ended (idle, failed, in
    * another process, or of a connection edited since) is followed by a new one that is initialized as the session was;
    * what else the session had told it is lost.
-   * @param key names the session among all callers
-   * @param initialize the caller's `initialize` request; undefined when it is about to be sent
    */
-  channel(key: string, target: StdioTarget, initialize: OutgoingMessage | undefined): UpstreamChannel {
+  channel({ key, callerId, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
+    const { organizationId, connectionId } = target;
+    // A session without a caller counts as one of its own.
+    const holder = { organizationId, connectionId, callerId: callerId ?? key };
+    const run = (): Promise<StdioChannel> => this.run({ key, callerId, initialize }, target, holder);
     return {
-      post: async (message, options) => (await this.run(key, target, initialize)).post(message, options),
-      listen: async (options) => (await this.run(key, target, initialize)).listen(options),
+      post: async (message, options) => (await run()).post(message, options),
+      listen: async (options) => (await run()).listen(options),
       end: async () => {
         const session = this.sessions.get(key);
         if (session !== undefined) await end(session);
@@ -36,12 +58,18 @@ export class StdioSessions {
     };
   }
 
-  private run(key: string, target: StdioTarget, initialize: OutgoingMessage | undefined): Promise<StdioChannel> {
+  private run(asked: StdioSession, target: StdioTarget, holder: ProgramHolder): Promise<StdioChannel> {
+    const { key, callerId, initialize } = asked;
     const known = this.sessions.get(key);
     if (known?.revision === target.revision) return known.channel;
     if (known !== undefined) void end(known);
-    const session: Session = { revision: target.revision, channel: this.open(target, initialize, () => forget()) };
+    const session: Session = {
+      revision: target.revision,
+      channel: this.open(target, holder, initialize, () => forget()),
+    };
+    const unwatch = this.watches.map((watch) => watch(target, callerId, () => void end(session)));
     const forget = (): void => {
+      for (const stop of unwatch) stop();
       if (this.sessions.get(key) === session) this.sessions.delete(key);
     };
     this.sessions.set(key, session);
@@ -51,10 +79,11 @@ export class StdioSessions {
 
   private async open(
     target: StdioTarget,
+    holder: ProgramHolder,
     initialize: OutgoingMessage | undefined,
     onEnded: () => void,
   ): Promise<StdioChannel> {
-    const channel = await StdioChannel.open(this.processes, target, onEnded);
+    const channel = await StdioChannel.open(this.processes, target, holder, onEnded);
     if (initialize === undefined) return channel;
     try {
       await channel.replay(initialize);

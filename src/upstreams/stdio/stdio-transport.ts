@@ -12,7 +12,7 @@ import type { SessionTransport } from '../session-transport.js';
 import type { UpstreamError } from '../upstream-error.js';
 import type { StdioTarget } from '../upstream-target.js';
 import type { ProgramLog } from './program-log.js';
-import type { StdioProcess } from './stdio-process.js';
+import type { ProcessListener, StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 
 /** A transport of the SDK over one run of a program: a line of JSON for each message (MCP 2025-11-25, stdio). */
@@ -40,10 +40,13 @@ export class StdioTransport implements SessionTransport {
   }
 
   async start(): Promise<void> {
-    const process = await this.processes.start(this.target, {
+    const { organizationId, connectionId } = this.target;
+    const listener: ProcessListener = {
       onLine: (line, log) => this.receive(line, log),
+      onCostlyAnswer: (id) => this.receive(refusalOf(id), undefined),
       onEnd: (fault) => this.end(fault),
-    });
+    };
+    const process = await this.processes.start(this.target, listener, { organizationId, connectionId });
     this.process = process;
     // It may have been closed meanwhile.
     if (this.hasEnded) await process.stop();
@@ -69,9 +72,9 @@ export class StdioTransport implements SessionTransport {
   /** There is nothing to tell: closing its input is what ends a session over stdio. */
   async terminateSession(): Promise<void> {}
 
-  private receive(line: Buffer, log: ProgramLog): void {
+  private receive(line: Buffer, log: ProgramLog | undefined): void {
     const message = parse(line);
-    if (message === undefined) return log.strayLine();
+    if (message === undefined) return log?.strayLine();
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) this.settle(message.id);
     // The SDK handles a notification a turn later than a response: one after the other, they stay in their order.
     this.delivered = this.delivered.then(() => this.onmessage?.(message));
@@ -87,6 +90,12 @@ export class StdioTransport implements SessionTransport {
     this.fault = fault;
     this.onclose?.();
   }
+}
+
+/** What stands in for an answer that must not be parsed. @param id JSON text */
+function refusalOf(id: string): Buffer {
+  const message = 'The program answered with more than can be parsed: use a session (`initialize`), or ask for less.';
+  return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32603,"message":${JSON.stringify(message)}}}`);
 }
 
 function parse(line: Buffer): JSONRPCMessage | undefined {

@@ -21,7 +21,7 @@ import { MemberSessions } from './member-sessions.service.js';
 import { readdressEvent } from './readdress-event.js';
 import { type ReturnAddress, ReturnAddresses } from './return-addresses.service.js';
 import { SessionComposition } from './session-composition.service.js';
-import { readAway } from '../../../upstreams/channel/answer-body.js';
+import { discard } from '../../../upstreams/channel/answer-body.js';
 
 const LEVELS: ReadonlySet<unknown> = new Set([
   'debug',
@@ -202,7 +202,7 @@ export class MemberExchange {
       // Without another session for a lost one: an answer would reach somebody who has not asked.
       const route = { kind: 'session', session: member.session } as const;
       const { answer } = await this.sender.send({ caller, message, scope, headers, route });
-      readAway(answer.body);
+      discard(answer.body);
     } catch (error) {
       throw toProxyError(scope.explain(error));
     } finally {

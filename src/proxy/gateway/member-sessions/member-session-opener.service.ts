@@ -8,7 +8,7 @@ import { UpstreamHealth } from '../../../upstreams/upstream-health.service.js';
 import { parseMessage } from '../../relay/complete-answer.js';
 import { storedInitialize } from '../../session/initialize-request.js';
 import { headersOf, type MemberSession } from './member-session.js';
-import { readAway } from '../../../upstreams/channel/answer-body.js';
+import { discard } from '../../../upstreams/channel/answer-body.js';
 
 const INITIALIZED = {
   method: 'notifications/initialized',
@@ -54,8 +54,8 @@ export class MemberSessionOpener {
       const session = { key, upstreamId, hasOwnTools: true, revision, openedAt: Date.now() };
       const channel = await this.channels.session(connection, { key, upstreamId });
       const headers = headersOf({ protocolVersion });
-      readAway((await channel.post(INITIALIZED, { signal, headers })).body);
-      if (level !== undefined) readAway((await channel.post(setLevel(level), { signal, headers })).body);
+      discard((await channel.post(INITIALIZED, { signal, headers })).body);
+      if (level !== undefined) discard((await channel.post(setLevel(level), { signal, headers })).body);
       return { connection, session, protocolVersion };
     });
   }
@@ -65,7 +65,7 @@ export class MemberSessionOpener {
     try {
       const channel = await this.channels.session(connection, { key, upstreamId });
       const signal = AbortSignal.timeout(END_TIMEOUT_MS);
-      readAway((await channel.end({ signal, headers: headersOf({ protocolVersion }) })).body);
+      discard((await channel.end({ signal, headers: headersOf({ protocolVersion }) })).body);
     } catch {
       // The upstream forgets it by itself.
     }

@@ -1,5 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { OpenCredentials } from '../../../api-keys/open-credentials.js';
 import type { Connection } from '../../../connections/connection.js';
+import { OpenConnections } from '../../../connections/open-connections.js';
 import { UpstreamError } from '../../../upstreams/upstream-error.js';
 import type { ProxyCaller } from '../../proxy-caller.js';
 import { type Session, unknownSession } from '../../session/sealed-sessions.service.js';
@@ -32,6 +34,8 @@ export class MemberSessions implements OnApplicationShutdown {
   constructor(
     private readonly opener: MemberSessionOpener,
     private readonly tools: SessionTools,
+    private readonly credentials: OpenCredentials,
+    private readonly connections: OpenConnections,
   ) {}
 
   /** The session with this connection; undefined if its upstream opens none: then the shared one has to do. */
@@ -45,6 +49,10 @@ export class MemberSessions implements OnApplicationShutdown {
     if (known !== undefined) void this.close(known);
     const place: Place = { revision: connection.revision, opened: this.open(owner, connection, owned) };
     owned.members.set(connection.id, place);
+    place.unwatch = this.connections.watch(connection, () => {
+      if (owned.members.get(connection.id) === place) owned.members.delete(connection.id);
+      void this.close(place);
+    });
     void settle(place);
     return inTime(place);
   }
@@ -118,6 +126,7 @@ export class MemberSessions implements OnApplicationShutdown {
   private use({ caller, session }: SessionOwner): Owned {
     const holder = { organizationId: caller.connection.organizationId, apiKeyId: caller.principal?.apiKeyId ?? '' };
     const owned = this.owners.use(session.key, holder);
+    owned.unwatch ??= this.credentials.watchKey(holder.apiKeyId, () => void this.drop(session.key));
     const surplus = this.owners.surplusBeside(session.key);
     if (surplus !== undefined) void this.drop(surplus);
     return owned;
@@ -143,12 +152,14 @@ export class MemberSessions implements OnApplicationShutdown {
     const owned = this.owners.get(key);
     if (owned === undefined) return;
     this.owners.delete(key);
+    owned.unwatch?.();
     owned.ending.abort();
     const places = [...owned.members.values()];
     await Promise.all(places.map((place) => this.close(place)));
   }
 
-  private async close({ opened }: Place): Promise<void> {
+  private async close({ opened, unwatch }: Place): Promise<void> {
+    unwatch?.();
     const member = await opened;
     if (member === undefined) return;
     this.tools.forget(member.session.key);

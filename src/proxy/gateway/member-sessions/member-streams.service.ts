@@ -20,13 +20,16 @@ import { MemberSessions } from './member-sessions.service.js';
 import { type Addressing, readdressEvent } from './readdress-event.js';
 import { ReturnAddresses } from './return-addresses.service.js';
 import { SessionComposition } from './session-composition.service.js';
-import { type AnswerBody, discard, readAway } from '../../../upstreams/channel/answer-body.js';
+import { type AnswerBody, discard } from '../../../upstreams/channel/answer-body.js';
 import { parseMessage } from '../../relay/complete-answer.js';
+import { filteredEvent } from '../../relay/relay-unsolicited.js';
 
 /** Bytes of events that wait for a slow caller before the upstreams have to wait as well. */
 const MAX_WAITING = 64 * 1024;
 /** Between two attempts to listen to an upstream. */
 const RETRY_MS = 5_000;
+/** The tools of an agent are listed by the agent alone, and it has no tasks. */
+const NO_LISTS = { shows: () => false, ownsTask: () => false };
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 /** What is told only to callers who may use that kind. */
 const OF_KINDS = [
@@ -103,7 +106,7 @@ export class MemberStreams {
     if (source === undefined || !mayUseAny(owner.caller, composition, at.connectionId)) return undefined;
     const member = await this.members.of(owner, source.connection);
     if (member === undefined) return undefined;
-    const body = await this.listenTo(member, signal, { 'last-event-id': at.eventId });
+    const body = await this.listenTo(owner, member, signal, { 'last-event-id': at.eventId });
     return body && this.events(body, this.addresses.forAnswer(owner, member, at.callerId), { owner, member, source });
   }
 
@@ -135,7 +138,7 @@ export class MemberStreams {
       if (source === undefined || !mayUseAny(owner.caller, composition, connectionId)) return true;
       member = await this.members.of(owner, source.connection);
       if (member === undefined) return true;
-      const body = await this.listenTo(member, signal, {});
+      const body = await this.listenTo(owner, member, signal, {});
       if (body === undefined) return false;
       await pour(this.events(body, this.addresses.forStream(owner, member), { owner, member, source }), merged, signal);
     } catch (error) {
@@ -148,15 +151,16 @@ export class MemberStreams {
 
   /** Undefined for an upstream that sends nothing unasked. */
   private async listenTo(
+    { caller: { key: caller } }: SessionOwner,
     member: MemberSession,
     signal: AbortSignal,
     headers: Record<string, string>,
   ): Promise<AnswerBody | undefined> {
     const { connection, session } = member;
     const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
-    const answer = await channel.listen({ signal, headers: { ...headersOf(member), ...headers } });
+    const answer = await channel.listen({ signal, caller, headers: { ...headersOf(member), ...headers } });
     if (answer.contentType === 'text/event-stream') return answer.body;
-    readAway(answer.body);
+    discard(answer.body);
     return undefined;
   }
 
@@ -176,7 +180,8 @@ export class MemberStreams {
         }
         const isHeard = OF_KINDS.every(([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind));
         const event = isHeard ? readdressEvent(bytes, addressing) : undefined;
-        if (event !== undefined) yield event;
+        const allowed = event && filteredEvent(event, NO_LISTS);
+        if (allowed !== undefined) yield allowed;
       }
     } finally {
       discard(body);

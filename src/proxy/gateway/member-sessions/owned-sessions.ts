@@ -5,6 +5,8 @@ import type { MemberSession } from './member-session.js';
 export interface Place {
   readonly revision: number;
   readonly opened: Promise<MemberSession | undefined>;
+  /** Stops watching the connection. */
+  unwatch?: () => void;
   /** When it was given up, in milliseconds since the epoch. */
   failedAt?: number;
   /** Still on its way when somebody had waited long enough: nobody waits for it any longer. */
@@ -29,6 +31,8 @@ export interface Owned {
   held: number;
   /** Aborted when the caller ends its session, or it has to make room. */
   readonly ending: AbortController;
+  /** Stops watching the caller's key. */
+  unwatch?: () => void;
 }
 
 /** The sessions of callers by their keys, in the order of use. */

@@ -70,7 +70,8 @@ export class SessionComposition {
     if ((this.silentUntil.get(session.key) ?? 0) > Date.now()) return undefined;
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
-      const list = this.tools.of(session.key, channel, AbortSignal.timeout(LIST_TIMEOUT_MS));
+      const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
+      const list = this.tools.of(session.key, channel, options);
       return await orLate(list, () => this.silence(session.key));
     } catch {
       this.silence(session.key);

@@ -1,0 +1,32 @@
+import { Client, type ClientConfig } from 'pg';
+
+const READ_TIMEOUT = 'Query read timeout';
+
+/**
+ * A connection to the database that can break at any moment without ending the process. Pools take it as their `Client`: a pool,
+ * and a library above it, listens to the errors of a client only after it has handed it out, and an error before that moment
+ * would find no listener.
+ */
+export class DatabaseClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config);
+    // The query under way, or the next one, rejects.
+    this.on('error', () => undefined);
+    this.giveUpSilentConnections();
+  }
+
+  /** A query that got no answer in time is still under way: whoever used the connection next would wait for it, too. */
+  private giveUpSilentConnections(): void {
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown;
+    const watched = (...args: unknown[]): unknown => {
+      const answer = query(...args);
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.endAfter(error));
+      return answer;
+    };
+    this.query = watched as Client['query'];
+  }
+
+  private endAfter(error: unknown): void {
+    if (error instanceof Error && error.message === READ_TIMEOUT) this.connection.stream.destroy();
+  }
+}

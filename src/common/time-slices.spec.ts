@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { TimeSlices } from './time-slices.js';
+
+function hold(slices: TimeSlices): void {
+  while (!slices.isOver);
+}
+
+describe('TimeSlices', () => {
+  it('is over after some milliseconds, and begins anew', async () => {
+    const slices = new TimeSlices();
+    hold(slices);
+    await slices.next();
+    expect(slices.isOver).toBe(false);
+  });
+
+  it('lets one piece of work run in each turn of the event loop', async () => {
+    const perTurn: number[] = [];
+    let ran = 0;
+    const work = async (): Promise<void> => {
+      const slices = new TimeSlices();
+      for (let slice = 0; slice < 4; slice++) {
+        await slices.next();
+        ran++;
+        hold(slices);
+      }
+    };
+    const all = Promise.all(Array.from({ length: 6 }, work));
+    for (let turn = 0; turn < 100; turn++) {
+      await nextTurn();
+      perTurn.push(ran);
+      ran = 0;
+    }
+    await all;
+    expect(perTurn.reduce((sum, one) => sum + one, 0)).toBe(24);
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(1);
+  });
+});

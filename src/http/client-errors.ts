@@ -1,0 +1,43 @@
+import type { Socket } from 'node:net';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { DomainError } from '../common/domain-error.js';
+import type { ErrorCode } from '../common/error-codes.js';
+import { newId } from '../common/ids.js';
+import { PROBLEM_CONTENT_TYPE, problemDetails } from '../common/problem-details.js';
+import { REQUEST_ID_HEADER } from './request-log.js';
+import { SECURITY_HEADERS } from '../common/security-headers.js';
+import { linger } from './unread-bodies.js';
+
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+};
+
+/** What Node keeps on the socket of a request: the response that is being sent. */
+interface ServedSocket extends Socket {
+  readonly _httpMessage?: ServerResponse;
+}
+
+/** Answers what Node's HTTP parser refuses, before there is a request, and closes the connection. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: ServedSocket): void {
+  // An answer must not be written into the middle of another.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const requestId = newId();
+  const refusal = new DomainError(CODES[error.code ?? ''] ?? 'invalid_request');
+  const body = JSON.stringify(problemDetails(refusal, requestId));
+  const headers = {
+    'content-type': PROBLEM_CONTENT_TYPE,
+    'content-length': String(Buffer.byteLength(body)),
+    [REQUEST_ID_HEADER]: requestId,
+    ...SECURITY_HEADERS,
+    connection: 'close',
+  };
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;
+  socket.write(`${status}${head.join('')}\r\n${body}`);
+  linger(socket);
+}

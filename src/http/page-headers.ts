@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify';
+
+/** Of every page: it loads only its own files and cannot be framed. */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+} as const;
+
+/** Routes that answer programs, not browsers that render pages. */
+const NO_PAGES = /^\/(?:api|mcp|health|\.well-known)\//;
+
+/** Gives every page its headers. Call before routes are registered. */
+export function registerPageHeaders(fastify: FastifyInstance): void {
+  fastify.addHook('onRoute', (route) => {
+    if (NO_PAGES.test(route.url)) return;
+    route.onRequest = [
+      ...[route.onRequest ?? []].flat(),
+      (_request, reply, done) => {
+        reply.headers(PAGE_HEADERS);
+        done();
+      },
+    ];
+  });
+}

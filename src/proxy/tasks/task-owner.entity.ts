@@ -1,0 +1,24 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+
+/** A task of an MCP server: who made it, by which tool. */
+@Entity('mcp_tasks')
+@Index('mcp_tasks_expiry_idx', ['expiresAt'])
+export class TaskOwnerEntity {
+  @PrimaryColumn({ type: 'uuid', name: 'connection_id' })
+  @ForeignKey('connections', { onDelete: 'CASCADE' })
+  connectionId: string;
+
+  /** The principal, as text. */
+  @PrimaryColumn('text')
+  owner: string;
+
+  /** SHA-256 of the server's id of the task, which may be of any length. */
+  @PrimaryColumn({ type: 'varchar', length: 64 })
+  digest: string;
+
+  @Column({ type: 'text', name: 'tool_name' })
+  toolName: string;
+
+  @Column({ type: 'timestamptz', name: 'expires_at' })
+  expiresAt: Date;
+}

@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { TaskOwnerEntity } from './task-owner.entity.js';
+
+/** One caller at one connection. */
+export interface TaskHolder {
+  readonly connectionId: string;
+  readonly owner: string;
+}
+
+/** How many tasks one caller may have at one connection: the newest. */
+const MAX_TASKS = 500;
+const KEPT_DAYS = 7;
+/** Rows that are over, deleted at most with each new one. */
+const SWEPT = 100;
+
+@Injectable()
+export class TaskOwnerRepository {
+  constructor(@InjectRepository(TaskOwnerEntity) private readonly tasks: Repository<TaskOwnerEntity>) {}
+
+  /** The names of the tools, by the digests of the tasks. */
+  async findAll({ connectionId, owner }: TaskHolder): Promise<Map<string, string>> {
+    const rows: { digest: string; tool: string }[] = await this.tasks.query(
+      `SELECT digest, tool_name AS tool FROM mcp_tasks
+        WHERE connection_id = $1 AND owner = $2 AND expires_at > now() ORDER BY expires_at DESC LIMIT $3`,
+      [connectionId, owner, MAX_TASKS],
+    );
+    return new Map(rows.map(({ digest, tool }) => [digest, tool]));
+  }
+
+  /** Stores the task and makes room for it. Nothing happens if the connection has been deleted. */
+  async add({ connectionId, owner }: TaskHolder, digest: string, tool: string): Promise<void> {
+    await this.tasks.query(
+      `WITH expired AS (
+         DELETE FROM mcp_tasks WHERE (connection_id, owner, digest) IN (
+           SELECT connection_id, owner, digest FROM mcp_tasks
+            WHERE expires_at < now() AND digest <> $3 LIMIT ${SWEPT} FOR UPDATE SKIP LOCKED)),
+       surplus AS (
+         DELETE FROM mcp_tasks WHERE connection_id = $1 AND owner = $2 AND digest IN (
+           SELECT digest FROM (
+             SELECT digest, expires_at FROM mcp_tasks WHERE connection_id = $1 AND owner = $2 AND digest <> $3
+              ORDER BY expires_at DESC OFFSET ${MAX_TASKS - 1}) oldest
+            WHERE expires_at >= now()))
+       INSERT INTO mcp_tasks (connection_id, owner, digest, tool_name, expires_at)
+       SELECT id, $2, $3, $4, now() + interval '${KEPT_DAYS} days' FROM connections WHERE id = $1
+       ON CONFLICT (connection_id, owner, digest) DO UPDATE SET tool_name = excluded.tool_name, expires_at = excluded.expires_at`,
+      [connectionId, owner, digest, tool],
+    );
+  }
+}

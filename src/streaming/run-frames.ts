@@ -1,0 +1,86 @@
+import type { UIMessageChunk } from 'ai';
+import { newEpoch, STREAM_START } from '../events/frame-position.js';
+import type { FrameBatch } from '../events/run-event-store.js';
+import { frameId, type ReaderPosition } from './reader-position.js';
+
+const RESET_STEP = `data: ${JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk)}\n\n`;
+const STEP_START = '{"type":"start-step"';
+const LAST_OF_AN_ANSWER = /^\{"type":"(?:finish|error|abort)"/;
+/** They say how the answer ends, which no earlier frame has said. */
+const ABOUT_THE_WHOLE = /^\{"type":"(?:finish|error|abort|message-metadata)"/;
+
+/**
+ * The frames of one run on their way to one reader, as they go over the wire, and what the reader has of them.
+ *
+ * A reader may have frames that the live buffer has lost. The steps before its last one are in the transcript, and so in every
+ * stream that another attempt writes; only what it has of its last step is void. So it is told to drop that (`reset-step`), and
+ * gets what comes after the beginning of the same step in the stream as it is now.
+ */
+export class RunFrames {
+  private current: ReaderPosition;
+  /** In the stream that is read again: how many steps have begun, as long as the reader has them. */
+  private stepsSkipped: number | undefined;
+  private lastFrame = '';
+
+  constructor(
+    private readonly runId: string,
+    after: ReaderPosition,
+  ) {
+    this.current = after;
+  }
+
+  /** The frame after which the reader goes on. */
+  get position(): ReaderPosition {
+    return this.current;
+  }
+
+  /** Has the reader the chunk that closes an answer? */
+  get isAnswerClosed(): boolean {
+    return LAST_OF_AN_ANSWER.test(this.lastFrame);
+  }
+
+  /** The reader goes on at the beginning of the stream. Returns what it is told first. */
+  startOver(): string {
+    const { step, round } = this.current;
+    this.current = { ...STREAM_START, step, round: round + 1 };
+    this.stepsSkipped = step === 0 ? undefined : 0;
+    return step === 0 ? '' : RESET_STEP;
+  }
+
+  /** What the reader gets of these frames. */
+  take({ first, epoch, frames }: FrameBatch): string {
+    let text = '';
+    for (const [i, frame] of frames.entries()) {
+      const begins = frame.startsWith(STEP_START);
+      const step = this.current.step + (begins && this.stepsSkipped === undefined ? 1 : 0);
+      this.current = { ...this.current, n: first + i, step, epoch };
+      if (this.isForReader(frame, begins)) text += this.write(frame);
+    }
+    return text;
+  }
+
+  /** What the reader gets when the answer is completed out of the transcript. */
+  takeStored(chunks: readonly UIMessageChunk[]): string {
+    const epoch = newEpoch();
+    let text = this.startOver();
+    this.stepsSkipped = undefined;
+    for (const chunk of chunks) {
+      const step = this.current.step + (chunk.type === 'start-step' ? 1 : 0);
+      this.current = { ...this.current, n: this.current.n + 1, step, epoch };
+      text += this.write(JSON.stringify(chunk));
+    }
+    return text;
+  }
+
+  private isForReader(frame: string, begins: boolean): boolean {
+    if (this.stepsSkipped === undefined) return true;
+    if (begins) this.stepsSkipped += 1;
+    if (this.stepsSkipped === this.current.step) this.stepsSkipped = undefined;
+    return ABOUT_THE_WHOLE.test(frame);
+  }
+
+  private write(frame: string): string {
+    this.lastFrame = frame;
+    return `id: ${frameId(this.runId, this.current)}\ndata: ${frame}\n\n`;
+  }
+}

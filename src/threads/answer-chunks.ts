@@ -1,0 +1,73 @@
+import type { DynamicToolUIPart, UIMessage, UIMessageChunk } from 'ai';
+
+type Part = UIMessage['parts'][number];
+
+/**
+ * The chunks that a reader lacks of a stored answer, who has its first `step` steps and has dropped what the last of them holds
+ * (`reset-step`); for a reader who has nothing, `step` is 0.
+ * @param lastStep leaves out the steps after this one
+ */
+export function chunksAfterStep(parts: readonly Part[], step: number, lastStep = Infinity): UIMessageChunk[] {
+  const chunks: UIMessageChunk[] = [];
+  let current = 0;
+  for (const [index, part] of parts.entries()) {
+    if (part.type === 'step-start' && ++current > lastStep) break;
+    if (current > step || (current === step && part.type !== 'step-start')) {
+      chunks.push(...chunksOfPart(part, `part-${index}`));
+    }
+  }
+  return chunks;
+}
+
+function chunksOfPart(part: Part, id: string): UIMessageChunk[] {
+  switch (part.type) {
+    case 'step-start':
+      return [{ type: 'start-step' }];
+    case 'text':
+    case 'reasoning':
+      return chunksOfText(part, id);
+    case 'dynamic-tool':
+      return chunksOfTool(part);
+    case 'source-url':
+    case 'source-document':
+    case 'file':
+    case 'reasoning-file':
+    case 'custom':
+      return [part];
+    default:
+      return [];
+  }
+}
+
+/** A part whose end never came stays open. */
+function chunksOfText(part: Extract<Part, { type: 'text' | 'reasoning' }>, fallbackId: string): UIMessageChunk[] {
+  const { type, text, state } = part;
+  const id = part.type === 'reasoning' ? (part.id ?? fallbackId) : fallbackId;
+  const provider = part.providerMetadata === undefined ? {} : { providerMetadata: part.providerMetadata };
+  const chunks: UIMessageChunk[] = [
+    { type: `${type}-start`, id, ...provider },
+    { type: `${type}-delta`, id, delta: text },
+  ];
+  return state === 'streaming' ? chunks : [...chunks, { type: `${type}-end`, id }];
+}
+
+function chunksOfTool(part: DynamicToolUIPart): UIMessageChunk[] {
+  const { toolCallId, toolName, input, title } = part;
+  const named = { toolCallId, toolName, ...(title === undefined ? {} : { title }), dynamic: true };
+  if (part.state === 'input-streaming') {
+    const inputTextDelta = input === undefined ? '' : JSON.stringify(input);
+    return [
+      { type: 'tool-input-start', ...named },
+      { type: 'tool-input-delta', toolCallId, inputTextDelta },
+    ];
+  }
+  const provider = part.callProviderMetadata === undefined ? {} : { providerMetadata: part.callProviderMetadata };
+  const called: UIMessageChunk = { type: 'tool-input-available', ...named, input, ...provider };
+  if (part.state === 'output-available') {
+    return [called, { type: 'tool-output-available', toolCallId, output: part.output, dynamic: true }];
+  }
+  if (part.state === 'output-error') {
+    return [called, { type: 'tool-output-error', toolCallId, errorText: part.errorText, dynamic: true }];
+  }
+  return [called];
+}

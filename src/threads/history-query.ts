@@ -1,0 +1,28 @@
+import { MESSAGE_BYTES } from './message.entity.js';
+
+/** What the history of one run holds at most: more than most models' contexts, and little enough for many runs at once. */
+export const MAX_HISTORY_MESSAGES = 1000;
+export const MAX_HISTORY_BYTES = 2_097_152;
+
+/**
+ * The conversation of a run, newest first: the messages of its own request, whatever their size, and of earlier runs the newest
+ * that fit into both bounds together with all that is newer. A run is in it with its request and its answer or not at all, so
+ * that no answer stands without its question. Sizes add up before any message is unpacked.
+ * Values: organization, thread, position of the run, id of its own answer, most messages, most bytes.
+ */
+export const HISTORY = {
+  name: 'transcript_history',
+  text: `
+    SELECT id, role, parts, metadata, run_id AS "runId" FROM (
+      SELECT id, role, parts, metadata, run_id, run_position, ordinal,
+             count(*) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
+        FROM (
+          SELECT * FROM messages
+           WHERE organization_id = $1 AND thread_id = $2 AND run_position <= $3 AND id <> $4
+           ORDER BY run_position DESC, ordinal DESC LIMIT $5 + 1
+        ) message
+      WINDOW newer AS (ORDER BY run_position DESC)
+    ) measured
+     WHERE run_position = $3 OR (messages <= $5 AND bytes <= $6)
+     ORDER BY run_position DESC, ordinal DESC`,
+};

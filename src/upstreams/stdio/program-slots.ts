@@ -1,0 +1,105 @@
+/** On whose behalf a program runs. */
+export interface ProgramHolder {
+  readonly organizationId: string;
+  readonly connectionId: string;
+  /** The API key in whose session it runs; absent for a program that all callers without a session share. */
+  readonly callerId?: string | undefined;
+}
+
+/** A place that a program has, or is about to have. */
+export interface ProgramSlot {
+  readonly holder: ProgramHolder;
+  /** Ends the program, if nobody waits for anything from it; resolves when it is gone. Undefined while somebody does. */
+  readonly makeRoom: (() => Promise<void>) | undefined;
+  /** Milliseconds since it was last used. */
+  readonly unusedMs: number;
+}
+
+/** What has no room for one more program. */
+export type FullScope = 'caller' | 'connection' | 'organization' | 'service';
+
+/** What keeps a newcomer from starting, and the slot to free for it, if there is one. */
+export interface Obstacle {
+  readonly scope: FullScope;
+  readonly slot: ProgramSlot | undefined;
+}
+
+/** How many programs there can be at once. */
+export interface Shares {
+  /** In sessions of one API key. */
+  readonly caller: number;
+  /** In sessions with one connection; its shared program comes on top. */
+  readonly connection: number;
+  /** Of one organization, where others have STDIO connections too. */
+  readonly organization: number;
+  readonly service: number;
+}
+
+/** A quarter for one key, half for one connection, three quarters for one organization. */
+export function sharesOf(maxProcesses: number): Shares {
+  return {
+    caller: Math.max(1, Math.floor(maxProcesses / 4)),
+    connection: Math.max(1, Math.floor(maxProcesses / 2)),
+    organization: Math.max(1, Math.floor((maxProcesses * 3) / 4)),
+    service: maxProcesses,
+  };
+}
+
+/**
+ * The first share that has no room for a program of the newcomer; undefined if it can start. The slot to free is one that is not
+ * in use: within a share that is used up the one unused for longest; in the whole service one of the organization that
+ * has the most programs and in it of the caller who has the most, so that nobody is displaced by someone who has more.
+ * @param isAlone no other organization has STDIO connections
+ */
+export function findObstacle(
+  newcomer: ProgramHolder,
+  slots: readonly ProgramSlot[],
+  shares: Shares,
+  isAlone: boolean,
+): Obstacle | undefined {
+  for (const scope of ['caller', 'connection', 'organization', 'service'] as const) {
+    if (scope === 'organization' && isAlone) continue;
+    const inScope = slots.filter(({ holder }) => isWithin(scope, holder, newcomer));
+    if (!isCounted(scope, newcomer) || inScope.length < shares[scope]) continue;
+    return { scope, slot: slotToFree(newcomer, inScope) };
+  }
+  return undefined;
+}
+
+/** The programs of sessions leave room for the shared one, which all others depend on. */
+function isCounted(scope: FullScope, { callerId }: ProgramHolder): boolean {
+  return callerId !== undefined || scope === 'organization' || scope === 'service';
+}
+
+function isWithin(scope: FullScope, holder: ProgramHolder, newcomer: ProgramHolder): boolean {
+  if (scope === 'service') return true;
+  if (scope === 'organization') return holder.organizationId === newcomer.organizationId;
+  if (scope === 'connection') return holder.callerId !== undefined && holder.connectionId === newcomer.connectionId;
+  return holder.callerId === newcomer.callerId;
+}
+
+function slotToFree(newcomer: ProgramHolder, slots: readonly ProgramSlot[]): ProgramSlot | undefined {
+  const organizations = countsBy(
+    [newcomer, ...slots.map(({ holder }) => holder)],
+    ({ organizationId }) => organizationId,
+  );
+  const callers = countsBy([newcomer, ...slots.map(({ holder }) => holder)], callerOf);
+  return slots
+    .filter(({ makeRoom }) => makeRoom !== undefined)
+    .toSorted(
+      (a, b) =>
+        (organizations.get(b.holder.organizationId) ?? 0) - (organizations.get(a.holder.organizationId) ?? 0) ||
+        (callers.get(callerOf(b.holder)) ?? 0) - (callers.get(callerOf(a.holder)) ?? 0) ||
+        b.unusedMs - a.unusedMs,
+    )[0];
+}
+
+function callerOf({ callerId, connectionId }: ProgramHolder): string {
+  return callerId ?? `shared ${connectionId}`;
+}
+
+function countsBy(holders: readonly ProgramHolder[], key: (holder: ProgramHolder) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const holder of holders) counts.set(key(holder), (counts.get(key(holder)) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,199 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import supertest from 'supertest';
+import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { createTestDatabase } from '../support/database.js';
+import { redisServerCommand, startRedisServer } from '../support/redis-server.js';
+import { ServiceProcess } from '../support/service-process.js';
+
+const NEIGHBOUR = 'neighbour';
+const QUIET_MS = 3_000;
+/** How long the service has to give memory back. */
+const RECOVERY_MS = 30_000;
+const HEAP_PROBE = new URL('./heap-probe.mjs', import.meta.url).href;
+const HEAP_LINE = /heap-probe (\{.*\})/g;
+
+/** What an attack is allowed to do to others. */
+export interface Bounds {
+  /** The longest wait of the neighbour during the attack, as a multiple of its longest wait before. */
+  factor?: number;
+  /** Memory that the service may hold after the attack beyond what it held before, after a collection. */
+  memoryMb?: number;
+}
+
+/**
+ * The built service as a process of its own, with a database of its own. The attacker has the organization `default`; a
+ * neighbour in the organization `neighbour` makes one MCP call and one run every 100 ms from a process of its own.
+ */
+export interface HostileTarget {
+  url: string;
+  /** A key of the organization `default` that may do everything in it. */
+  apiKey: string;
+  databaseUrl: string;
+  /** The service, to look at its output or to end it. */
+  service: ServiceProcess;
+  /** Calls a management tool of the organization `default`. */
+  tool(name: string, body?: object, key?: string): supertest.Test;
+  /** What the service holds after a collection of garbage, in bytes. */
+  usedBytes(): Promise<number>;
+  /**
+   * Measures the neighbour without the attack, then during it, and expects that the process lives, that no call or run of the
+   * neighbour failed, that its longest wait stays within the bounds, and that the service gives the memory back.
+   */
+  withstands(attack: () => Promise<unknown>, bounds?: Bounds): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What happened to the calls or to the runs of the neighbour. */
+interface Measure {
+  count: number;
+  longestMs: number;
+  failures: string[];
+}
+
+interface Measures {
+  calls: Measure;
+  runs: Measure;
+}
+
+export interface HostileTargetOptions {
+  /** Environment variables of the service. */
+  env?: Record<string, string>;
+  /** Whether queue and streams run on a Redis of the target's own. */
+  redis?: boolean;
+}
+
+/**
+ * Starts the service, the neighbour and what they need. Needs a current build in `dist`; run these specs with
+ * `npm run test:hostile -- <path>`, one at a time, since whatever else runs on the machine disturbs the neighbour too.
+ */
+export async function startHostileTarget({
+  env = {},
+  redis = false,
+}: HostileTargetOptions = {}): Promise<HostileTarget> {
+  const database = await createTestDatabase();
+  const redisServer = redis ? await startRedisServer(redisServerCommand() ?? 'redis-server') : undefined;
+  const serviceEnv = {
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEYS: generateEncryptionKey('hostile'),
+    UPSTREAM_ALLOW_PRIVATE: 'true',
+    LOG_LEVEL: 'error',
+    ...(redisServer && { REDIS_URL: redisServer.url }),
+    ...env,
+  };
+  const neighbourKey = generateApiKey();
+  await makeOrganization(NEIGHBOUR, neighbourKey, serviceEnv);
+
+  const apiKey = generateApiKey();
+  const service = new ServiceProcess({
+    ...serviceEnv,
+    BOOTSTRAP_API_KEY: apiKey,
+    NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} --import=${HEAP_PROBE}`,
+  });
+  const { url } = await service.listening();
+  const neighbour = await startNeighbour(url, neighbourKey);
+  const usedBytes = (): Promise<number> => probeHeap(service);
+
+  return {
+    url,
+    apiKey,
+    databaseUrl: database.url,
+    service,
+    usedBytes,
+    tool: (name, body = {}, key = apiKey) =>
+      supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
+    withstands: async (attack, { factor = 40, memoryMb = 64 } = {}) => {
+      const quiet = await neighbour.during(() => sleep(QUIET_MS));
+      const heldBefore = await usedBytes();
+      const attacked = await neighbour.during(attack);
+      expect(service.hasEnded).toBe(false);
+      for (const kind of ['calls', 'runs'] as const) {
+        expect({ kind, failures: attacked[kind].failures }).toEqual({ kind, failures: [] });
+        const wait = { kind, of: attacked[kind].count, quietMs: quiet[kind].longestMs, ms: attacked[kind].longestMs };
+        expect({ ...wait, isBounded: wait.ms <= factor * wait.quietMs }).toEqual({ ...wait, isBounded: true });
+      }
+      const allowed = heldBefore + memoryMb * 2 ** 20;
+      const deadline = Date.now() + RECOVERY_MS;
+      let held = await usedBytes();
+      while (held > allowed && Date.now() < deadline) {
+        await sleep(500);
+        held = await usedBytes();
+      }
+      process.stdout.write(`${summary(quiet, attacked)}; held ${megabytes(heldBefore)} → ${megabytes(held)} MiB\n`);
+      expect(held).toBeLessThanOrEqual(allowed);
+    },
+    close: async () => {
+      neighbour.close();
+      if (!service.hasEnded) await service.kill('SIGTERM');
+      await redisServer?.stop();
+      await database.drop();
+    },
+  };
+}
+
+/** The neighbour's longest waits without and with the attack. */
+function summary(quiet: Measures, attacked: Measures): string {
+  const parts = (['calls', 'runs'] as const).map(
+    (kind) => `${kind} ${quiet[kind].longestMs.toFixed(0)} → ${attacked[kind].longestMs.toFixed(0)} ms`,
+  );
+  return `  neighbour's longest wait: ${parts.join(', ')}`;
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(0);
+}
+
+/** Lets a start of the service make an organization with this key. */
+async function makeOrganization(slug: string, key: string, env: Record<string, string>): Promise<void> {
+  const service = new ServiceProcess({ ...env, BOOTSTRAP_ORG: slug, BOOTSTRAP_API_KEY: key });
+  await service.listening();
+  await service.kill('SIGTERM');
+}
+
+async function probeHeap(service: ServiceProcess): Promise<number> {
+  const before = [...service.output.matchAll(HEAP_LINE)].length;
+  service.signal('SIGUSR2');
+  const deadline = Date.now() + RECOVERY_MS;
+  while (Date.now() < deadline) {
+    const lines = [...service.output.matchAll(HEAP_LINE)];
+    const line = lines[before]?.[1];
+    if (line !== undefined) return (JSON.parse(line) as { usedBytes: number }).usedBytes;
+    await sleep(20);
+  }
+  throw new Error(`The service did not tell what it holds: ${service.output.slice(-2_000)}`);
+}
+
+interface Neighbour {
+  /** Works while `action` does, and tells how that went. */
+  during(action: () => Promise<unknown>): Promise<Measures>;
+  close(): void;
+}
+
+async function startNeighbour(url: string, key: string): Promise<Neighbour> {
+  const child = fork(new URL('./neighbour-process.mjs', import.meta.url), { execArgv: [] });
+  await ask(child, { type: 'connect', url, org: NEIGHBOUR, key });
+  return {
+    during: async (action) => {
+      await ask(child, { type: 'start' });
+      try {
+        await action();
+      } catch (error) {
+        await ask(child, { type: 'stop' });
+        throw error;
+      }
+      return (await ask(child, { type: 'stop' })) as Measures;
+    },
+    close: () => child.kill('SIGKILL'),
+  };
+}
+
+async function ask(child: ChildProcess, message: object): Promise<unknown> {
+  const answered = once(child, 'message');
+  child.send(message);
+  const [answer] = (await answered) as [{ value?: unknown; error?: string }];
+  if (answer.error !== undefined) throw new Error(answer.error);
+  return answer.value;
+}
