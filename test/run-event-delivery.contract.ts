@@ -6,7 +6,7 @@ import { RunEventPublisher } from '../src/events/run-event-publisher.js';
 import type { RunEventStore } from '../src/events/run-event-store.js';
 import { TopicReader } from '../src/events/topic-reader.js';
 import type { EventStoreBackend } from './support/event-store-fixtures.js';
-import { at, chunk, collect, drain, eventually, newRun, numbers } from './support/run-event-probes.js';
+import { at, by, chunk, collect, drain, EPOCH, eventually, newRun, numbers } from './support/run-event-probes.js';
 
 /** What publishers and readers in different processes promise together, on every adapter of `RunEventStore`. */
 export function runEventDeliveryContract(name: string, start: () => Promise<EventStoreBackend>): void {
@@ -27,7 +27,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       const { topic, runId } = newRun();
       const reading = collect(other, topic, runId, STREAM_START, { awaitStart: true });
       await sleep(50);
-      const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
+      const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       for (let n = 1; n <= 20; n++) {
         await publisher.push(chunk(n));
         await sleep(2);
@@ -38,20 +38,20 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
 
     it('replay a finished run of many pages', async () => {
       const { topic, runId } = newRun();
-      const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
+      const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       for (let n = 1; n <= 3000; n++) {
         await publisher.push(chunk(n));
       }
       await publisher.end();
       expect(await collect(other, topic, runId)).toEqual(numbers(1, 3000));
-      expect(await collect(other, topic, runId, at(2900, publisher.epoch))).toEqual(numbers(2901, 3000));
+      expect(await collect(other, topic, runId, at(2900, EPOCH))).toEqual(numbers(2901, 3000));
     });
 
     it('find the next run of a topic and carry it from its first frame', async () => {
       const { topic, runId } = newRun();
       const reader = await TopicReader.open(other, topic);
       const next = reader.nextRun(() => false);
-      const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
+      const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       await publisher.push(chunk(1));
       expect(await next).toEqual({ runId, follows: undefined });
       await publisher.end();
@@ -66,13 +66,13 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
         joinAt: Math.random() * 400,
         after: i % 3 ? 0 : i * 10,
       }));
-      const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
+      const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       let written = 0;
       const readings = starts.map(async ({ joinAt, after }, i) => {
         await sleep(joinAt);
         // A reader can only have what was written.
         await eventually(() => expect(written).toBeGreaterThanOrEqual(after));
-        return collect(i % 2 ? other : writer, topic, runId, at(after, after === 0 ? '' : publisher.epoch));
+        return collect(i % 2 ? other : writer, topic, runId, at(after, after === 0 ? '' : EPOCH));
       });
       for (let n = 1; n <= total; n++) {
         await publisher.push(chunk(n, n % 300 === 0 ? 90_000 : n % 70 === 0 ? 9_000 : 20));
@@ -90,7 +90,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
     it('lose and repeat nothing while every connection is cut again and again', async () => {
       const { topic, runId } = newRun();
       const total = 1000;
-      const publisher = await RunEventPublisher.open(writer, topic, runId, 1);
+      const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       const readings = Array.from({ length: 10 }, (_, i) => collect(i % 2 ? other : writer, topic, runId));
       for (let n = 1; n <= total; n++) {
         await publisher.push(chunk(n));
@@ -110,14 +110,14 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
     it('never interleave two attempts of one run', async () => {
       const { topic, runId } = newRun();
       let stale = 0;
-      const first = await RunEventPublisher.open(writer, topic, runId, 1, { onStale: () => stale++ });
+      const first = await RunEventPublisher.open(writer, topic, runId, by(1), { onStale: () => stale++ });
       const reading = collect(other, topic, runId);
       let n = 0;
       for (; n < 50; n++) {
         await first.push(chunk(n + 1));
       }
       await first.flush();
-      const second = await RunEventPublisher.open(other, topic, runId, 2);
+      const second = await RunEventPublisher.open(other, topic, runId, by(2));
       await first.push(chunk(1_000_000));
       await expect(first.flush()).rejects.toThrow(StaleWriterError);
       await expect(first.push(chunk(1_000_001))).rejects.toThrow(StaleWriterError);
@@ -130,7 +130,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
 
     it('stop when the caller aborts', async () => {
       const { topic, runId } = newRun();
-      await writer.open(runId, 1);
+      await writer.open(runId, by(1));
       const reason = new Error('gone');
       const leaving = new AbortController();
       const reading = collect(other, topic, runId, STREAM_START, { signal: leaving.signal });

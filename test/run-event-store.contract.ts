@@ -4,7 +4,7 @@ import { StaleWriterError, StreamExpiredError } from '../src/events/run-event-er
 import { RunEventPublisher } from '../src/events/run-event-publisher.js';
 import type { RunEventStore } from '../src/events/run-event-store.js';
 import type { EventStoreBackend } from './support/event-store-fixtures.js';
-import { at, batch, chunk, collect, eventually, listen, newRun, page } from './support/run-event-probes.js';
+import { at, batch, by, chunk, collect, eventually, listen, newRun, page } from './support/run-event-probes.js';
 
 /** What every adapter of `RunEventStore` promises on its own. */
 export function runEventStoreContract(name: string, start: () => Promise<EventStoreBackend>): void {
@@ -24,7 +24,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
     describe('writing', () => {
       it('numbers a new stream from 1 and reads back what was written, page by page', async () => {
         const { topic, runId } = newRun();
-        expect(await writer.open(runId, 1)).toBe(1);
+        expect(await writer.open(runId, by(1))).toBe(1);
         await writer.append(topic, batch(runId, 1, 3), 1);
         await writer.append(topic, batch(runId, 4, 2), 1);
 
@@ -47,7 +47,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('refuses a batch that leaves a gap, repeats numbers or belongs to no stream', async () => {
         const { topic, runId } = newRun();
         await expect(writer.append(topic, batch(runId, 1, 1), 1)).rejects.toThrow(StaleWriterError);
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
         await writer.append(topic, batch(runId, 1, 2), 1);
         await expect(writer.append(topic, batch(runId, 2, 2), 1)).rejects.toThrow(StaleWriterError);
@@ -59,7 +59,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('takes the repetition of a stored batch as success and stores it once', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await Promise.all([
           writer.append(topic, batch(runId, 1, 2), 1),
           other.append(topic, batch(runId, 1, 2), 1),
@@ -73,13 +73,13 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('fences off an earlier attempt and lets the later one go on with the next number', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
-        expect(await other.open(runId, 2)).toBe(3);
+        expect(await other.open(runId, by(2))).toBe(3);
         await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
         await expect(writer.append(topic, batch(runId, 1, 2), 1)).rejects.toThrow(StaleWriterError);
-        await expect(writer.open(runId, 1)).rejects.toThrow(StaleWriterError);
-        expect(await other.open(runId, 2)).toBe(3);
+        await expect(writer.open(runId, by(1))).rejects.toThrow(StaleWriterError);
+        expect(await other.open(runId, by(2))).toBe(3);
         await other.append(topic, batch(runId, 3, 1, true), 2);
         expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
@@ -103,7 +103,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { topic, runId } = newRun();
         await writer.start(topic, batch(runId, 1, 1), 1, null);
         await expect(other.start(topic, batch(runId, 1, 2), 1, null)).rejects.toThrow(StaleWriterError);
-        await other.open(runId, 2);
+        await other.open(runId, by(2));
         await expect(writer.start(topic, batch(runId, 1, 1), 1, null)).rejects.toThrow(StaleWriterError);
         await other.append(topic, batch(runId, 2, 1, true), 2);
         expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
@@ -111,14 +111,14 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('tells frames of one writer from those of another that have the same numbers', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
         await writer.append(topic, batch(runId, 3, 2), 1);
         await backend.forget(runId, 3);
         expect(await other.read(runId, at(2), 10)).toEqual(page(3, 0, { more: false, ended: false }));
         expect(await other.read(runId, at(4), 10)).toMatchObject({ known: true, diverged: true, frames: [] });
 
-        expect(await writer.open(runId, 2)).toBe(3);
+        expect(await writer.open(runId, by(2, 'e2'))).toBe(3);
         await writer.append(topic, batch(runId, 3, 3, true, 'e2'), 2);
         expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: true, ended: false }));
         expect(await other.read(runId, at(2), 10)).toEqual(page(3, 3, { more: false, ended: true, epoch: 'e2' }));
@@ -126,6 +126,19 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         for (const lost of [at(3), at(4), at(5), at(6, 'e2'), at(2, 'e2')]) {
           expect(await other.read(runId, lost, 10)).toMatchObject({ known: true, diverged: true, frames: [] });
         }
+      });
+
+      it('lets a writer whose claim was lost and made again write no more', async () => {
+        const { topic, runId } = newRun();
+        await writer.start(topic, batch(runId, 1, 2), 1, null);
+        await backend.forget(runId, 1);
+        // What a second writer with the same number has streamed by now ends where the first one stands.
+        expect(await other.open(runId, by(1, 'e2'))).toBe(1);
+        await other.append(topic, batch(runId, 1, 2, false, 'e2'), 1);
+        await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
+        await expect(writer.append(topic, batch(runId, 3, 0, true), 1)).rejects.toThrow(StaleWriterError);
+        await other.append(topic, batch(runId, 3, 1, true, 'e2'), 1);
+        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true, epoch: 'e2' }));
       });
 
       it('takes the same frames of another writer for other frames', async () => {
@@ -138,10 +151,10 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('opens an ended stream again for a later attempt', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 1, true), 1);
         await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
-        expect(await writer.open(runId, 2)).toBe(2);
+        expect(await writer.open(runId, by(2))).toBe(2);
         expect(await writer.read(runId, at(0), 10)).toMatchObject({ known: true, ended: false });
       });
     });
@@ -151,7 +164,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { topic, runId } = newRun();
         const heard = [await listen(writer, topic), await listen(other, topic), await listen(other, topic)];
         const elsewhere = await listen(other, { ...topic, threadId: 'another' });
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         for (const { signals } of heard) {
@@ -184,7 +197,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('shrink to a hint when the payload is large', async () => {
         const { topic, runId } = newRun();
         const { signals } = await listen(other, topic);
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         const large = JSON.stringify('é'.repeat(100_000));
         await writer.append(topic, { ...batch(runId, 1, 0), frames: [large, '"x"'], end: false }, 1);
         await eventually(() => expect(signals).toEqual([{ type: 'hint', runId }]));
@@ -193,7 +206,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('bound the bytes of a page', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         const large = JSON.stringify('x'.repeat(200_000));
         for (let n = 1; n <= 4; n++) {
           await writer.append(topic, { ...batch(runId, n, 0, n === 4), frames: [large] }, 1);
@@ -215,7 +228,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { signals, stop } = await kept;
         stop();
         const again = await listen(other, topic);
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 1), 1);
         await eventually(() => expect(again.signals).toHaveLength(1));
         expect(signals).toEqual([]);
@@ -227,7 +240,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const picked = [0, 499, 999];
         for (const index of picked) {
           const { topic, runId } = runs[index]!;
-          await writer.open(runId, 1);
+          await writer.open(runId, by(1));
           await writer.append(topic, batch(runId, 1, 1), 1);
           await eventually(() => expect(heard[index]!.signals).toHaveLength(1));
         }
@@ -239,7 +252,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { signals } = await listen(other, topic);
         await backend.cutSignals();
         await eventually(() => expect(signals).toEqual([{ type: 'resync' }]));
-        await writer.open(runId, 1);
+        await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 1), 1);
         await eventually(() => expect(signals.at(-1)).toEqual({ type: 'batch', ...batch(runId, 1, 1) }));
       });
@@ -259,7 +272,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('makes an ended run unreadable and clears it away', async () => {
         const brief = backend.store({ retentionMs: 1_000 });
         const { topic, runId } = newRun();
-        const publisher = await RunEventPublisher.open(brief, topic, runId, 1);
+        const publisher = await RunEventPublisher.open(brief, topic, runId, by(1));
         await publisher.push(chunk(1));
         await publisher.end();
         expect(await collect(other, topic, runId)).toEqual([1]);
@@ -274,7 +287,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('drops a run that was never ended', async () => {
         const brief = backend.store({ retentionMs: 1_000, abandonedMs: 1_000 });
         const { topic, runId } = newRun();
-        await brief.open(runId, 1);
+        await brief.open(runId, by(1));
         await brief.append(topic, batch(runId, 1, 1), 1);
         expect(await other.read(runId, at(0), 10)).toMatchObject({ known: true });
         await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));

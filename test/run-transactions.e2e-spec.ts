@@ -104,12 +104,12 @@ describe('claiming', () => {
   it('lets one attempt through, when it is its turn, and names the run before', async () => {
     const first = await posting.post(another());
     const second = await posting.post(another());
-    expect(await execution.claim({ runId: second.runId, attempt: 1 })).toBeUndefined();
-    const claims = Array.from({ length: 5 }, () => execution.claim({ runId: first.runId, attempt: 1 }));
+    expect(await execution.claim(firstClaim(second.runId))).toBeUndefined();
+    const claims = Array.from({ length: 5 }, () => execution.claim(firstClaim(first.runId)));
     const claimed = (await Promise.all(claims)).filter((run) => run !== undefined);
     expect(claimed).toMatchObject([{ id: first.runId, attempt: 1, status: 'running', previousId: null }]);
-    await execution.finish({ runId: first.runId, attempt: 1 }, 'm', ANSWER, COMPLETED);
-    expect(await execution.claim({ runId: second.runId, attempt: 1 })).toMatchObject({ previousId: first.runId });
+    await execution.finish(firstClaim(first.runId), 'm', ANSWER, COMPLETED);
+    expect(await execution.claim(firstClaim(second.runId))).toMatchObject({ previousId: first.runId });
   });
 });
 
@@ -118,7 +118,7 @@ describe('finishing', () => {
 
   beforeEach(async () => {
     const { runId } = await posting.post(request);
-    claim = { runId, attempt: 1 };
+    claim = firstClaim(runId);
     await execution.claim(claim);
   });
 
@@ -137,8 +137,8 @@ describe('finishing', () => {
     const next = await posting.post(another());
     const ended = await execution.finish(claim, 'm', ANSWER, COMPLETED);
     expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual(ended);
-    await execution.claim({ runId: next.runId, attempt: 1 });
-    await execution.finish({ runId: next.runId, attempt: 1 }, 'm', ANSWER, FAILED);
+    await execution.claim(firstClaim(next.runId));
+    await execution.finish(firstClaim(next.runId), 'm', ANSWER, FAILED);
     expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toBeUndefined();
     expect(await threadStatus()).toBe('failed');
     expect(await answers()).toHaveLength(2);
@@ -154,6 +154,22 @@ describe('finishing', () => {
     expect(await runsInOrder()).toMatchObject([{ status: 'completed', attempt: 2 }]);
   });
 
+  it('is refused to a claim that was lost and made again, as every other write is', async () => {
+    await database.query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [claim.runId]);
+    const again = { ...claim, epoch: 'again' };
+    await execution.claim(again);
+    await expect(execution.saveAnswer(claim, 'm', ANSWER)).rejects.toThrow(StaleAttemptError);
+    await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
+    expect(await execution.beat([claim])).toEqual({ cancelled: [], stale: [claim] });
+    expect(await execution.yield(claim)).toBe(false);
+    await execution.release(claim);
+    expect(await runsInOrder()).toMatchObject([{ status: 'running', attempt: 1, yields: 0 }]);
+    expect(await answers()).toEqual([]);
+    expect(await execution.beat([again])).toEqual({ cancelled: [], stale: [] });
+    await execution.finish(again, 'm', ANSWER, COMPLETED);
+    await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
+  });
+
   it('ends a queued run without an answer, and no run that has started', async () => {
     const cancelling = app.app.get(RunCancellingService);
     const { runId } = await posting.post(another());
@@ -161,7 +177,7 @@ describe('finishing', () => {
     const ended = await cancelling.cancelQueued(runId);
     expect(ended).toMatchObject({ run: { id: runId, threadId: request.threadId, attempt: 1 }, next: undefined });
     expect(await cancelling.cancelQueued(runId)).toBeUndefined();
-    expect(await execution.claim({ runId, attempt: 1 })).toBeUndefined();
+    expect(await execution.claim(firstClaim(runId))).toBeUndefined();
     expect(await threadStatus()).toBe('in_progress');
     expect(await answers()).toEqual([]);
   });
@@ -170,6 +186,10 @@ describe('finishing', () => {
 /** The same request with a message of its own. */
 function another(): NewRun {
   return { ...request, messages: request.messages.map((message) => ({ ...message, id: newId() })) };
+}
+
+function firstClaim(runId: string): RunClaim {
+  return { runId, attempt: 1, epoch: 'first' };
 }
 
 function usageOf(tokens: number) {

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import { RunEvents } from '../src/events/run-events.js';
+import { RunSupervisor } from '../src/runs/run-supervisor.js';
+import { RunExecutionService } from '../src/threads/run-execution.service.js';
 import { type CollectedStream, connect, createAgent, type StreamFrame, ThreadClient } from './support/agent-runs.js';
 import type { TestApp } from './support/app.js';
+import { eventually } from './support/run-event-probes.js';
 import { framesUntilDone } from './support/stream-frames.js';
 import type { StreamBackend } from './support/stream-backends.js';
 import { startToolServer, type ToolServer } from './support/tool-server.js';
@@ -133,6 +138,39 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         expect(replayed.chunks.filter(({ type }) => type === last)).toHaveLength(1);
       });
     });
+
+    it(
+      'keeps a worker out whose claim was lost with the stream, and made again',
+      async () => {
+        const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: String(RUN_LOCK_MS) });
+        const [events, execution] = [api.app.get(RunEvents), api.app.get(RunExecutionService)];
+        const thread = await ThreadClient.create(api, agentId);
+        const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
+        const taskId = await thread.postMessage('/random 20\n/wait 3000\n/random 20');
+        const received = await take(frames, 20);
+        await sleep(500);
+        const streamed = await events.readFrames(taskId);
+        await backend.lose(taskId, 0);
+        await api.app.get(DataSource).query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [taskId]);
+
+        // A second worker takes the run, and has streamed as much as the first when that goes on.
+        const second = { runId: taskId, attempt: 1, epoch: 'second' };
+        const run = (await execution.claim(second)) ?? raise('The run could not be claimed again.');
+        const publisher = events.startPublisher(run, taskId, { fence: 1, epoch: second.epoch }, null);
+        const others = streamed.map((frame) => frame.replace(/"delta":"[^"]*"/, '"delta":"other "'));
+        for (const frame of others) await publisher.push(JSON.parse(frame));
+        await publisher.flush();
+        await eventually(() => expect(worker.app.get(RunSupervisor).isIdle).toBe(true));
+        expect(await events.readFrames(taskId)).toEqual(others);
+
+        await execution.release(second);
+        const rest = await framesUntilDone(frames);
+        await thread.expectAnswer(taskId, join([toStream(received), rest]));
+        expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+        await worker.close();
+      },
+      START_MS,
+    );
 
     it('ends a stream at once when the answer is whole and only the end is missing', async () => {
       const worker = await backend.start({ ROLE: 'worker' });

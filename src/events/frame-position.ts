@@ -12,7 +12,7 @@ export interface FramePosition {
 /** Before the first frame of any stream. */
 export const STREAM_START: FramePosition = { n: 0, epoch: '' };
 
-/** The mark of one writer of a stream. The fence is no such mark: a claim that a crash takes back is made again with its number. */
+/** The mark of one writer of a stream (`StreamWriter`). */
 export function newEpoch(): string {
   return Math.floor(Math.random() * 36 ** 7)
     .toString(36)

@@ -17,6 +17,7 @@ import {
   RunEventStore,
   type RunSignalListener,
   type RunTopic,
+  type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
 import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
@@ -29,7 +30,7 @@ const ANSWER_WITHIN_MS = 5_000;
 /** `pg_stat_activity` shows the pool's connections under this name. */
 export const STORE_APPLICATION_NAME = 'signalbox-events';
 
-const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3) AS next' };
+const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3, $4) AS next' };
 const APPEND = {
   name: 'run_event_append',
   text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored',
@@ -113,8 +114,8 @@ export class PostgresRunEventStore extends RunEventStore {
     this.sweeper.start();
   }
 
-  async open(runId: string, fence: number): Promise<number> {
-    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, this.expiry.abandonedMs]);
+  async open(runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, this.expiry.abandonedMs]);
     if (!rows[0]) {
       throw new StaleWriterError(runId);
     }

@@ -18,6 +18,7 @@ import {
   RunEventStore,
   type RunSignalListener,
   type RunTopic,
+  type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
 import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
@@ -67,8 +68,8 @@ export class RedisRunEventStore extends RunEventStore {
     );
   }
 
-  async open(runId: string, fence: number): Promise<number> {
-    const next = Number(await this.run(OPEN_STREAM, runId, [fence, this.expiry.abandonedMs]));
+  async open(runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const next = Number(await this.run(OPEN_STREAM, runId, [fence, epoch, this.expiry.abandonedMs]));
     if (next === 0) {
       throw new StaleWriterError(runId);
     }

@@ -1,20 +1,20 @@
 import { RedisScript } from './redis-script.js';
 import { MAX_PAGE_BYTES } from './run-event-store.js';
 
-// A run is a hash {fence, next, ended} and a stream with one entry per batch. An entry's id is `<last frame>-<first frame>`:
+// A run is a hash {fence, epoch, next, ended} and a stream with one entry per batch. An entry's id is `<last frame>-<first frame>`:
 // ids must grow, so the server itself refuses a batch out of order, and the batches after frame n start at id `<n + 1>`.
 // Numbers reach Lua as text and are compared as text wherever that is enough.
 
-/** KEYS hash, stream. ARGV fence, ms to live. Answers the next frame number, or 0 when a higher fence holds the stream. */
+/** KEYS hash, stream. ARGV fence, epoch, ms to live. Answers the next frame number, or 0 when a higher fence holds the stream. */
 export const OPEN_STREAM = new RedisScript(`
   local fence = redis.call('HGET', KEYS[1], 'fence')
   if fence and tonumber(fence) > tonumber(ARGV[1]) then
     return 0
   end
-  redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'ended', '0')
+  redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'epoch', ARGV[2], 'ended', '0')
   redis.call('HSETNX', KEYS[1], 'next', '1')
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
   return tonumber(redis.call('HGET', KEYS[1], 'next'))
 `);
 
@@ -26,8 +26,8 @@ export const OPEN_STREAM = new RedisScript(`
 const APPEND = `
   local fence, first, next, id, ended, frames = unpack(ARGV)
   local epoch = ARGV[10]
-  local held = redis.call('HMGET', KEYS[1], 'fence', 'next', 'ended')
-  if held[1] ~= fence then
+  local held = redis.call('HMGET', KEYS[1], 'fence', 'next', 'ended', 'epoch')
+  if held[1] ~= fence or held[4] ~= epoch then
     return 0
   end
   if held[2] == first and held[3] == '0' then
@@ -58,7 +58,7 @@ export const APPEND_BATCH = new RedisScript(APPEND);
  */
 export const START_STREAM = new RedisScript(`
   if redis.call('EXISTS', KEYS[1]) == 0 then
-    redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'next', '1', 'ended', '0')
+    redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'epoch', ARGV[10], 'next', '1', 'ended', '0')
   end
   ${APPEND}
 `);

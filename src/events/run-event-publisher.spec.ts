@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { by } from '../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
 import { StaleWriterError } from './run-event-errors.js';
 import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
@@ -11,7 +12,7 @@ function delta(text: string) {
 
 async function publishing(options?: PublisherOptions) {
   const store = new ScriptedRunEventStore();
-  const publisher = await RunEventPublisher.open(store, topic, 'run', 1, options);
+  const publisher = await RunEventPublisher.open(store, topic, 'run', by(1), options);
   return { store, publisher };
 }
 
@@ -108,7 +109,7 @@ describe('RunEventPublisher', () => {
     const release = hold(store);
     void publisher.push(delta('a'));
     const waiting = publisher.push(delta('b'.repeat(1_100_000)));
-    await store.open('run', 2);
+    await store.open('run', by(2));
     release();
     await expect(waiting).rejects.toThrow(StaleWriterError);
     await expect(publisher.push(delta('c'))).rejects.toThrow(StaleWriterError);
@@ -117,7 +118,7 @@ describe('RunEventPublisher', () => {
 
   it('takes a new stream with its first frames, and appends the others', async () => {
     const store = new ScriptedRunEventStore();
-    const publisher = RunEventPublisher.start(store, topic, 'run', 1, 'before');
+    const publisher = RunEventPublisher.start(store, topic, 'run', by(1), 'before');
     expect(store.started).toEqual([]);
     store.failures.push(new Error('away'));
     await publisher.push(delta('a'));
@@ -139,8 +140,8 @@ describe('RunEventPublisher', () => {
     const { store, publisher } = await publishing();
     await publisher.push(delta('a'));
     await publisher.flush();
-    await store.open('run', 2);
-    const late = RunEventPublisher.start(store, topic, 'run', 1, null, { onStale: () => told++ });
+    await store.open('run', by(2));
+    const late = RunEventPublisher.start(store, topic, 'run', by(1), null, { onStale: () => told++ });
     await late.push(delta('b'));
     await expect(late.flush()).rejects.toThrow(StaleWriterError);
     expect(told).toBe(1);
@@ -148,7 +149,7 @@ describe('RunEventPublisher', () => {
 
   it('refuses to open below the fence', async () => {
     const { store } = await publishing();
-    await store.open('run', 3);
-    await expect(RunEventPublisher.open(store, topic, 'run', 2)).rejects.toThrow(StaleWriterError);
+    await store.open('run', by(3));
+    await expect(RunEventPublisher.open(store, topic, 'run', by(2))).rejects.toThrow(StaleWriterError);
   });
 });

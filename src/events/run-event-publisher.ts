@@ -1,5 +1,4 @@
 import type { UIMessageChunk } from 'ai';
-import { newEpoch } from './frame-position.js';
 import { StaleWriterError } from './run-event-errors.js';
 import { retry } from './retry.js';
 import {
@@ -8,6 +7,7 @@ import {
   type PreviousRun,
   type RunEventStore,
   type RunTopic,
+  type StreamWriter,
 } from './run-event-store.js';
 
 const MAX_QUEUED_BYTES = 1024 * 1024;
@@ -35,8 +35,6 @@ const DONE = Promise.resolve();
  * after the store could not be reached for `giveUpAfterMs`.
  */
 export class RunEventPublisher {
-  /** The mark of this writer's frames. */
-  readonly epoch = newEpoch();
   private readonly queue: QueuedFrame[] = [];
   private queuedBytes = 0;
   private ending = false;
@@ -49,7 +47,7 @@ export class RunEventPublisher {
     private readonly store: RunEventStore,
     private readonly topic: RunTopic,
     private readonly runId: string,
-    private readonly fence: number,
+    private readonly writer: StreamWriter,
     private nextFrame: number,
     private readonly options: PublisherOptions,
     /** Set until the stream is registered by its first batch. */
@@ -64,11 +62,11 @@ export class RunEventPublisher {
     store: RunEventStore,
     topic: RunTopic,
     runId: string,
-    fence: number,
+    writer: StreamWriter,
     follows: PreviousRun,
     options: PublisherOptions = {},
   ): RunEventPublisher {
-    return new RunEventPublisher(store, topic, runId, fence, 1, options, { follows });
+    return new RunEventPublisher(store, topic, runId, writer, 1, options, { follows });
   }
 
   /**
@@ -79,12 +77,12 @@ export class RunEventPublisher {
     store: RunEventStore,
     topic: RunTopic,
     runId: string,
-    fence: number,
+    writer: StreamWriter,
     options: PublisherOptions = {},
   ): Promise<RunEventPublisher> {
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
-    const nextFrame = await retry(() => store.open(runId, fence), { giveUpAfterMs });
-    return new RunEventPublisher(store, topic, runId, fence, nextFrame, options);
+    const nextFrame = await retry(() => store.open(runId, writer), { giveUpAfterMs });
+    return new RunEventPublisher(store, topic, runId, writer, nextFrame, options);
   }
 
   /** Appends a chunk. The promise is resolved already, but while about 1 MiB is queued: then it waits for room. */
@@ -137,9 +135,10 @@ export class RunEventPublisher {
   private async writeBatch(): Promise<void> {
     const { frames, bytes } = this.takeFrames();
     const end = this.ending && this.queue.length === 0;
-    const batch = { runId: this.runId, epoch: this.epoch, first: this.nextFrame, frames, end };
+    const { fence, epoch } = this.writer;
+    const batch = { runId: this.runId, epoch, first: this.nextFrame, frames, end };
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = this.options;
-    const { store, topic, fence, unstarted } = this;
+    const { store, topic, unstarted } = this;
     const write = unstarted
       ? () => store.start(topic, batch, fence, unstarted.follows)
       : () => store.append(topic, batch, fence);

@@ -17,6 +17,14 @@ export interface FrameBatch {
   readonly end: boolean;
 }
 
+/** Who writes a stream: one claim of an attempt at its run. */
+export interface StreamWriter {
+  /** The attempt's number, from 1: a stream is never taken from a later attempt. */
+  readonly fence: number;
+  /** The claim's mark, since a claim that a crash takes back is made again with its number. */
+  readonly epoch: string;
+}
+
 /** What the store holds of a run after a given frame. */
 export interface FramePage {
   /** False when the run was never opened, or has expired. */
@@ -77,24 +85,24 @@ export const DEFAULT_EXPIRY: Required<RunEventExpiry> = { retentionMs: 300_000, 
  */
 export abstract class RunEventStore {
   /**
-   * Registers a run's stream for one writer, or takes it over from an earlier attempt; a stream that had ended is open again.
-   * @param fence the attempt's number, from 1; from now on writers with a lower one are refused
+   * Registers a run's stream for one writer, or takes it over from another; a stream that had ended is open again. From now on
+   * every other writer is refused.
    * @returns the next free frame number, 1 for a new stream
    * @throws StaleWriterError if a higher fence holds the stream
    */
-  abstract open(runId: string, fence: number): Promise<number>;
+  abstract open(runId: string, writer: StreamWriter): Promise<number>;
 
   /**
    * Registers a stream that nobody has written and stores its first batch, numbered from 1, in one step; the signal names the
    * run that it follows. Repeating the same call does nothing.
-   * @throws StaleWriterError if the stream holds other frames or is held by another fence
+   * @throws StaleWriterError if the stream holds other frames or is held by another writer
    */
   abstract start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void>;
 
   /**
    * Stores one batch of at most `MAX_BATCH_FRAMES` frames as a whole and signals it to the topic's readers. Repeating the
    * same batch does nothing.
-   * @throws StaleWriterError if the stream is held by another fence, has expired, or does not continue with `batch.first`
+   * @throws StaleWriterError if the stream is held by another writer, has expired, or does not continue with `batch.first`
    */
   abstract append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void>;
 

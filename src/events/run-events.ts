@@ -7,6 +7,7 @@ import {
   type PreviousRun,
   RunEventStore,
   type RunTopic,
+  type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
 import { TopicReader } from './topic-reader.js';
@@ -27,12 +28,16 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
-   * Takes a run's stream for writing.
-   * @param fence the attempt's number, from 1: earlier attempts can write no more
+   * Takes a run's stream for writing; every other writer can write no more.
    * @throws StaleWriterError if a later attempt holds the stream
    */
-  openPublisher(topic: RunTopic, runId: string, fence: number, options?: PublisherOptions): Promise<RunEventPublisher> {
-    return RunEventPublisher.open(this.store, topic, runId, fence, options);
+  openPublisher(
+    topic: RunTopic,
+    runId: string,
+    writer: StreamWriter,
+    options?: PublisherOptions,
+  ): Promise<RunEventPublisher> {
+    return RunEventPublisher.open(this.store, topic, runId, writer, options);
   }
 
   /**
@@ -42,11 +47,11 @@ export class RunEvents implements OnApplicationShutdown {
   startPublisher(
     topic: RunTopic,
     runId: string,
-    fence: number,
+    writer: StreamWriter,
     follows: PreviousRun,
     options?: PublisherOptions,
   ): RunEventPublisher {
-    return RunEventPublisher.start(this.store, topic, runId, fence, follows, options);
+    return RunEventPublisher.start(this.store, topic, runId, writer, follows, options);
   }
 
   /** Every frame that is stored of a run, oldest first; none if the run is unknown or has expired. */

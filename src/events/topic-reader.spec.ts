@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { by } from '../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
 import { STREAM_START } from './frame-position.js';
 import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
@@ -14,7 +15,7 @@ function batch(first: number, last: number, end = false, runId = 'run', size = 0
 
 async function reading() {
   const store = new ScriptedRunEventStore();
-  await store.open('run', 1);
+  await store.open('run', by(1));
   const reader = await TopicReader.open(store, topic);
   /** Stores a batch and signals it. */
   const publish = async (one: FrameBatch, as: 'batch' | 'hint' | 'silence' = 'batch'): Promise<void> => {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
+import type { StreamWriter } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { ClaimedRun } from '../threads/new-run.js';
@@ -41,7 +42,7 @@ export class RunAnswerFactory {
 
   /** Ends the stream of a run that failed without its answer. */
   async endStream(run: ClaimedRun, errorText: string): Promise<void> {
-    const publisher = await this.events.openPublisher(run, run.id, run.attempt);
+    const publisher = await this.events.openPublisher(run, run.id, writerOf(run));
     await publisher.push({ type: 'error', errorText });
     await publisher.end();
   }
@@ -49,8 +50,8 @@ export class RunAnswerFactory {
   /** Nobody has written the stream of a first attempt, so that it is taken with its first chunk. */
   private async openPublisher(run: ClaimedRun, onStale: () => void): Promise<RunEventPublisher> {
     return run.attempt === 1
-      ? this.events.startPublisher(run, run.id, run.attempt, run.previousId, { onStale })
-      : this.events.openPublisher(run, run.id, run.attempt, { onStale });
+      ? this.events.startPublisher(run, run.id, writerOf(run), run.previousId, { onStale })
+      : this.events.openPublisher(run, run.id, writerOf(run), { onStale });
   }
 
   /** The live buffer can have lost the end of what was streamed, or all of it. It can also have more than is stored. */
@@ -62,4 +63,8 @@ export class RunAnswerFactory {
     if (step > 0) await answer.append({ type: 'reset-step' });
     for (const chunk of chunksAfterStep(stored, step, run.step)) await answer.append(chunk);
   }
+}
+
+function writerOf({ attempt, epoch }: ClaimedRun): StreamWriter {
+  return { fence: attempt, epoch };
 }

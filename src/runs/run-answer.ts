@@ -1,9 +1,10 @@
 import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
 import { throughOutage } from '../common/through-outage.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
-import type { AnswerState, RunClaim, RunOutcome } from '../threads/run-attempt.js';
+import { type ClaimedRun, claimOf } from '../threads/new-run.js';
+import type { AnswerState, RunOutcome } from '../threads/run-attempt.js';
 import type { NextRun } from '../threads/run-finish.js';
-import type { RunUsage, RunEntity } from '../threads/run.entity.js';
+import type { RunUsage } from '../threads/run.entity.js';
 import type { RunExecutionService } from '../threads/run-execution.service.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
@@ -32,7 +33,7 @@ export class RunAnswer {
   private modelName: string | null;
 
   constructor(
-    private readonly run: RunEntity,
+    private readonly run: ClaimedRun,
     private readonly folder: MessageFolder,
     private readonly publisher: RunEventPublisher,
     private readonly execution: RunExecutionService,
@@ -142,7 +143,7 @@ export class RunAnswer {
   finish(outcome: RunOutcome): Promise<NextRun | undefined> {
     return this.afterSaves(async () => {
       const state = await this.streamedState();
-      return throughOutage(() => this.execution.finish(this.claim, this.modelName, state, outcome));
+      return throughOutage(() => this.execution.finish(claimOf(this.run), this.modelName, state, outcome));
     });
   }
 
@@ -154,10 +155,6 @@ export class RunAnswer {
   /** Ends the live stream. */
   end(): Promise<void> {
     return this.publisher.end();
-  }
-
-  private get claim(): RunClaim {
-    return { runId: this.run.id, attempt: this.run.attempt };
   }
 
   private afterSaves<T>(store: () => Promise<T>): Promise<T> {
@@ -182,7 +179,7 @@ export class RunAnswer {
   private async saveNow(): Promise<void> {
     const startedAt = performance.now();
     const state = await this.streamedState();
-    const saved = await throughOutage(() => this.execution.saveAnswer(this.claim, this.modelName, state));
+    const saved = await throughOutage(() => this.execution.saveAnswer(claimOf(this.run), this.modelName, state));
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
   }

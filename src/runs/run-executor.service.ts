@@ -6,7 +6,7 @@ import { StaleWriterError } from '../events/run-event-errors.js';
 import { ModelsService, type ResolvedModel } from '../models/models.service.js';
 import { StaleAttemptError } from '../threads/run-attempt.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
-import type { ClaimedRun } from '../threads/new-run.js';
+import { type ClaimedRun, claimOf } from '../threads/new-run.js';
 import type { NextRun } from '../threads/run-finish.js';
 import type { RunEntity, RunError } from '../threads/run.entity.js';
 import { AgentSessionService } from './agent-session.service.js';
@@ -45,7 +45,7 @@ export class RunExecutorService {
 
   /** Works on a claimed run. Returns the attempt that should be asked for next: the thread's next run, or this one again. */
   async execute(run: ClaimedRun): Promise<NextRun | undefined> {
-    const control = this.supervisor.open({ runId: run.id, attempt: run.attempt });
+    const control = this.supervisor.open(claimOf(run));
     const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
     try {
@@ -100,9 +100,8 @@ export class RunExecutorService {
 
   /** Ends a run whose answer cannot be brought to its end: the transcript keeps what was stored of it. */
   private async failWithoutAnswer(run: ClaimedRun): Promise<NextRun | undefined> {
-    const claim = { runId: run.id, attempt: run.attempt };
     const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
-    const next = await throughOutage(() => this.execution.finish(claim, run.model, undefined, outcome));
+    const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
     await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
       this.logger.warn({ run_id: run.id, err: error }, 'The stream of a failed run could not be ended');
     });

@@ -1,12 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { QueueFactory } from '../queue/queue.factory.js';
-import type { RunClaim } from '../threads/run-attempt.js';
+import type { NextRun } from '../threads/run-finish.js';
 
 export const RUN_QUEUE = 'runs';
 
 /** A job asks for one attempt at one run. The run's row says everything else. */
-export type RunJob = RunClaim;
+export type RunJob = NextRun;
 
 const PATIENCE_MS = 1000;
 
@@ -24,7 +24,7 @@ export class RunQueue {
    * Enqueues an attempt; the same attempt twice is one job. A queue that does not answer is not waited for: the run is
    * stored, and the sweeper asks again.
    */
-  async ask({ runId, attempt }: RunClaim): Promise<void> {
+  async ask({ runId, attempt }: NextRun): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, PATIENCE_MS);
     const added = this.queue.add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` }).then(

@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
+import { newEpoch } from '../events/frame-position.js';
 import type { ClaimedRun } from '../threads/new-run.js';
-import type { RunClaim } from '../threads/run-attempt.js';
 import { RunExecutionService } from '../threads/run-execution.service.js';
+import type { NextRun } from '../threads/run-finish.js';
 import { type PassedOver, RunTurns, type Tenant } from '../threads/run-turns.service.js';
 import { SlotShares } from './slot-shares.js';
 
@@ -37,7 +38,7 @@ export class RunSlots {
   }
 
   /** Claims a run for the slot in which this job came: the job's own, or that of somebody who has less running. */
-  async take(job: RunClaim): Promise<ClaimedRun | undefined> {
+  async take(job: NextRun): Promise<ClaimedRun | undefined> {
     // A slot may have become free while the job's own run was passed over; whoever freed it did not know of the run yet.
     return (await this.takeNext()) ?? (await this.claim(job)) ?? (await this.takeNext());
   }
@@ -84,7 +85,7 @@ export class RunSlots {
    * Whose a run is shows when it is claimed, so claims under way count against everybody. A run that was passed over only
    * because of them is tried again.
    */
-  private async claim(job: RunClaim): Promise<ClaimedRun | undefined> {
+  private async claim(job: NextRun): Promise<ClaimedRun | undefined> {
     for (let tries = 1; ; tries++) {
       while (!this.shares.hasRoomFor(this.claims.size + 1)) await Promise.race(this.claims);
       const passedOver = this.shares.exhausted(this.claims.size);
@@ -97,8 +98,8 @@ export class RunSlots {
     }
   }
 
-  private async claimNow(job: RunClaim, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
-    const run = await this.execution.claim(job, passedOver);
+  private async claimNow(job: NextRun, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
+    const run = await this.execution.claim({ ...job, epoch: newEpoch() }, passedOver);
     if (run !== undefined) this.shares.add(tenantOf(run));
     if (this.shares.isFull || (run === undefined && !isEmpty(passedOver))) this.isContended = true;
     return run;

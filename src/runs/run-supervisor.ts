@@ -71,8 +71,8 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  private stop({ runId, attempt }: RunClaim, reason: StopReason): void {
+  private stop({ runId, epoch }: RunClaim, reason: StopReason): void {
     const control = this.attempts.get(runId);
-    if (control?.claim.attempt === attempt) control.stop(reason);
+    if (control?.claim.epoch === epoch) control.stop(reason);
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
+import { newEpoch } from '../events/frame-position.js';
 import { RunEvents } from '../events/run-events.js';
 import type { FinishedRun } from '../threads/run-finish.js';
 import { RunQueue } from './run-queue.js';
@@ -37,7 +38,8 @@ export class UnstartedRun {
 
   private async stream(run: FinishedRun['run'], chunks: readonly UIMessageChunk[]): Promise<void> {
     const options = { giveUpAfterMs: PATIENCE_MS };
-    const publisher = await this.events.openPublisher(run, run.id, run.attempt, options);
+    const writer = { fence: run.attempt, epoch: newEpoch() };
+    const publisher = await this.events.openPublisher(run, run.id, writer, options);
     for (const chunk of chunks) await publisher.push(chunk);
     await publisher.end();
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { by } from '../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
 import type { PreviousRun } from '../events/run-event-store.js';
 import { TopicReader } from '../events/topic-reader.js';
@@ -11,7 +12,7 @@ const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: 
 /** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
 async function waiting(previousId: string | undefined, posted: CarriedRun | undefined) {
   const store = new ScriptedRunEventStore();
-  await store.open('next', 1);
+  await store.open('next', by(1));
   const looks: (string | undefined)[] = [];
   const findNext = async (id: string | undefined): Promise<CarriedRun | undefined> => {
     looks.push(id);

@@ -1,5 +1,6 @@
 import type { UIMessage } from 'ai';
 import type { Tier } from '../common/tier.js';
+import type { RunClaim } from './run-attempt.js';
 import type { RunEntity } from './run.entity.js';
 
 /** A message of a run request as it is stored. */
@@ -34,7 +35,7 @@ export interface PostedRun {
 export const RUN_COLUMNS = `
   id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
   agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", request_id AS "requestId", status, tier,
-  temperature, message_id AS "messageId", attempt, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
+  temperature, message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
   cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
   idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
   created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
@@ -44,8 +45,13 @@ export type RunRow = RunEntity;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {
+  epoch: string;
   /** The run that was posted to the thread right before it; null for the thread's first. It never changes. */
   previousId: string | null;
   /** The API key that posted it was deleted or has expired. */
   hasLostCredential: boolean;
+}
+
+export function claimOf({ id: runId, attempt, epoch }: ClaimedRun): RunClaim {
+  return { runId, attempt, epoch };
 }

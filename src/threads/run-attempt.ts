@@ -1,10 +1,14 @@
 import type { UIMessage } from 'ai';
 import type { RunError, RunStatus, RunUsage } from './run.entity.js';
 
-/** Names one attempt at a run: writes of an attempt that is no longer the newest are refused. */
+/**
+ * Names one attempt at a run: writes of an attempt that is no longer the newest are refused. A claim that a crash of the database
+ * takes back is made again with the same number; its mark (`epoch`) tells the two apart, should both of them be worked on.
+ */
 export interface RunClaim {
   runId: string;
   attempt: number;
+  epoch: string;
 }
 
 /** The answer as far as it goes. */

@@ -23,7 +23,7 @@ const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
 const CLAIM = {
   name: 'run_claim',
   text: `
-    UPDATE runs SET status = 'running', attempt = $2, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+    UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
      WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
        AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT ${HOLDER} = ANY($4::uuid[])))
        AND ${IS_FIRST_OPEN_RUN}
@@ -38,7 +38,7 @@ const SAVE_ANSWER = {
   text: `
     WITH fenced AS (
       UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
-       WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING *
+       WHERE id = $1 AND attempt = $2 AND epoch = $8 AND status = 'running' RETURNING *
     ), answer AS (
       INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
       SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
@@ -48,7 +48,7 @@ const SAVE_ANSWER = {
     SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
 };
 
-/** What a worker does to the record of a run. Every write is fenced by the attempt's number. */
+/** What a worker does to the record of a run. Every write is fenced by the claim. */
 @Injectable()
 export class RunExecutionService {
   constructor(
@@ -61,10 +61,10 @@ export class RunExecutionService {
    * waits and is passed over.
    */
   async claim(
-    { runId, attempt }: RunClaim,
+    { runId, attempt, epoch }: RunClaim,
     { organizations, holders } = NOBODY_PASSED_OVER,
   ): Promise<ClaimedRun | undefined> {
-    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders]);
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders, epoch]);
     return run;
   }
 
@@ -81,6 +81,7 @@ export class RunExecutionService {
       model,
       JSON.stringify(answer.parts),
       JSON.stringify(answer.metadata),
+      claim.epoch,
     ]);
     if (saved === undefined) throw new StaleAttemptError(claim);
     return saved;
@@ -98,8 +99,8 @@ export class RunExecutionService {
     answer: AnswerState | undefined,
     outcome: RunOutcome,
   ): Promise<NextRun | undefined> {
-    const { runId, attempt } = claim;
-    const finished = await finishRun(this.statements, runId, outcome, { attempt, model, answer });
+    const { runId, attempt, epoch } = claim;
+    const finished = await finishRun(this.statements, runId, outcome, { attempt, epoch, model, answer });
     if (finished === undefined) throw new StaleAttemptError(claim);
     return finished.next;
   }
@@ -110,10 +111,10 @@ export class RunExecutionService {
   async beat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
     const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
       `UPDATE runs SET heartbeat_at = now()
-         FROM unnest($1::uuid[], $2::int[]) AS claim (run_id, attempt)
-        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.status = 'running'
+         FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
+        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch AND runs.status = 'running'
         RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
-      [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt)],
+      [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
     );
     const alive = new Map(rows.map((row) => [row.id, row.cancelRequested]));
     return {
@@ -123,10 +124,10 @@ export class RunExecutionService {
   }
 
   /** Gives an attempt up at a shutdown, so that another worker may continue at once. */
-  async release({ runId, attempt }: RunClaim): Promise<void> {
+  async release({ runId, attempt, epoch }: RunClaim): Promise<void> {
     await this.dataSource.query(
-      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + 1 WHERE id = $1 AND attempt = $2 AND status = 'running'`,
-      [runId, attempt],
+      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + 1 WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
+      [runId, attempt, epoch],
     );
   }
 
@@ -134,11 +135,11 @@ export class RunExecutionService {
    * Gives an attempt up so that a run of somebody else can start in its place; the run waits for its next turn. False if it was
    * asked to stop meanwhile, or the attempt is no longer the current one.
    */
-  async yield({ runId, attempt }: RunClaim): Promise<boolean> {
+  async yield({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.dataSource.query(
       `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), updated_at = now(), yields = yields + 1
-        WHERE id = $1 AND attempt = $2 AND status = 'running' AND cancel_requested_at IS NULL`,
-      [runId, attempt],
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL`,
+      [runId, attempt, epoch],
     );
     return count === 1;
   }
@@ -147,7 +148,7 @@ export class RunExecutionService {
    * Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or they wait for longer than
    * `waitingMs`, so that their job may have been lost.
    */
-  async findDue(silentMs: number, waitingMs: number): Promise<(RunClaim & { status: RunStatus })[]> {
+  async findDue(silentMs: number, waitingMs: number): Promise<(NextRun & { status: RunStatus })[]> {
     return this.dataSource.query(
       `SELECT id AS "runId", attempt, status FROM runs
         WHERE status IN ('queued', 'running')

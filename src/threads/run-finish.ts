@@ -19,6 +19,7 @@ export interface FinishedRun {
 /** The attempt that ends its run, and the last state of the answer; without one the answer stays as it was last stored. */
 export interface FinishingAttempt {
   attempt: number;
+  epoch: string;
   model: string | null;
   answer?: AnswerState | undefined;
 }
@@ -27,7 +28,7 @@ const FINISH = {
   name: 'run_finish',
   text: `SELECT organization AS "organizationId", thread AS "threadId", answer AS "messageId", last_attempt AS attempt,
                 next_run AS "nextRunId", next_attempt AS "nextAttempt", next_status AS "nextStatus"
-           FROM run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+           FROM run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 };
 
 type FinishRow = Omit<FinishedRun['run'], 'id'> & {
@@ -54,6 +55,7 @@ export async function finishRun(
   const [row] = await statements.rows<FinishRow>(FINISH, [
     runId,
     attempt?.attempt ?? null,
+    attempt?.epoch ?? null,
     status,
     THREAD_STATUS[status],
     error && JSON.stringify({ code: error.code, message: plainText(error.message) }),

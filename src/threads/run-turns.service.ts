@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from './prepared-statements.js';
-import type { RunClaim } from './run-attempt.js';
+import type { NextRun } from './run-finish.js';
 
 /** Organizations and holders whose runs are passed over. */
 export interface PassedOver {
@@ -112,9 +112,9 @@ export class RunTurns {
    * The attempt that should be claimed next: at a run whose worker has been silent for `silentMs`, else at the first run of whoever
    * has the least running.
    */
-  async findNext({ organizations, holders }: PassedOver, silentMs: number): Promise<RunClaim | undefined> {
+  async findNext({ organizations, holders }: PassedOver, silentMs: number): Promise<NextRun | undefined> {
     const seed = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-    const [next] = await this.statements.rows<RunClaim>(NEXT, [organizations, holders, seed, silentMs]);
+    const [next] = await this.statements.rows<NextRun>(NEXT, [organizations, holders, seed, silentMs]);
     return next;
   }
 

@@ -82,6 +82,10 @@ export class RunEntity {
   @Column({ type: 'int', default: 0 })
   attempt: number;
 
+  /** The mark of the newest claim; null before the first. */
+  @Column({ type: 'text', nullable: true })
+  epoch: string | null;
+
   /** Since when a waiting run is the first of its thread; null while others are before it. */
   @Column({ type: 'timestamptz', name: 'turn_at', precision: 3, nullable: true })
   turnAt: Date | null;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
 import { type FramePosition, STREAM_START } from '../../src/events/frame-position.js';
-import type { FrameBatch, RunEventStore, RunSignal, RunTopic } from '../../src/events/run-event-store.js';
+import type { FrameBatch, RunEventStore, RunSignal, RunTopic, StreamWriter } from '../../src/events/run-event-store.js';
 import { type FollowOptions, TopicReader } from '../../src/events/topic-reader.js';
 
 export function newRun(): { topic: RunTopic; runId: string } {
@@ -21,6 +21,10 @@ export function chunk(n: number, size = 10): UIMessageChunk {
 
 /** The epoch of batches whose writer does not matter. */
 export const EPOCH = 'e1';
+
+export function by(fence: number, epoch = EPOCH): StreamWriter {
+  return { fence, epoch };
+}
 
 export function at(n: number, epoch = n === 0 ? '' : EPOCH): FramePosition {
   return { n, epoch };

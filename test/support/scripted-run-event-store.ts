@@ -9,6 +9,7 @@ import {
   type RunSignal,
   type RunSignalListener,
   type RunTopic,
+  type StreamWriter,
   type Unsubscribe,
 } from '../../src/events/run-event-store.js';
 import { joinFrames } from '../../src/events/signal-codec.js';
@@ -26,7 +27,7 @@ export class ScriptedRunEventStore extends RunEventStore {
   known = true;
   private readonly listeners = new Set<RunSignalListener>();
 
-  async open(runId: string, fence: number): Promise<number> {
+  async open(runId: string, { fence }: StreamWriter): Promise<number> {
     if (fence < this.fence) {
       throw new StaleWriterError(runId);
     }

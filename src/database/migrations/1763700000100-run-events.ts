@@ -44,7 +44,7 @@ const TABLES = `
 
 // Answers the next free frame number, or no row when a later attempt holds the stream.
 // An expired stream that no sweep has met yet is taken over like any other: its numbers go on.
-const OPEN = `
+export const OPEN = `
   CREATE FUNCTION run_event_open(_run uuid, _fence integer, _ttl_ms double precision) RETURNS SETOF integer
   LANGUAGE sql AS $$
     INSERT INTO run_event_streams AS s (run_id, fence, next_n, expires_at)

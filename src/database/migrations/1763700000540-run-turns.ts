@@ -3,12 +3,12 @@ import { FINISH, POST } from './1763700000400-run-transactions.js';
 
 /**
  * What the fair choice of the next run needs (`src/threads/run-turns.service.ts`): which waiting runs are the first of their thread,
- * without looking at all that wait behind them.
+ * without looking at all that wait behind them. And the mark of each claim (`RunClaim`).
  */
 export class RunTurns1763700000540 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
-      ALTER TABLE runs ADD COLUMN turn_at timestamptz(3), ADD COLUMN yields integer NOT NULL DEFAULT 0`);
+      ALTER TABLE runs ADD COLUMN turn_at timestamptz(3), ADD COLUMN yields integer NOT NULL DEFAULT 0, ADD COLUMN epoch text`);
     await queryRunner.query(`
       UPDATE runs SET turn_at = now() WHERE status = 'queued' AND NOT EXISTS (
         SELECT FROM runs earlier WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
@@ -18,14 +18,16 @@ export class RunTurns1763700000540 implements MigrationInterface {
         WHERE status = 'queued' AND turn_at IS NOT NULL`);
     await queryRunner.query(`CREATE INDEX runs_running_idx ON runs (organization_id) WHERE status = 'running'`);
     await queryRunner.query(replaced(POST, ...POST_CHANGES));
+    await queryRunner.query('DROP FUNCTION run_finish');
     await queryRunner.query(replaced(FINISH, ...FINISH_CHANGES));
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(replaced(POST));
+    await queryRunner.query('DROP FUNCTION run_finish');
     await queryRunner.query(replaced(FINISH));
     await queryRunner.query('DROP INDEX runs_turn_idx, runs_running_idx');
-    await queryRunner.query('ALTER TABLE runs DROP COLUMN turn_at, DROP COLUMN yields');
+    await queryRunner.query('ALTER TABLE runs DROP COLUMN turn_at, DROP COLUMN yields, DROP COLUMN epoch');
   }
 }
 
@@ -38,6 +40,9 @@ const POST_CHANGES: readonly Change[] = [
 
 // A run that gave its slot up and is ended before it goes on has an answer, which says how it ended.
 const FINISH_CHANGES: readonly Change[] = [
+  ['_run uuid, _attempt integer, _status', '_run uuid, _attempt integer, _epoch text, _status'],
+  ["status = 'running' AND attempt = _attempt END", "status = 'running' AND attempt = _attempt AND epoch = _epoch END"],
+  ['attempt = _attempt AND status = _status', 'attempt = _attempt AND epoch = _epoch AND status = _status'],
   [
     '    END IF;\n\n    organization :=',
     `    ELSIF _attempt IS NULL AND _ended.yields > 0 THEN
