@@ -17,16 +17,15 @@ export class DatabaseClient extends Client {
 
   /** A query that got no answer in time is still under way: whoever used the connection next would wait for it, too. */
   private giveUpSilentConnections(): void {
-    const query = this.query.bind(this) as (...args: unknown[]) => unknown;
-    const watched = (...args: unknown[]): unknown => {
-      const answer = query(...args);
-      if (answer instanceof Promise) answer.catch((error: unknown) => this.endAfter(error));
+    const query = this.query.bind(this) as (config: unknown, values: unknown, callback: unknown) => unknown;
+    const endAfter = (error: unknown): void => {
+      if (error instanceof Error && error.message === READ_TIMEOUT) this.connection.stream.destroy();
+    };
+    const watched = (config: unknown, values: unknown, callback: unknown): unknown => {
+      const answer = query(config, values, callback);
+      if (answer instanceof Promise) answer.catch(endAfter);
       return answer;
     };
     this.query = watched as Client['query'];
-  }
-
-  private endAfter(error: unknown): void {
-    if (error instanceof Error && error.message === READ_TIMEOUT) this.connection.stream.destroy();
   }
 }

@@ -43,15 +43,24 @@ export class ModelChunkGuard {
    * The model's own stream, without what `streamText` could not copy: the input of a tool call that cannot be kept is emptied, and
    * `accept` refuses the call.
    */
-  readonly stream = (stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> =>
-    stream.pipeThrough(
-      new TransformStream({
-        transform: (part, controller) => {
-          const bounded = this.bound(part);
-          if (bounded !== undefined) controller.enqueue(bounded);
+  stream(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
+    const reader = stream.getReader();
+    // Without a queue of its own, which a TransformStream has at both ends, a part costs half.
+    return new ReadableStream(
+      {
+        pull: async (controller) => {
+          for (;;) {
+            const { done, value } = await reader.read();
+            if (done) return controller.close();
+            const bounded = this.bound(value);
+            if (bounded !== undefined) return controller.enqueue(bounded);
+          }
         },
-      }),
+        cancel: (reason) => reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
     );
+  }
 
   /** The chunk as the answer takes it; undefined for one that adds nothing or that cannot be used. */
   accept(chunk: UIMessageChunk): UIMessageChunk | undefined {

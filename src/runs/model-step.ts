@@ -83,8 +83,9 @@ export async function streamModelStep(input: ModelStepInput, answer: RunAnswer):
       const accepted = chunk && guard.accept(asDynamic(chunk));
       if (accepted !== undefined) await answer.push(accepted);
     }
-  } finally {
+  } catch (error) {
     reading.abort();
+    throw error;
   }
   input.signal.throwIfAborted();
   if (outcome === undefined || outcome.finishReason === 'interrupted') {

@@ -23,7 +23,8 @@ export interface Page<E> {
 }
 
 /**
- * Runs a list query. How large the rows are is measured before they are read, and the memory for them taken from `answer`.
+ * Runs a list query. How large rows are that can be large is measured before they are read, and the memory for them is taken
+ * from `answer`.
  * @param query selects the entities that the caller may see. Its own conditions are joined by AND (a plain `orWhere` beside
  *   them would escape the filter), and its joins match at most one row each. It is not changed.
  * @param input already validated as a `ListInput`
@@ -54,23 +55,41 @@ export async function paginate<E extends ObjectLiteral>(
   orderQuery(page, order);
 
   const totalCount = await matching.getCount();
-  const sizes = await measureRows(page.clone().limit(limit + 1), spec);
-  const fitting = fittingRows(sizes.slice(0, limit));
-  answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
-  const items = fitting.count === 0 ? [] : await page.limit(fitting.count).getMany();
+  const { items, hasMore } =
+    spec.rowBytes === undefined
+      ? await readShortRows(page, Math.min(limit, totalCount), answer)
+      : await readMeasuredRows(page, limit, spec.rowBytes, answer);
   const last = items.at(-1);
-  const hasMore = sizes.length > fitting.count && last !== undefined;
-  const nextCursor = hasMore ? encodeCursor(scope, orderValues(last, order)) : null;
+  const nextCursor = hasMore && last !== undefined ? encodeCursor(scope, orderValues(last, order)) : null;
   return { items, totalCount, hasMore, nextCursor };
 }
 
-/** The bytes of each row of the query, in its order. */
-async function measureRows<E extends ObjectLiteral>(
-  query: SelectQueryBuilder<E>,
-  { rowBytes = String(SHORT_ROW_BYTES) }: ListSpec,
-): Promise<number[]> {
-  const rows = await query.select(rowBytes, 'bytes').getRawMany<{ bytes: string }>();
-  return rows.map(({ bytes }) => Number(bytes));
+type PageRows<E> = Pick<Page<E>, 'items' | 'hasMore'>;
+
+async function readShortRows<E extends ObjectLiteral>(
+  page: SelectQueryBuilder<E>,
+  limit: number,
+  answer: HeldAnswer,
+): Promise<PageRows<E>> {
+  if (limit === 0) return { items: [], hasMore: false };
+  answer.reserve(limit * SHORT_ROW_BYTES * HELD_PER_JSON_BYTE);
+  const rows = await page.limit(limit + 1).getMany();
+  return { items: rows.slice(0, limit), hasMore: rows.length > limit };
+}
+
+/** @param rowBytes an SQL expression */
+async function readMeasuredRows<E extends ObjectLiteral>(
+  page: SelectQueryBuilder<E>,
+  limit: number,
+  rowBytes: string,
+  answer: HeldAnswer,
+): Promise<PageRows<E>> {
+  const measuring = page.clone().select(rowBytes, 'bytes');
+  const sizes = await measuring.limit(limit + 1).getRawMany<{ bytes: string }>();
+  const fitting = fittingRows(sizes.slice(0, limit).map(({ bytes }) => Number(bytes)));
+  answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
+  const items = fitting.count === 0 ? [] : await page.limit(fitting.count).getMany();
+  return { items, hasMore: items.length > 0 && sizes.length > fitting.count };
 }
 
 /** How many of the rows, from the first, are a page, and their bytes. */
