@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { expectProblem } from './support/problem.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from './support/redis-server.js';
 import { ServiceProcess } from './support/service-process.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { startTcpProxyTo, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const redisServer = redisServerCommand();
 const START_MS = 120_000;
@@ -25,8 +25,8 @@ const ifRedis = redisServer === undefined ? describe.skip : describe;
 beforeAll(async () => {
   if (redisServer === undefined) return;
   [database, redis] = await Promise.all([createTestDatabase(), startRedisServer(redisServer)]);
-  toDatabase = await proxyTo(database.url);
-  toRedis = await proxyTo(redis.url);
+  toDatabase = await startTcpProxyTo(database.url);
+  toRedis = await startTcpProxyTo(redis.url);
   env = {
     DATABASE_URL: through(toDatabase, database.url),
     REDIS_URL: through(toRedis, redis.url),
@@ -112,18 +112,6 @@ ifRedis('a process that is told to stop', () => {
     START_MS,
   );
 });
-
-async function proxyTo(url: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(url);
-  return startTcpProxy({ host: hostname, port: Number(port) });
-}
-
-function through(proxy: TcpProxy, url: string): string {
-  const changed = new URL(url);
-  changed.hostname = '127.0.0.1';
-  changed.port = String(proxy.port);
-  return changed.href;
-}
 
 async function soon<T>(answer: PromiseLike<T>): Promise<T> {
   const asked = performance.now();

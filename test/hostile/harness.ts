@@ -8,6 +8,7 @@ import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 import { redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { startTcpProxyTo, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const NEIGHBOUR = 'neighbour';
 const QUIET_MS = 3_000;
@@ -20,6 +21,8 @@ const HEAP_LINE = /heap-probe (\{.*\})/g;
 export interface Bounds {
   /** The longest wait of the neighbour during the attack, as a multiple of its longest wait before. */
   factor?: number;
+  /** How long a store is away during the attack: the neighbour may wait for it, or be told that it is away. */
+  outageMs?: number;
   /** Memory that the service may hold after the attack beyond what it held before, after a collection. */
   memoryMb?: number;
 }
@@ -33,6 +36,8 @@ export interface HostileTarget {
   /** A key of the organization `default` that may do everything in it. */
   apiKey: string;
   databaseUrl: string;
+  /** What stands between the service and its stores, where that was asked for. */
+  stores: { database?: TcpProxy | undefined; redis?: TcpProxy | undefined };
   /** The service, to look at its output or to end it. */
   service: ServiceProcess;
   /** Calls a management tool of the organization `default`. */
@@ -51,6 +56,8 @@ export interface HostileTarget {
 interface Measure {
   count: number;
   longestMs: number;
+  /** Answered that a store is away. */
+  refused: number;
   failures: string[];
 }
 
@@ -64,6 +71,8 @@ export interface HostileTargetOptions {
   env?: Record<string, string>;
   /** Whether queue and streams run on a Redis of the target's own. */
   redis?: boolean;
+  /** Whether the stores can be taken away. The relays for that are in the process of the test. */
+  storesCanLeave?: boolean;
 }
 
 /**
@@ -73,15 +82,20 @@ export interface HostileTargetOptions {
 export async function startHostileTarget({
   env = {},
   redis = false,
+  storesCanLeave = false,
 }: HostileTargetOptions = {}): Promise<HostileTarget> {
   const database = await createTestDatabase();
   const redisServer = redis ? await startRedisServer(redisServerCommand() ?? 'redis-server') : undefined;
+  const stores = {
+    database: storesCanLeave ? await startTcpProxyTo(database.url) : undefined,
+    redis: storesCanLeave && redisServer ? await startTcpProxyTo(redisServer.url) : undefined,
+  };
   const serviceEnv = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: stores.database ? through(stores.database, database.url) : database.url,
     ENCRYPTION_KEYS: generateEncryptionKey('hostile'),
     UPSTREAM_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'error',
-    ...(redisServer && { REDIS_URL: redisServer.url }),
+    ...(redisServer && { REDIS_URL: stores.redis ? through(stores.redis, redisServer.url) : redisServer.url }),
     ...env,
   };
   const neighbourKey = generateApiKey();
@@ -101,19 +115,25 @@ export async function startHostileTarget({
     url,
     apiKey,
     databaseUrl: database.url,
+    stores,
     service,
     usedBytes,
     tool: (name, body = {}, key = apiKey) =>
       supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
-    withstands: async (attack, { factor = 40, memoryMb = 64 } = {}) => {
+    withstands: async (attack, { factor = 40, outageMs, memoryMb = 64 } = {}) => {
       const quiet = await neighbour.during(() => sleep(QUIET_MS));
       const heldBefore = await usedBytes();
       const attacked = await neighbour.during(attack);
       expect(service.hasEnded).toBe(false);
       for (const kind of ['calls', 'runs'] as const) {
-        expect({ kind, failures: attacked[kind].failures }).toEqual({ kind, failures: [] });
+        const { failures, refused } = attacked[kind];
+        expect({ kind, failures }).toEqual({ kind, failures: [] });
+        if (outageMs === undefined) expect({ kind, refused }).toEqual({ kind, refused: 0 });
         const wait = { kind, of: attacked[kind].count, quietMs: quiet[kind].longestMs, ms: attacked[kind].longestMs };
-        expect({ ...wait, isBounded: wait.ms <= factor * wait.quietMs }).toEqual({ ...wait, isBounded: true });
+        expect({ ...wait, isBounded: wait.ms <= factor * wait.quietMs + (outageMs ?? 0) }).toEqual({
+          ...wait,
+          isBounded: true,
+        });
       }
       const allowed = heldBefore + memoryMb * 2 ** 20;
       const deadline = Date.now() + RECOVERY_MS;
@@ -128,6 +148,7 @@ export async function startHostileTarget({
     close: async () => {
       neighbour.close();
       if (!service.hasEnded) await service.kill('SIGTERM');
+      await Promise.all([stores.database?.close(), stores.redis?.close()]);
       await redisServer?.stop();
       await database.drop();
     },

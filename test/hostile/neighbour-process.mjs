@@ -61,14 +61,15 @@ const HANDLERS = {
   },
 };
 
-const newMeasure = () => ({ count: 0, longestMs: 0, failures: [] });
+const newMeasure = () => ({ count: 0, longestMs: 0, refused: 0, failures: [] });
 
 async function timed(measure, action) {
   const begun = performance.now();
   try {
     await action();
   } catch (error) {
-    measure.failures.push(String(error.message ?? error));
+    if (error.isRefusal) measure.refused += 1;
+    else measure.failures.push(String(error.message ?? error));
   }
   measure.count += 1;
   measure.longestMs = Math.max(measure.longestMs, performance.now() - begun);
@@ -121,7 +122,10 @@ async function request(method, path, headers, body = null) {
     signal: AbortSignal.timeout(GIVE_UP_MS),
   });
   const text = await answer.text();
-  if (statusCode >= 400) throw new Error(`${method} ${path} answered ${statusCode}: ${text.slice(0, 300)}`);
+  if (statusCode >= 400) {
+    const error = new Error(`${method} ${path} answered ${statusCode}: ${text.slice(0, 300)}`);
+    throw Object.assign(error, { isRefusal: statusCode === 503 && text.includes('storage_unavailable') });
+  }
   return text;
 }
 

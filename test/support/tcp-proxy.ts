@@ -16,6 +16,20 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
+/** A relay in front of the server of this URL. */
+export function startTcpProxyTo(url: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(url);
+  return startTcpProxy({ host: hostname, port: Number(port) });
+}
+
+/** The URL with the relay as its server. */
+export function through({ port }: TcpProxy, url: string): string {
+  const changed = new URL(url);
+  changed.hostname = '127.0.0.1';
+  changed.port = String(port);
+  return changed.href;
+}
+
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const track = (socket: Socket): Socket => {
