@@ -303,6 +303,17 @@ describe('a method', () => {
     expectRefused(send(rpc(method)), INVALID),
   );
 
+  it.each(['application/json', '*/*', '%_'])(
+    'that is answered by a stream without end needs a caller that takes one, not %s',
+    async (accept) => {
+      const agent = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent', connections: [] } });
+      for (const endpoint of [path, pathOf(`gateway/${agent.body.item.id}`), pathOf('self')]) {
+        const body = rpc('subscriptions/listen', { notifications: { toolsListChanged: true } });
+        await expectRefused(callProxy(app, endpoint, { key: app.apiKey, headers: { accept }, body }), INVALID);
+      }
+    },
+  );
+
   it('in a version that is not known is refused', () =>
     expectRefused(send(rpc('tools/list'), { 'mcp-protocol-version': '1999-01-01' }), INVALID));
 });

@@ -174,6 +174,20 @@ describe('StdioChannel', () => {
     expect(await say(channel, 1, 'echo', { text: 'free again' })).toBe('free again');
   });
 
+  it.each(['1.5', '1e-320', '1e300', '1e400', '9007199254740993'])(
+    'refuses an id that programs do not take for one, and drop without a word: %s',
+    async (id) => {
+      const channel = await opened();
+      const message = { jsonrpc: '2.0', id: 0, method: 'initialize', params: {} };
+      const answer = await send(channel, {
+        ...outgoing(message, JSON.stringify(message).replace('"id":0', `"id":${id}`)),
+        id,
+      });
+      expect(answer.status).toBe(400);
+      expect(JSON.parse(await textOf(answer.body))).toMatchObject({ error: { code: -32600 } });
+    },
+  );
+
   it('has one stream for what belongs to no request, and keeps what came before it', async () => {
     const channel = await opened();
     // `list_changed`, which the fixture sends when it is initialized.

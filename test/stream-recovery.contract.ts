@@ -172,6 +172,18 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       START_MS,
     );
 
+    it('begins again at once when the live buffer has lost the stream of a worker that lives', async () => {
+      const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: '600000' });
+      const thread = await ThreadClient.create(api, agentId);
+      const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
+      const taskId = await thread.postMessage('/random 20\n/wait 1000\n/random 20');
+      const received = await take(frames, 20);
+      await backend.lose(taskId, 0);
+      await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));
+      expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+      await worker.close();
+    });
+
     it('ends a stream at once when the answer is whole and only the end is missing', async () => {
       const worker = await backend.start({ ROLE: 'worker' });
       const thread = await ThreadClient.create(api, agentId);

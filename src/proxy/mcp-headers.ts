@@ -45,6 +45,15 @@ export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessa
   if (version !== undefined) refuseOther(headers['mcp-protocol-version'], version, 'MCP-Protocol-Version');
 }
 
+/**
+ * A subscription is answered by a stream without end, which cannot be gathered for a caller that takes no stream.
+ * @throws DomainError `invalid_rpc_request`
+ */
+export function requireTakesStream({ accept }: IncomingHttpHeaders, { method }: InboundMessage): void {
+  if (method !== 'subscriptions/listen' || accept?.includes('text/event-stream') === true) return;
+  throw new DomainError('invalid_rpc_request', 'A subscription needs `Accept: text/event-stream`.');
+}
+
 /** The caller's headers that belong to MCP. Credentials, wherever they are, cookies and everything else stay here. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const forwarded: Record<string, string> = {};

@@ -131,6 +131,15 @@ export class RunExecutionService {
     );
   }
 
+  /** Gives an attempt up that cannot go on, so that another one may begin at once. False if it is no longer the current one. */
+  async abandon({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity' WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
+      [runId, attempt, epoch],
+    );
+    return count === 1;
+  }
+
   /**
    * Gives an attempt up so that a run of somebody else can start in its place; the run waits for its next turn. False if it was
    * asked to stop meanwhile, or the attempt is no longer the current one.

@@ -6,7 +6,7 @@ import { requireActive } from '../../upstreams/require-active.js';
 import { CallerResolver } from '../caller-resolver.service.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.service.js';
 import { readMessage } from '../jsonrpc/inbound-message.js';
-import { checkHeaders } from '../mcp-headers.js';
+import { checkHeaders, requireTakesStream } from '../mcp-headers.js';
 import { requireGrant, requireMethod } from '../method-rules.js';
 import { OriginPolicy } from '../origin-policy.js';
 import { CallsToCancel } from '../translation/calls-to-cancel.service.js';
@@ -44,6 +44,7 @@ export class McpExchange {
     const caller = resolved instanceof Promise ? await resolved : resolved;
     const message = readMessage(request.body);
     checkHeaders(request.headers, message);
+    requireTakesStream(request.headers, message);
     if (caller.connection.type === 'VIRTUAL') {
       await this.gateway.post(request, reply, door, { caller, message });
       return;

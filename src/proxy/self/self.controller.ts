@@ -5,6 +5,7 @@ import { credentialMissing } from '../caller-resolver.service.js';
 import { HostedMcp } from '../hosted/hosted-mcp.js';
 import { readMessage } from '../jsonrpc/inbound-message.js';
 import { McpEndpoint } from '../mcp-endpoint.js';
+import { requireTakesStream } from '../mcp-headers.js';
 import { OriginPolicy } from '../origin-policy.js';
 import { type SelfCaller, SelfServer } from './self-server.service.js';
 
@@ -48,9 +49,10 @@ export class SelfController implements OnApplicationShutdown {
     this.origins.check(request.headers);
     const { principal, id: requestId } = request;
     if (principal === undefined) throw credentialMissing();
-    const message: unknown =
-      request.method === 'POST' ? JSON.parse(readMessage(request.body).body.toString('utf8')) : undefined;
-    await this.hosted.answer(request, reply, message, { principal, requestId, reply });
+    const message = request.method === 'POST' ? readMessage(request.body) : undefined;
+    if (message !== undefined) requireTakesStream(request.headers, message);
+    const parsed: unknown = message && JSON.parse(message.body.toString('utf8'));
+    await this.hosted.answer(request, reply, parsed, { principal, requestId, reply });
   }
 
   onApplicationShutdown(): Promise<void> {

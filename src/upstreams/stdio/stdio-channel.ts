@@ -54,7 +54,10 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
       return plainAnswer(202);
     }
     const id = canonicalId(message.id);
-    if (this.router.has(id)) return plainAnswer(400, duplicateId(id));
+    if (!isReadableId(id)) return plainAnswer(400, refusal(id, 'The id of a request is a string or an integer'));
+    if (this.router.has(id)) {
+      return plainAnswer(400, refusal(id, 'A request with this id is under way in the session'));
+    }
     if (signal.aborted) throw this.cancelled();
 
     const giveUp = (error: UpstreamError): void => this.giveUp(exchange, error, message.method);
@@ -161,9 +164,17 @@ const CONFLICT = Buffer.from(
   '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict: Only one SSE stream is allowed per session"},"id":null}',
 );
 
-function duplicateId(id: string): Buffer {
-  const error = '{"code":-32600,"message":"A request with this id is under way in the session"}';
-  return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${error}}`);
+/**
+ * Would a program take the id for one? Those on the SDKs drop a message with any other without a word, and the caller would wait
+ * for nothing. Beyond 2^53 an integer is none that can be told from its neighbours.
+ */
+function isReadableId(id: string): boolean {
+  const value: unknown = JSON.parse(id);
+  return typeof value === 'string' || Number.isSafeInteger(value);
+}
+
+function refusal(id: string, message: string): Buffer {
+  return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: -32600, message })}}`);
 }
 
 function cancellationOf(id: string): Buffer {
