@@ -82,6 +82,13 @@ describe('a session', () => {
     expectUnknown(await echo(session));
   });
 
+  it('tells when the upstream did not end it', async () => {
+    const headers = { ...(await open()), 'mcp-protocol-version': '1999-01-01' };
+    const ended = await callProxy(app, pathOf(connectionId), { method: 'DELETE', key: app.apiKey, headers });
+    expect(ended.status).toBe(400);
+    expect(rpcOf(ended).error).toMatchObject({ code: -32603, data: { code: 'upstream_protocol' } });
+  });
+
   it('has one stream of its own, which ends when the key is deleted', async () => {
     const { body } = await app.tool('API_KEY_CREATE', { name: 'short', permissions: { '*': ['*'] } }).expect(200);
     const session = await open(body.key);

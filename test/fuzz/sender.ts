@@ -4,8 +4,8 @@ import type { Step } from './step.js';
 import { RAW_JSON } from './values.js';
 import type { World } from './world.js';
 
-/** The longest that an answer may take, on a machine that is busy with it. */
-export const BOUND_MS = 60_000;
+/** The longest that an answer may take, on a machine that is busy with it: a program has 60 s for `initialize`. */
+export const BOUND_MS = 90_000;
 
 const REFERENCE = /@@([a-z-]+):([\w-]+)@@/g;
 const SESSION_PATH = '@@session-path:0@@';

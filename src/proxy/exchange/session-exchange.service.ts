@@ -16,6 +16,7 @@ import { MemberStreams } from '../gateway/member-sessions/member-streams.service
 import { forwardedHeaders } from '../mcp-headers.js';
 import { OriginPolicy } from '../origin-policy.js';
 import { requireGrant } from '../method-rules.js';
+import { rpcErrorText } from '../jsonrpc/json-rpc-error.js';
 import type { ProxyCaller } from '../proxy-caller.js';
 import { keepAlive } from '../relay/keep-alive.js';
 import { relayUnsolicited } from '../relay/relay-unsolicited.js';
@@ -104,7 +105,10 @@ export class SessionExchange {
       const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
       discard(answer.body);
       this.sessionTools.forget(session.key);
-      await reply.status(answer.status).headers(answer.headers).send();
+      reply.status(answer.status).headers(answer.headers);
+      await (answer.status < 400
+        ? reply.send()
+        : reply.type('application/json').send(refusedEnd(answer.status, request.id)));
     } finally {
       scope.end();
     }
@@ -144,4 +148,10 @@ export class SessionExchange {
       throw toProxyError(scope.explain(error));
     }
   }
+}
+
+/** What the upstream itself says of it is let go: nobody can act on it, and it may be of any size. */
+function refusedEnd(status: number, requestId: string): string {
+  const error = new DomainError('upstream_protocol', `The upstream did not end the session: it answered ${status}.`);
+  return rpcErrorText(error, null, requestId);
 }
