@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { GatheredReads } from '../common/gathered-reads.js';
 import { isUuid } from '../common/ids.js';
 import { onceThere } from '../common/once-there.js';
 import type { Connection, ConnectionStatus } from './connection.js';
@@ -8,13 +9,21 @@ import { ConnectionRepository, type ConnectionWithOrganization } from './connect
 /** `connections.status_reason` */
 const MAX_REASON_LENGTH = 1000;
 
+/** Of look-ups by id, whoever asks: callers without a credential may ask for any. */
+const MAX_QUERIES = 2;
+const MAX_IDS_PER_QUERY = 500;
+
 /** Where other modules look connections up, and leave what they learned of them. */
 @Injectable()
 export class ConnectionDirectory {
+  private readonly reads: GatheredReads<Connection>;
+
   constructor(
     private readonly repository: ConnectionRepository,
     private readonly cache: ConnectionCache,
-  ) {}
+  ) {
+    this.reads = new GatheredReads((ids) => this.readAll(ids), MAX_QUERIES, MAX_IDS_PER_QUERY);
+  }
 
   /**
    * As it was within the last second; an edit in this process is seen at once. Anything but a UUID finds nothing. A promise
@@ -30,10 +39,18 @@ export class ConnectionDirectory {
   findAnywhere(id: string): Connection | undefined | Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
     // As the database spells it: an edit has to be seen by those, too, who write it in capitals.
-    return this.cache.get(id.toLowerCase(), async () => {
-      const found = await this.repository.findWithOrganization(id);
-      return found && toConnection(found);
+    const key = id.toLowerCase();
+    return this.cache.get(key, async () => {
+      const found = await this.reads.read(key);
+      // Ids that nobody has are as many as callers like; they must not displace those that somebody has.
+      if (found === undefined) this.cache.forget(key);
+      return found;
     });
+  }
+
+  private async readAll(ids: readonly string[]): Promise<Map<string, Connection>> {
+    const found = await this.repository.findAllWithOrganization(ids);
+    return new Map(found.map((one) => [one.connection.id, toConnection(one)]));
   }
 
   /** Those of the connections that are in the organization, in no particular order. */

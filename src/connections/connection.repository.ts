@@ -76,13 +76,22 @@ export class ConnectionRepository {
     return this.connections.existsBy({ connectionType: 'STDIO', organizationId: Not(organizationId) });
   }
 
-  async findWithOrganization(id: string): Promise<ConnectionWithOrganization | undefined> {
-    const [found] = await this.allWithOrganization([id]);
-    return found;
+  async findAllWithOrganization(ids: readonly string[]): Promise<ConnectionWithOrganization[]> {
+    const { entities, raw } = await this.connections
+      .createQueryBuilder('connection')
+      .innerJoin('organizations', 'organization', 'organization.id = connection.organizationId')
+      .addSelect('organization.slug', 'slug')
+      .addSelect('organization.audit_content', 'audit_content')
+      .where({ id: In(ids) })
+      .getRawAndEntities<{ slug: string; audit_content: boolean }>();
+    return entities.map((connection, index) => {
+      const { slug = '', audit_content: auditContent = false } = raw[index] ?? {};
+      return { connection, organization: { slug, auditContent } };
+    });
   }
 
   async findAllOfOrganization(organizationId: string, ids: readonly string[]): Promise<ConnectionWithOrganization[]> {
-    const found = await this.allWithOrganization(ids);
+    const found = await this.findAllWithOrganization(ids);
     return found.filter(({ connection }) => connection.organizationId === organizationId);
   }
 
@@ -162,19 +171,5 @@ export class ConnectionRepository {
       [id, revision, status, reason],
     );
     this.changes.changed(id);
-  }
-
-  private async allWithOrganization(ids: readonly string[]): Promise<ConnectionWithOrganization[]> {
-    const { entities, raw } = await this.connections
-      .createQueryBuilder('connection')
-      .innerJoin('organizations', 'organization', 'organization.id = connection.organizationId')
-      .addSelect('organization.slug', 'slug')
-      .addSelect('organization.audit_content', 'audit_content')
-      .where({ id: In(ids) })
-      .getRawAndEntities<{ slug: string; audit_content: boolean }>();
-    return entities.map((connection, index) => {
-      const { slug = '', audit_content: auditContent = false } = raw[index] ?? {};
-      return { connection, organization: { slug, auditContent } };
-    });
   }
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '../../src/common/api-key-value.js';
@@ -91,6 +91,23 @@ describe('a caller without a credential', () => {
     await target.withstands(() =>
       during(ATTACK_MS, 10, async () => {
         statuses.add(await post({ authorization: `Bearer ${generateApiKey()}` }, '{}'));
+      }),
+    );
+    expect(statuses.has(401)).toBe(true);
+    expect(statuses.has(200)).toBe(false);
+  });
+
+  it('keeps nobody out by connections that nobody has', async () => {
+    const statuses = new Set<number>();
+    await target.withstands(() =>
+      during(ATTACK_MS, 10, async () => {
+        const answer = await fetch(`${target.url}/api/default/mcp/${randomUUID()}`, {
+          method: 'POST',
+          headers: JSON_TYPE,
+          body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+        });
+        statuses.add(answer.status);
+        await answer.body?.cancel();
       }),
     );
     expect(statuses.has(401)).toBe(true);
