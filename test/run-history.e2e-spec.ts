@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from '../src/threads/history-query.js';
+import { HELD_PER_JSON_BYTE } from '../src/common/answers/answer-budget.js';
+import { historyBytesFor, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from '../src/threads/history-query.js';
 import { ANSWER_ORDINAL } from '../src/threads/message.entity.js';
 import type { RunEntity } from '../src/threads/run.entity.js';
 import { TranscriptService } from '../src/threads/transcript.service.js';
@@ -29,7 +30,7 @@ interface Turn {
 }
 
 /** The ids in the history of the last of these runs, whose messages are `q<run>` and `a<run>`. */
-async function historyOf(turns: readonly Turn[]): Promise<string[]> {
+async function historyOf(turns: readonly Turn[], maxBytes?: number): Promise<string[]> {
   const data = { title: 'Thread', virtual_mcp_id: agentId };
   const created = await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
   const threadId = created.body.item.id as string;
@@ -46,7 +47,7 @@ async function historyOf(turns: readonly Turn[]): Promise<string[]> {
   );
   const position = turns.length - 1;
   const run = { organizationId, threadId, position, messageId: `a${position}` } as RunEntity;
-  const history = await service.app.get(TranscriptService, { strict: false }).readHistory(run);
+  const history = await service.app.get(TranscriptService, { strict: false }).readHistory(run, maxBytes);
   return history.map(({ id }) => id);
 }
 
@@ -77,6 +78,14 @@ describe('the history of a run', () => {
       { request: 10, answer: 2 * MAX_HISTORY_BYTES },
     ];
     expect(await historyOf(small)).toEqual(['q0', 'a0', 'q1']);
+  });
+
+  it('is the smaller the less memory there is for each of the runs at once', async () => {
+    const gibibyte = 2 ** 30;
+    expect(historyBytesFor(4 * gibibyte, 50)).toBe(MAX_HISTORY_BYTES);
+    expect(historyBytesFor(gibibyte / 2, 50) * 50 * HELD_PER_JSON_BYTE).toBeLessThanOrEqual(gibibyte / 8);
+    const turns = [{ request: 60_000, answer: 60_000 }, { request: 30_000, answer: 30_000 }, { request: 10 }];
+    expect(await historyOf(turns, 100_000)).toEqual(['q1', 'a1', 'q2']);
   });
 
   it('is bounded in messages too', async () => {

@@ -1,8 +1,11 @@
+import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 import { AgentToolset } from '../agents/agent-toolset.service.js';
 import type { RunnableAgent } from '../agents/agent.js';
 import { AgentsService } from '../agents/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
+import { AppConfig } from '../config/app-config.js';
+import { historyBytesFor } from '../threads/history-query.js';
 import type { RunEntity } from '../threads/run.entity.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
@@ -11,11 +14,16 @@ import { usableMessageParts, usableParts } from './usable-history.js';
 /** Gathers what an agent works with: its instructions, its tools, and the conversation. */
 @Injectable()
 export class AgentSessionService {
+  private readonly maxHistoryBytes: number;
+
   constructor(
     private readonly agents: AgentsService,
     private readonly toolset: AgentToolset,
     private readonly transcript: TranscriptService,
-  ) {}
+    config: AppConfig,
+  ) {
+    this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
+  }
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
   async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model' | 'shouldYield'>> {
@@ -29,7 +37,7 @@ export class AgentSessionService {
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,
-      this.transcript.readHistory(run),
+      this.transcript.readHistory(run, this.maxHistoryBytes),
       this.toolset.open({ id: agentId, organizationId, reading }, { caller, signal }),
     ]);
     if (agent === undefined)

@@ -1,8 +1,17 @@
+import { HELD_PER_JSON_BYTE } from '../common/answers/answer-budget.js';
 import { MESSAGE_BYTES } from './message.entity.js';
 
 /** What the history of one run holds at most: more than most models' contexts, and little enough for many runs at once. */
 export const MAX_HISTORY_MESSAGES = 1000;
 export const MAX_HISTORY_BYTES = 2_097_152;
+
+/** The part of the heap that the histories of all runs of a process may fill. */
+const SHARE_OF_HEAP = 4;
+
+/** The largest history of each of so many runs at once, in bytes of JSON text. */
+export function historyBytesFor(heapBytes: number, runs: number): number {
+  return Math.min(MAX_HISTORY_BYTES, Math.floor(heapBytes / SHARE_OF_HEAP / HELD_PER_JSON_BYTE / runs));
+}
 
 /**
  * The conversation of a run, newest first: the messages of its own request, whatever their size, and of earlier runs the newest

@@ -47,10 +47,11 @@ export class TranscriptService {
   /**
    * The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included,
    * the run's own answer not. Of a long conversation the newest runs that fit, see `HISTORY`.
+   * @param maxBytes of JSON text
    */
-  async readHistory(run: RunEntity): Promise<TranscriptMessage[]> {
+  async readHistory(run: RunEntity, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
     const { organizationId, threadId, position, messageId } = run;
-    const values = [organizationId, threadId, position, messageId, MAX_HISTORY_MESSAGES, MAX_HISTORY_BYTES];
+    const values = [organizationId, threadId, position, messageId, MAX_HISTORY_MESSAGES, maxBytes];
     return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
   }
 }
