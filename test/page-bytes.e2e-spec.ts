@@ -221,10 +221,13 @@ describe('the memory of an answer in flight', () => {
   it('is refused beyond the share of the organization, and granted again afterwards', async () => {
     const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
     const budget = service.app.get(AnswerBudget, { strict: false });
-    const other = budget.open(organizationId);
-    expect(() => {
-      for (;;) other.reserve(MEGABYTE);
-    }).toThrow('Answers that are being sent');
+    const organization = { id: organizationId, slug: 'default' };
+    const others = Array.from({ length: 50 }, (_, n) => budget.open({ organization, apiKeyId: `key ${n}` }));
+    for (const other of others) {
+      expect(() => {
+        for (;;) other.reserve(MEGABYTE);
+      }).toThrow('Answers that are being sent');
+    }
     const list = (): supertest.Test => service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
     const refused = await list().expect(503);
     expect(refused.body).toMatchObject({ code: 'answer_memory_exhausted' });
@@ -239,7 +242,7 @@ describe('the memory of an answer in flight', () => {
         params: { name: 'COLLECTION_THREAD_MESSAGES_LIST', arguments: { thread_id: threadId } },
       });
     expect(overMcp.text).toContain('answer_memory_exhausted');
-    other.release();
+    for (const other of others) other.release();
     await list().expect(200);
   });
 });

@@ -116,7 +116,9 @@ describe('complete answers that are being sent', () => {
   /** Takes the memory of answers until less than this is left to anybody; returns how to give it back. */
   function takeAllBut(bytes: number): () => void {
     const budget = app.app.get(AnswerBudget, { strict: false });
-    const answers = Array.from({ length: 100 }, (_, n) => budget.open(`organization ${n}`));
+    const answers = Array.from({ length: 100 }, (_, n) =>
+      budget.open({ organization: { id: `o${n}`, slug: `o${n}` }, apiKeyId: 'k' }),
+    );
     for (const answer of answers) {
       try {
         for (;;) answer.reserve(bytes);

@@ -4,6 +4,8 @@ import type { FastifyReply } from 'fastify';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
 
+const HOLDER = { organization: { id: 'o', slug: 'o' }, apiKeyId: 'k' };
+
 /** The server's end of a response whose reader takes nothing until `drain`. */
 class StuckResponse extends EventEmitter {
   destroyed = false;
@@ -40,7 +42,7 @@ describe('SseResponse', () => {
     raw = new StuckResponse();
     budget = new AnswerBudget(1_000);
     const reply = { raw, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply;
-    response = SseResponse.open(reply, () => budget.open('organization'));
+    response = SseResponse.open(reply, () => budget.open(HOLDER));
   });
 
   afterEach(() => {
@@ -83,8 +85,8 @@ describe('SseResponse', () => {
   });
 
   it('disconnects a reader that does not keep up when there is no memory to wait for it', async () => {
-    const other = budget.open('organization');
-    for (let taken = 0; taken < 500; taken += 100) other.reserve(100);
+    const other = budget.open(HOLDER);
+    for (const bytes of [200, 175]) other.reserve(bytes);
     await expect(response.write('one')).rejects.toThrow(ReaderGoneError);
     expect(raw.destroyed).toBe(true);
     other.release();

@@ -33,7 +33,7 @@ export class StreamResponder {
     reply.raw.once('close', leave);
     // The reader may have left while the stream was being opened.
     if (reply.raw.destroyed) leave();
-    const response = SseResponse.open(reply, () => this.budget.open(caller.organization.id));
+    const response = SseResponse.open(reply, () => this.budget.open(caller));
     const unwatch = this.credentials.watch(caller, () => reply.raw.destroy());
     const stopTicking = this.keepAlive(response, stream, caller);
     try {

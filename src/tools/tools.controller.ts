@@ -32,7 +32,7 @@ export class ToolsController {
     @Caller() caller: Principal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
-    const held = this.budget.open(caller.organization.id);
+    const held = this.budget.open(caller);
     return holdUntilSent(held, reply, (answer) => this.tools.call(name, body, caller, answer));
   }
 }

@@ -1,13 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DomainError } from '../domain-error.js';
-import { AnswerBudget } from './answer-budget.js';
+import { AnswerBudget, type AnswerHolder } from './answer-budget.js';
 
 const TOTAL = 1000;
 
+function of(organization: string, apiKeyId = 'key'): AnswerHolder {
+  return { organization: { id: organization, slug: organization }, apiKeyId };
+}
+
 /** Takes memory until it is refused; returns how much was granted. */
-function takeAll(budget: AnswerBudget, organization: string, bytes: number): number {
-  const answer = budget.open(organization);
+function takeAll(budget: AnswerBudget, holder: AnswerHolder, bytes: number): number {
+  const answer = budget.open(holder);
   let granted = 0;
   try {
     for (;;) {
@@ -22,8 +26,8 @@ function takeAll(budget: AnswerBudget, organization: string, bytes: number): num
 describe('the budget of answers in flight', () => {
   it('refuses what exceeds it, with a time to come back', () => {
     const budget = new AnswerBudget(TOTAL);
-    takeAll(budget, 'a', 100);
-    const refused = (): void => budget.open('a').reserve(1);
+    takeAll(budget, of('a'), 1);
+    const refused = (): void => budget.open(of('a')).reserve(1);
     expect(refused).toThrow(DomainError);
     expect(refused).toThrow(
       expect.objectContaining({ code: 'answer_memory_exhausted', status: 503, headers: { 'retry-after': '1' } }),
@@ -32,27 +36,36 @@ describe('the budget of answers in flight', () => {
 
   it('grants an organization half of what the others leave', () => {
     const budget = new AnswerBudget(TOTAL);
-    expect(['a', 'b', 'c', 'd'].map((name) => takeAll(budget, name, 1))).toEqual([500, 250, 125, 62]);
+    const keys = Array.from({ length: 20 }, (_, n) => `key ${n}`);
+    const all = (name: string): number => keys.reduce((sum, key) => sum + takeAll(budget, of(name, key), 1), 0);
+    expect(['a', 'b', 'c', 'd'].map(all)).toEqual([499, 250, 125, 62]);
+  });
+
+  it('grants a caller three quarters of what the others of its organization leave', () => {
+    const budget = new AnswerBudget(TOTAL);
+    const holders = [of('a', 'x'), of('a', 'y'), of('a', 'z'), of('b', 'x'), undefined];
+    expect(holders.map((holder) => takeAll(budget, holder, 1))).toEqual([375, 93, 24, 190, 119]);
   });
 
   it('gives everything back once, whatever became of the answer', () => {
     const budget = new AnswerBudget(TOTAL);
-    const answer = budget.open('a');
-    answer.reserve(200);
-    answer.reserve(200);
-    expect(() => answer.reserve(200)).toThrow(DomainError);
-    expect(budget.heldBytes).toBe(400);
+    const answer = budget.open(of('a'));
+    answer.reserve(180);
+    answer.reserve(180);
+    answer.reserve(0);
+    expect(() => answer.reserve(180)).toThrow(DomainError);
+    expect(budget.heldBytes).toBe(360);
     answer.release();
     answer.release();
     expect(budget.heldBytes).toBe(0);
-    answer.reserve(200);
+    answer.reserve(180);
     expect(budget.heldBytes).toBe(0);
   });
 
   it('lets what exceeds every share through, beside small answers', () => {
     const budget = new AnswerBudget(TOTAL);
-    budget.open('b').reserve(100);
-    const giants = [budget.open('a'), budget.open('a'), budget.open('a')];
+    budget.open(of('b')).reserve(100);
+    const giants = [of('a'), of('a'), of('a', 'other')].map((holder) => budget.open(holder));
     giants[0]?.reserve(10 * TOTAL);
     expect(() => giants[1]?.reserve(10 * TOTAL)).toThrow(DomainError);
     giants[0]?.release();
@@ -61,12 +74,17 @@ describe('the budget of answers in flight', () => {
   });
 
   it('never holds more than its total, and is empty when all answers are released', () => {
-    const step = fc.record({ organization: fc.constantFrom('a', 'b', 'c'), bytes: fc.nat(600), keep: fc.boolean() });
+    const step = fc.record({
+      organization: fc.constantFrom('a', 'b', 'c'),
+      key: fc.constantFrom('x', 'y'),
+      bytes: fc.nat(600),
+      keep: fc.boolean(),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const budget = new AnswerBudget(TOTAL);
-        const answers = steps.map(({ organization, bytes, keep }) => {
-          const answer = budget.open(organization);
+        const answers = steps.map(({ organization, key, bytes, keep }) => {
+          const answer = budget.open(of(organization, key));
           try {
             answer.reserve(bytes);
           } catch (error) {

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { AnswerBudget, HeldAnswer } from './answer-budget.js';
+import type { AnswerBudget, AnswerHolder, HeldAnswer } from './answer-budget.js';
 
 /** Answers up to this size are not counted: the socket takes most of one at once. */
 const SMALL_BYTES = 64 * 1024;
@@ -33,12 +33,12 @@ export async function holdUntilSent<T>(
  */
 export function holdWhileSending(
   budget: AnswerBudget,
-  organizationId: string,
+  holder: AnswerHolder,
   { raw }: FastifyReply,
   body: string | Buffer,
 ): void {
   if (body.length <= SMALL_BYTES || raw.destroyed) return;
-  const answer = budget.open(organizationId);
+  const answer = budget.open(holder);
   answer.reserve(body.length);
   releaseOnceClosed(answer, raw);
 }

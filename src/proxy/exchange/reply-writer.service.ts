@@ -10,9 +10,6 @@ import type { RelayedAnswer } from '../relay/relay-plan.js';
 /** Keeps buffers between here and the caller from holding events back. */
 const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };
 
-/** Callers without a credential share the memory of one organization. */
-const ANONYMOUS = '';
-
 /** Sends relayed answers to their callers. */
 @Injectable()
 export class ReplyWriter {
@@ -33,7 +30,7 @@ export class ReplyWriter {
   ): void {
     const isComplete = typeof body === 'string' || Buffer.isBuffer(body);
     if (isComplete) {
-      holdWhileSending(this.budget, request.principal?.organization.id ?? ANONYMOUS, reply, body);
+      holdWhileSending(this.budget, request.principal, reply, body);
     }
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);

@@ -41,7 +41,7 @@ export class SelfServer {
     );
     server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
     server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) => {
-      const held = this.budget.open(caller.principal.organization.id);
+      const held = this.budget.open(caller.principal);
       return holdUntilSent(held, caller.reply, (answer) => this.call(name, args, caller, answer));
     });
     return server;
