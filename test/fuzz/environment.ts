@@ -130,6 +130,7 @@ async function prepare(
     await made('COLLECTION_CONNECTIONS_CREATE', {
       title: 'program',
       connection_type: 'STDIO',
+      timeout: 20_000,
       stdio: { command: 'node', args: [addresses['program']], env: { SECRET: `${secret}-environment` } },
     }),
   );
