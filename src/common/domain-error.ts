@@ -20,12 +20,16 @@ export class DomainError extends Error {
   readonly detail: string | undefined;
   readonly errors: readonly FieldError[] | undefined;
 
-  /** Credentials of ours in the detail and in the paths and messages of the errors are replaced: both may repeat what came. */
+  /**
+   * @param options.status the HTTP status, if it is not that of the code
+   *
+   * Credentials of ours in the detail and in the paths and messages of the errors are replaced: both may repeat what came.
+   */
   constructor(
     readonly code: ErrorCode,
     detail?: string,
     errors?: readonly FieldError[],
-    options?: { cause?: unknown; headers?: Readonly<Record<string, string>> },
+    options?: { cause?: unknown; status?: number; headers?: Readonly<Record<string, string>> },
   ) {
     const shown = detail === undefined ? undefined : withoutCredentials(detail);
     super(shown ?? ERROR_CODES[code][1], { cause: options?.cause });
@@ -36,7 +40,7 @@ export class DomainError extends Error {
       path: withoutCredentials(fault.path),
       message: withoutCredentials(fault.message),
     }));
-    this.status = ERROR_CODES[code][0];
+    this.status = options?.status ?? ERROR_CODES[code][0];
     this.title = ERROR_CODES[code][1];
     this.headers = options?.headers ?? {};
   }

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from './problem-details.js';
-import { toDomainError } from './to-domain-error.js';
+import { toDomainError, unexpectedCause } from './to-domain-error.js';
 
 /** Answers every error outside JSON-RPC as a problem document (RFC 9457). */
 @Catch()
@@ -16,10 +16,8 @@ export class ProblemDetailsFilter implements ExceptionFilter {
 
   answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
-    if (error.status === 500) {
-      const cause = error.cause instanceof Error ? error.cause : error;
-      this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
-    }
+    const cause = unexpectedCause(error);
+    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
     if (reply.sent || reply.raw.headersSent) return;
     void reply
       .status(error.status)

@@ -1,19 +1,30 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   BadRequestException,
+  ConflictException,
   ForbiddenException,
   HttpException,
+  HttpStatus,
   NotFoundException,
+  ServiceUnavailableException,
   UnauthorizedException,
+  UnprocessableEntityException,
 } from '@nestjs/common';
 import { DomainError } from './domain-error.js';
+import { ERROR_CODES } from './error-codes.js';
 import { problemDetails } from './problem-details.js';
-import { toDomainError } from './to-domain-error.js';
+import { toDomainError, unexpectedCause } from './to-domain-error.js';
 
 const SECRET = 'secret-in-the-cause';
+const MESSAGE = 'The invoice is closed.';
 
 function withCode(code: string): Error {
   return Object.assign(new Error(SECRET), { code });
+}
+
+/** As the adapter hands on what Fastify throws. */
+function wrapped(code: string, status: number): HttpException {
+  return new HttpException(SECRET, status, { cause: withCode(code) });
 }
 
 describe('toDomainError', () => {
@@ -23,12 +34,13 @@ describe('toDomainError', () => {
   });
 
   it.each<[string, unknown, string, number]>([
-    ['a route that Nest does not find', new NotFoundException(SECRET), 'unknown_route', 404],
-    ['a guard that refuses', new ForbiddenException(SECRET), 'permission_denied', 403],
-    ['a guard that knows nobody', new UnauthorizedException(SECRET), 'credential_invalid', 401],
-    ['a bad request', new BadRequestException(SECRET), 'invalid_request', 400],
-    ['a method that is not allowed', new HttpException(SECRET, 405), 'method_not_allowed', 405],
-    ['a server error of Nest', new HttpException(SECRET, 502), 'internal', 500],
+    ['a route that Nest does not find', new NotFoundException(`Cannot GET /${SECRET}`), 'unknown_route', 404],
+    ['an exception with an error for a message', new ConflictException(new Error(SECRET)), 'conflict', 409],
+    ['an exception with another body', new HttpException({ other: SECRET }, 409), 'conflict', 409],
+    ['a server error of an extension', new HttpException(SECRET, 502), 'bad_gateway', 502],
+    ['an unknown server error of an extension', new HttpException(SECRET, 599), 'internal', 599],
+    ['an exception that is no error', new HttpException(SECRET, 302), 'internal', 500],
+    ['an error of Fastify that Nest wrapped', wrapped('FST_ERR_CTP_BODY_TOO_LARGE', 413), 'body_too_large', 413],
     ['a body over the limit', withCode('FST_ERR_CTP_BODY_TOO_LARGE'), 'body_too_large', 413],
     ['another content type', withCode('FST_ERR_CTP_INVALID_MEDIA_TYPE'), 'unsupported_media_type', 415],
     ['a URL that cannot be decoded', withCode('FST_ERR_BAD_URL'), 'unknown_route', 404],
@@ -47,6 +59,30 @@ describe('toDomainError', () => {
     expect(JSON.stringify(problemDetails(error, 'request-1'))).not.toContain(SECRET);
   });
 
+  it.each<[HttpException, string, number]>([
+    [new BadRequestException(MESSAGE), 'invalid_request', 400],
+    [new UnauthorizedException(MESSAGE), 'credential_invalid', 401],
+    [new ForbiddenException(MESSAGE), 'permission_denied', 403],
+    [new NotFoundException(MESSAGE), 'not_found', 404],
+    [new HttpException(MESSAGE, 405), 'method_not_allowed', 405],
+    [new ConflictException({ message: MESSAGE, at: 1 }), 'conflict', 409],
+    [new UnprocessableEntityException(['The invoice', 'is closed.']), 'unprocessable_entity', 422],
+    [new HttpException(MESSAGE, 429), 'too_many_requests', 429],
+    [new HttpException(MESSAGE, 451), 'invalid_request', 451],
+  ])('answers an exception of Nest with its status and message: %s', (thrown, code, status) => {
+    const detail = status === 422 ? 'The invoice; is closed.' : MESSAGE;
+    expect(problemDetails(toDomainError(thrown), 'request-1')).toMatchObject({ code, status, detail });
+  });
+
+  it('knows every status that Nest has', () => {
+    const statuses = Object.values(HttpStatus).filter((status) => typeof status === 'number' && status >= 400);
+    expect(statuses.length).toBeGreaterThan(30);
+    for (const status of statuses as number[]) {
+      const { code } = toDomainError(new HttpException('', status));
+      expect([code, ERROR_CODES[code][0]]).toEqual([code, status]);
+    }
+  });
+
   it('says when to come back while the storage is away', () => {
     expect(toDomainError(withCode('ECONNRESET')).headers).toEqual({ 'retry-after': '1' });
   });
@@ -54,5 +90,14 @@ describe('toDomainError', () => {
   it('keeps what it does not know as the cause, for the log', () => {
     const thrown = new TypeError('bug');
     expect(toDomainError(thrown).cause).toBe(thrown);
+  });
+
+  it('leaves bugs, and what extensions do not show, to the log', () => {
+    const [bug, hidden] = [new TypeError('bug'), new ServiceUnavailableException(SECRET)];
+    expect(unexpectedCause(toDomainError(bug))).toBe(bug);
+    expect(unexpectedCause(toDomainError(hidden))).toBe(hidden);
+    for (const foreseen of [new ConflictException(MESSAGE), withCode('ECONNREFUSED'), new DomainError('gone')]) {
+      expect(unexpectedCause(toDomainError(foreseen))).toBeUndefined();
+    }
   });
 });

@@ -1,5 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { DomainError } from './domain-error.js';
+import { fromHttpException } from './from-http-exception.js';
 import { storageUnavailable } from './storage-unavailable.js';
 
 /** PostgreSQL error classes that mean the server is away or going away (Appendix A of its manual). */
@@ -45,25 +46,23 @@ const FASTIFY_CODES = {
 /** Everything that can be thrown, as the error that callers may see. What is not known is `internal`, without detail. */
 export function toDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
-  if (error instanceof HttpException) return fromHttpException(error);
-  const code = codeOf(error);
+  // Nest wraps errors of Fastify into its own.
+  const code = codeOf(error instanceof HttpException ? error.cause : error);
   const fastify = Object.entries(FASTIFY_CODES).find(([known]) => known === code);
   if (fastify !== undefined) return new DomainError(fastify[1], undefined, [], { cause: error });
+  if (error instanceof HttpException) return fromHttpException(error);
   if (isStorageAway(error, code)) return storageUnavailable(error);
   return new DomainError('internal', undefined, [], { cause: error });
 }
 
-function fromHttpException(error: HttpException): DomainError {
-  const status = error.getStatus();
-  // What guards of other modules throw.
-  if (status === 401) return new DomainError('credential_invalid');
-  if (status === 403) return new DomainError('permission_denied');
-  if (status === 404) return new DomainError('unknown_route');
-  if (status === 405) return new DomainError('method_not_allowed');
-  if (status === 413) return new DomainError('body_too_large');
-  if (status === 415) return new DomainError('unsupported_media_type');
-  if (status < 500) return new DomainError('invalid_request');
-  return new DomainError('internal', undefined, [], { cause: error });
+/**
+ * What the log needs of an answered error: bugs, and what an `HttpException` of 500 or more does not show to callers.
+ * Undefined for errors that were foreseen.
+ */
+export function unexpectedCause(error: DomainError): Error | undefined {
+  const { cause, status } = error;
+  if (status < 500 || (status > 500 && !(cause instanceof HttpException))) return undefined;
+  return cause instanceof Error ? cause : error;
 }
 
 function isStorageAway(error: unknown, code: string): boolean {

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { toDomainError } from '../../common/to-domain-error.js';
+import { toDomainError, unexpectedCause } from '../../common/to-domain-error.js';
 import { Deprecation } from '../deprecation.service.js';
 import { ProtectedResource } from '../protected-resource.js';
 import { isModernRequest } from '../mcp-headers.js';
@@ -25,10 +25,8 @@ export class JsonRpcErrorFilter implements ExceptionFilter {
 
   answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
-    if (error.status === 500) {
-      const cause = error.cause instanceof Error ? error.cause : error;
-      this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
-    }
+    const cause = unexpectedCause(error);
+    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
     if (reply.sent || reply.raw.headersSent) return;
     // The guard may have refused the request before its controller could say so.
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
