@@ -3,7 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from './problem-details.js';
 import { toDomainError, unexpectedCause } from './to-domain-error.js';
 
-/** Answers every error outside JSON-RPC as a problem document (RFC 9457). */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answers the errors of the route in place of problem documents. The filters of other modules come before it. */
+    answerError?: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => void;
+  }
+}
+
+/** Answers every error that no other filter catches: as a problem document (RFC 9457), unless the route has another form. */
 @Catch()
 @Injectable()
 export class ProblemDetailsFilter implements ExceptionFilter {
@@ -11,10 +18,14 @@ export class ProblemDetailsFilter implements ExceptionFilter {
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    this.answer(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const { answerError } = request.routeOptions.config;
+    if (answerError === undefined) this.answer(thrown, request, reply);
+    else answerError(thrown, request, reply);
   }
 
-  answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  private answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
     const cause = unexpectedCause(error);
     if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');

@@ -1,7 +1,6 @@
-import { applyDecorators, type Type, UseFilters } from '@nestjs/common';
+import { applyDecorators, type Type } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { Access } from '../common/access.js';
-import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
 
 /** The method of a controller that serves an MCP endpoint: `(request, reply) => Promise<void>`. */
 export interface McpEndpointMethod {
@@ -25,6 +24,6 @@ export function McpEndpoint(): MethodDecorator {
   return (target, name, descriptor) => {
     const mcpEndpoint: McpEndpointMethod = { controller: target.constructor as Type, name };
     const config = RouteConfig({ keepsBytes: true, mcpEndpoint });
-    applyDecorators(Access('mcp'), config, UseFilters(JsonRpcErrorFilter))(target, name, descriptor);
+    applyDecorators(Access('mcp'), config)(target, name, descriptor);
   };
 }

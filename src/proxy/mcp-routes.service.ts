@@ -1,7 +1,12 @@
-import { Injectable, Logger } from '@nestjs/common';
-import { GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA } from '@nestjs/common/constants.js';
-import { DiscoveryService, ModuleRef } from '@nestjs/core';
-import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { Injectable, Logger, type Type } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+} from 'fastify';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { addOnRequest, hasEmptyParameter } from '../auth/early-admission.service.js';
 import type { StrangerConnections } from '../http/stranger-connections.js';
@@ -9,8 +14,10 @@ import { AnonymousAdmission } from './anonymous-admission.service.js';
 import { CallsUnderWay } from './calls-under-way.service.js';
 import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
 import type { McpEndpointMethod } from './mcp-endpoint.js';
+import { PipelineAdditions } from './pipeline-additions.service.js';
 
 type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+type Endpoints = Readonly<Record<string | symbol, Serve | undefined>>;
 
 /**
  * Serves the MCP endpoints without Nest's way from a request to a controller's method, which is more than a tenth of what
@@ -18,8 +25,9 @@ type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
  * Nest's: the routes are declared on controllers, and known to the OpenAPI document and the table of access. The guard is
  * called before the body is read, on both ways.
  *
- * Should anybody add a guard, an interceptor or a pipe to all routes or to one of these, then Nest's way is taken: nothing that a
- * module adds is passed over.
+ * Where a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`), Nest's
+ * way is taken: nothing is passed over. Middleware runs before both ways. On both, errors that no other filter
+ * catches are JSON-RPC.
  */
 @Injectable()
 export class McpRoutes {
@@ -30,7 +38,7 @@ export class McpRoutes {
     private readonly anonymous: AnonymousAdmission,
     private readonly underWay: CallsUnderWay,
     private readonly errors: JsonRpcErrorFilter,
-    private readonly modules: ModuleRef,
+    private readonly additions: PipelineAdditions,
     private readonly discovery: DiscoveryService,
   ) {}
 
@@ -39,8 +47,11 @@ export class McpRoutes {
     fastify.addHook('onRoute', (route) => {
       const endpoint = route.config?.mcpEndpoint;
       if (endpoint === undefined) return;
-      addOnRequest(route, (request, reply, done) => this.admit(request, reply, strangers, done));
+      const answerError: FastifyContextConfig['answerError'] = (thrown, request, reply) =>
+        this.answerError(thrown, request, reply);
+      route.config = { ...route.config, answerError };
       const serve = this.methodOf(endpoint);
+      addOnRequest(route, this.admission(serve !== undefined, strangers));
       if (serve === undefined) return;
       route.handler = (request, reply) => {
         serve(request, reply).catch((error: unknown) => this.answerError(error, request, reply));
@@ -49,33 +60,34 @@ export class McpRoutes {
     });
   }
 
-  private admit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    strangers: StrangerConnections,
-    done: HookHandlerDoneFunction,
-  ): void {
-    // An empty parameter is none: Nest knows no such route.
-    if (hasEmptyParameter(request)) {
-      reply.callNotFound();
-      return;
-    }
-    const pass = (): void => {
-      if (request.principal !== undefined) {
-        strangers.admit(request.raw.socket);
-        this.underWay.add(request.principal, reply);
+  private admission(isFast: boolean, strangers: StrangerConnections): onRequestHookHandler {
+    return (request, reply, done) => {
+      // An empty parameter is none: Nest knows no such route.
+      if (hasEmptyParameter(request)) {
+        reply.callNotFound();
+        return;
       }
-      done();
+      const pass = (): void => {
+        if (request.principal !== undefined) {
+          strangers.admit(request.raw.socket);
+          this.underWay.add(request.principal, reply);
+        }
+        done();
+      };
+      const refuse = (error: unknown): void => {
+        if (isFast) this.answerError(error, request, reply);
+        // A filter of another module may want it.
+        else done(error as Error);
+      };
+      try {
+        const waited = this.guard.admit(request, 'mcp');
+        if (waited instanceof Promise) waited.then(pass, refuse);
+        else if (request.principal !== undefined) pass();
+        else this.anonymous.admit(request, reply, strangers).then(pass, refuse);
+      } catch (error) {
+        refuse(error);
+      }
     };
-    const refuse = (error: unknown): void => this.answerError(error, request, reply);
-    try {
-      const waited = this.guard.admit(request, 'mcp');
-      if (waited instanceof Promise) waited.then(pass, refuse);
-      else if (request.principal !== undefined) pass();
-      else this.anonymous.admit(request, reply, strangers).then(pass, refuse);
-    } catch (error) {
-      refuse(error);
-    }
   }
 
   /** Should even the filter fail, then that is answered by Fastify. */
@@ -87,24 +99,26 @@ export class McpRoutes {
     }
   }
 
-  /** Undefined if more than the guard and the filter stand before it. */
+  /** Undefined if anything but the guard and the error filter stands before it. */
   private methodOf({ controller, name }: McpEndpointMethod): Serve | undefined {
-    const instance = this.modules.get<Record<string | symbol, Serve>>(controller, { strict: false });
+    const added = [...this.additions.toAllRoutes(), ...this.additions.toMethod(controller, name)];
+    const instance = this.onlyInstanceOf(controller);
+    if (instance === undefined) added.push('an instance of the controller');
+    if (instance === undefined || added.length > 0) {
+      this.logger.log(`${controller.name}.${String(name)} is reached by Nest's way, because of ${added.join(', ')}`);
+      return undefined;
+    }
     const method = instance[name];
     if (method === undefined) throw new Error(`${controller.name} has no method ${String(name)}.`);
-    if (!this.hasOtherEnhancers(controller, method)) return method.bind(instance);
-    this.logger.log(`${controller.name}.${String(name)} is reached by Nest's way, because something was added to it`);
-    return undefined;
+    return method.bind(instance);
   }
 
-  private hasOtherEnhancers(controller: object, method: object): boolean {
-    const ofRoute = [controller, method].some((place) =>
-      [GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA].some((kind) => Reflect.hasMetadata(kind, place)),
-    );
-    // What `APP_GUARD` and its like provide. Our own guard is one; filters come after the one of the route.
-    const ofAll = this.discovery
-      .getProviders()
-      .filter(({ subtype, instance }) => subtype !== undefined && subtype !== 'filter' && instance !== this.guard);
-    return ofRoute || ofAll.length > 0;
+  /** Undefined if requests have instances of their own, or if another controller extends this one. */
+  private onlyInstanceOf(controller: Type): Endpoints | undefined {
+    const [found, ...more] = this.discovery
+      .getControllers()
+      .filter(({ metatype }) => metatype === controller || metatype?.prototype instanceof controller);
+    const isOnly = found?.metatype === controller && found.isDependencyTreeStatic() && more.length === 0;
+    return isOnly ? (found.instance as Endpoints) : undefined;
   }
 }

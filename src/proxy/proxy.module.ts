@@ -45,6 +45,7 @@ import { LegacyController } from './legacy.controller.js';
 import { OriginPolicy } from './origin-policy.js';
 import { JsonRpcErrorFilter } from './jsonrpc/json-rpc-error.filter.js';
 import { McpRoutes } from './mcp-routes.service.js';
+import { PipelineAdditions } from './pipeline-additions.service.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { ProtectedResource } from './protected-resource.js';
 import { SelfController } from './self/self.controller.js';
@@ -94,6 +95,7 @@ import { TRANSLATION_PROVIDERS } from './translation/translation.providers.js';
     ToolCalls,
     McpExchange,
     McpRoutes,
+    PipelineAdditions,
     JsonRpcErrorFilter,
     RequestExchange,
     SessionExchange,

@@ -36,6 +36,8 @@ export interface TestAppOptions {
   onLogLine?: (line: string) => void;
   /** Modules of somebody else, beside ours. */
   modules?: Type[];
+  /** Configures the application as its `main` would, before it listens. */
+  beforeListening?: (app: NestFastifyApplication) => void;
   /** Gets every route that the HTTP server registers. */
   onRoute?: (route: { method: string | string[]; url: string }) => void;
 }
@@ -55,6 +57,7 @@ export async function startTestApp({
   database,
   onLogLine,
   modules = [],
+  beforeListening,
   onRoute,
 }: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());
@@ -69,6 +72,7 @@ export async function startTestApp({
   });
   if (onRoute !== undefined) app.getHttpAdapter().getInstance().addHook('onRoute', onRoute);
   configureApp(app, config, logger);
+  beforeListening?.(app);
   const apiKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toDomainError, unexpectedCause } from '../../common/to-domain-error.js';
 import { Deprecation } from '../deprecation.service.js';
@@ -7,21 +7,18 @@ import { isModernRequest } from '../mcp-headers.js';
 import { readMessage } from './inbound-message.js';
 import { rpcErrorText, rpcStatus } from './json-rpc-error.js';
 
-/** Answers every error on an MCP endpoint as a JSON-RPC error, and a 401 with the challenge of RFC 9728 §5.1. */
-@Catch()
+/**
+ * Answers every error on an MCP endpoint that no filter of another module catches: as a JSON-RPC error, a 401 with the challenge
+ * of RFC 9728 §5.1. `McpRoutes` calls it, on Nest's way through `ProblemDetailsFilter`.
+ */
 @Injectable()
-export class JsonRpcErrorFilter implements ExceptionFilter {
+export class JsonRpcErrorFilter {
   private readonly logger = new Logger(JsonRpcErrorFilter.name);
 
   constructor(
     private readonly resource: ProtectedResource,
     private readonly deprecation: Deprecation,
   ) {}
-
-  catch(thrown: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    this.answer(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
-  }
 
   answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
