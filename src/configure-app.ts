@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { EarlyAdmission } from './auth/early-admission.service.js';
 import { requestIdFrom } from './common/ids.js';
 import type { AppConfig } from './config/app-config.js';
 import { answerClientError } from './http/client-errors.js';
 import { answerFrameworkErrors } from './http/framework-errors.js';
+import { HttpAdapter } from './http/http-adapter.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from './http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from './http/request-log.js';
 import { registerPageHeaders } from './http/page-headers.js';
@@ -22,7 +23,7 @@ const KEEP_ALIVE_MS = 72_000;
 /** The HTTP server under Nest, shared by `main` and the tests. */
 export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = settings;
-  return new FastifyAdapter({
+  return new HttpAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -40,8 +41,6 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     forceCloseConnections: true,
     exposeHeadRoutes: false,
-    // There is no middleware, only hooks, guards and filters: looking for some would cost every request.
-    skipMiddie: true,
   });
 }
 

@@ -1,5 +1,7 @@
+import { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DomainError } from './domain-error.js';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from './problem-details.js';
 import { toDomainError, unexpectedCause } from './to-domain-error.js';
 
@@ -18,7 +20,9 @@ export class ProblemDetailsFilter implements ExceptionFilter {
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<FastifyRequest>();
+    const request = http.getRequest<FastifyRequest | IncomingMessage>();
+    // Middleware has the request and response of Node. Fastify hands the error on to here again, with its own.
+    if (request instanceof IncomingMessage) return http.getNext<(error: DomainError) => void>()(toDomainError(thrown));
     const reply = http.getResponse<FastifyReply>();
     const { answerError } = request.routeOptions.config;
     if (answerError === undefined) this.answer(thrown, request, reply);
