@@ -5,14 +5,17 @@ const READ_TIMEOUT = 'Query read timeout';
 /**
  * A connection to the database that can break at any moment without ending the process. Pools take it as their `Client`: a pool,
  * and a library above it, listens to the errors of a client only after it has handed it out, and an error before that moment
- * would find no listener.
+ * would find no listener. BullMQ removes all listeners before it closes a client.
  */
 export class DatabaseClient extends Client {
   constructor(config?: string | ClientConfig) {
     super(config);
-    // The query under way, or the next one, rejects.
-    this.on('error', () => undefined);
     this.giveUpSilentConnections();
+  }
+
+  /** An error without a listener is dropped instead of thrown: the query under way, or the next one, rejects. */
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    return (event !== 'error' || this.listenerCount(event) > 0) && super.emit(event, ...values);
   }
 
   /** A query that got no answer in time is still under way: whoever used the connection next would wait for it, too. */

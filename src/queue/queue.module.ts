@@ -1,6 +1,18 @@
+import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
-import { QueueFactory } from './queue.factory.js';
+import { AppConfig } from '../config/app-config.js';
+import { queueOptions } from './queue-backend.js';
 import { QueueProbe } from './queue-probe.service.js';
+import { ServiceQueue, ServiceWorker } from './service-queue.js';
 
-@Module({ providers: [QueueFactory, QueueProbe], exports: [QueueFactory, QueueProbe] })
+// Process-wide, and read when a module registers a queue: such a module imports this file first.
+BullModule.queueClass = ServiceQueue;
+BullModule.workerClass = ServiceWorker;
+
+/** The connection of all queues. A feature module imports it and registers its queue with `BullModule.registerQueue`. */
+@Module({
+  imports: [BullModule.forRootAsync({ inject: [AppConfig], useFactory: queueOptions })],
+  providers: [QueueProbe],
+  exports: [QueueProbe],
+})
 export class QueueModule {}

@@ -1,11 +1,12 @@
+import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/events.module.js';
 import { QueueModule } from '../queue/queue.module.js';
-import { RunQueue } from './run-queue.js';
+import { RUN_QUEUE, RunQueue } from './run-queue.js';
 import { UnstartedRun } from './unstarted-run.service.js';
 
 @Module({
-  imports: [QueueModule, EventsModule],
+  imports: [QueueModule, BullModule.registerQueue({ name: RUN_QUEUE }), EventsModule],
   providers: [RunQueue, UnstartedRun],
   exports: [RunQueue, UnstartedRun],
 })

@@ -1,6 +1,6 @@
+import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, Logger } from '@nestjs/common';
-import type { Queue } from 'bullmq';
-import { QueueFactory } from '../queue/queue.factory.js';
+import type { ServiceQueue } from '../queue/service-queue.js';
 import type { NextRun } from '../threads/run-finish.js';
 
 export const RUN_QUEUE = 'runs';
@@ -14,11 +14,8 @@ const PATIENCE_MS = 1000;
 @Injectable()
 export class RunQueue {
   private readonly logger = new Logger(RunQueue.name);
-  private readonly queue: Queue<RunJob>;
 
-  constructor(queues: QueueFactory) {
-    this.queue = queues.queue<RunJob>(RUN_QUEUE);
-  }
+  constructor(@InjectQueue(RUN_QUEUE) private readonly queue: ServiceQueue<RunJob>) {}
 
   /**
    * Enqueues an attempt; the same attempt twice is one job. A queue that does not answer is not waited for: the run is

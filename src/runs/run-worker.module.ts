@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { ModelsModule } from '../models/models.module.js';
-import { QueueModule } from '../queue/queue.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
@@ -16,7 +15,7 @@ import { RunSweeper } from './run-sweeper.js';
 
 /** The worker's side of runs: executing them. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, QueueModule, RunQueueModule],
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunQueueModule],
   providers: [
     RunProcessor,
     RunExecutorService,

@@ -1,8 +1,8 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Worker } from 'bullmq';
-import { endsWithin } from '../common/ends-within.js';
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Job } from 'bullmq';
 import { AppConfig } from '../config/app-config.js';
-import { QueueFactory } from '../queue/queue.factory.js';
+import type { ServiceWorker } from '../queue/service-queue.js';
 import { RUN_QUEUE, type RunJob, RunQueue } from './run-queue.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
@@ -14,46 +14,50 @@ const HANDOVER_MS = 2000;
 /** Lost workers are found by their heartbeat in the runs' rows; BullMQ need never give up on a job by itself. */
 const MAX_STALLED_COUNT = 1000;
 
-/** The Bull processor of runs: claims, lets execute, and asks for what comes next. */
-@Injectable()
-export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
+/** Executes runs: claims the run of a job, executes it, and enqueues the next one. */
+@Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
+export class RunProcessor
+  extends WorkerHost<ServiceWorker<RunJob>>
+  implements OnApplicationBootstrap, BeforeApplicationShutdown
+{
   private readonly logger = new Logger(RunProcessor.name);
-  private worker: Worker<RunJob, void> | undefined;
+  private running: Promise<void> | undefined;
   private isClosing = false;
 
   constructor(
     private readonly config: AppConfig,
-    private readonly queues: QueueFactory,
     private readonly slots: RunSlots,
     private readonly executor: RunExecutorService,
     private readonly supervisor: RunSupervisor,
     private readonly queue: RunQueue,
-  ) {}
+  ) {
+    super();
+  }
 
   onApplicationBootstrap(): void {
-    const { runConcurrency: concurrency } = this.config.settings;
-    this.worker = this.queues.worker<RunJob>(RUN_QUEUE, (job) => this.process(job.data), {
-      concurrency,
-      maxStalledCount: MAX_STALLED_COUNT,
-    });
-    this.worker.on('failed', (job, error) =>
-      this.logger.error({ run_id: job?.data.runId, err: error }, 'An attempt broke off; the run is taken up again'),
-    );
-    this.worker.run().catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
+    this.worker.concurrency = this.config.settings.runConcurrency;
+    this.running = this.worker
+      .run()
+      .catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.isClosing = true;
+    // An application that is closed before it has started has no worker yet.
+    if (this.running === undefined) return;
     const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
-    // A client of the queue that cannot reach its server would wait for it for ever.
-    const patience = this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
-    if (this.worker !== undefined) await endsWithin(patience, this.worker.close());
+    await this.worker.close(false, this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS);
     clearTimeout(timer);
   }
 
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<RunJob> | undefined, error: Error): void {
+    this.logger.error({ run_id: job?.data.runId, err: error }, 'An attempt broke off; the run is taken up again');
+  }
+
   /** Works in one slot until nothing waits for it. */
-  private async process(job: RunJob): Promise<void> {
-    let run = await this.slots.take(job);
+  override async process({ data }: Job<RunJob>): Promise<void> {
+    let run = await this.slots.take(data);
     while (run !== undefined) {
       try {
         const next = await this.executor.execute(run);

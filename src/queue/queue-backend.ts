@@ -1,0 +1,79 @@
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  createPostgresBackend,
+  createRedisBackend,
+  type QueueOptions,
+  type RedisQueueBackend,
+} from 'bullmq';
+import { DatabaseClient } from '../common/database-client.js';
+import type { AppConfig } from '../config/app-config.js';
+
+const CONNECT_WITHIN_MS = 3_000;
+/** The connections of one queue or worker to PostgreSQL, the one that listens included. */
+const MAX_CONNECTIONS = 6;
+const REDIS_PREFIX = 'sbx-queue';
+const LONGEST_RECONNECT_DELAY_MS = 2_000;
+
+/**
+ * The options that all queues and workers of an application share: Redis (or Valkey) when `REDIS_URL` is set, otherwise
+ * PostgreSQL. A finished job is removed at once, because its row in the database is the record, and its id becomes free again.
+ */
+export function queueOptions({ redisUrl, databaseUrl }: Pick<AppConfig, 'redisUrl' | 'databaseUrl'>): QueueOptions {
+  return {
+    connection: redisUrl === undefined ? postgresPool(databaseUrl) : redis(redisUrl),
+    prefix: REDIS_PREFIX,
+    defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+  };
+}
+
+/**
+ * Opens the backend that `opts.connection` describes. Each queue and each worker gets this factory as a constructor argument,
+ * so that applications on different backends can share a process.
+ */
+export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs) =>
+  isPostgres(opts.connection)
+    ? // Nest's types know the Redis backend only. Nothing here uses more of a backend than both offer.
+      (openPostgres(name, opts, needs) as unknown as RedisQueueBackend)
+    : createRedisBackend(name, opts, needs);
+
+const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (name, opts, needs = {}) => {
+  // A worker listens on a connection outside its pool.
+  const max = needs.withBlockingConnection === true ? MAX_CONNECTIONS - 1 : MAX_CONNECTIONS;
+  const backend = createPostgresBackend(name, { ...opts, connection: { ...opts.connection, max } }, needs);
+  Object.assign(backend.connection, {
+    // BullMQ builds that connection with the `Client` of `pg`, for which it has no option: an error before BullMQ's
+    // listener is attached would end the process.
+    pgModule: { Client: DatabaseClient },
+    // BullMQ checks its schema once and keeps a failure: after a first connection that failed, every later operation would
+    // fail too, and a worker would spin without yielding. The schema is migrated before the application starts.
+    waitUntilReady: () => Promise.resolve(),
+  });
+  return backend;
+};
+
+function redis(url: string): ConnectionOptions {
+  return {
+    url,
+    maxRetriesPerRequest: null,
+    // BullMQ's own strategy waits for up to 20 s.
+    retryStrategy: (times: number) => Math.min(times * 50, LONGEST_RECONNECT_DELAY_MS),
+  };
+}
+
+/** Options, not a pool: BullMQ opens the pool, sets its `search_path`, and closes it. */
+function postgresPool(connectionString: string): ConnectionOptions {
+  return {
+    connectionString,
+    application_name: 'signalbox-queue',
+    // A job need not wait for the disk: one that is lost with the server is enqueued again from the row of its run.
+    options: '-c synchronous_commit=off',
+    keepAlive: true,
+    Client: DatabaseClient,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+  };
+}
+
+function isPostgres(connection: ConnectionOptions): boolean {
+  return 'connectionString' in connection;
+}

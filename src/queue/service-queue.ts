@@ -1,0 +1,58 @@
+import { Logger } from '@nestjs/common';
+import { type Processor, Queue, type QueueBase, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
+import { endsWithin } from '../common/ends-within.js';
+import { openBackend } from './queue-backend.js';
+
+/** A server that is away never confirms that a connection closes. */
+const CLOSE_WITHIN_MS = 500;
+const JOBS_END_WITHIN_MS = 8_000;
+
+const logger = new Logger('Queue');
+
+/** The producer that `@InjectQueue` injects. */
+export class ServiceQueue<T = unknown> extends Queue<T> {
+  private ending: Promise<void> | undefined;
+
+  constructor(name: string, options: QueueOptions) {
+    super(name, options, openBackend);
+    this.on('error', logError);
+  }
+
+  /** Closes the connection, and disconnects it after 500 ms. Never rejects. */
+  override close(): Promise<void> {
+    this.ending ??= closeOrDisconnect(this, super.close(), CLOSE_WITHIN_MS);
+    return this.ending;
+  }
+}
+
+/** The consumer that runs a `@Processor`. */
+export class ServiceWorker<T = unknown> extends Worker<T, void> {
+  private ending: Promise<void> | undefined;
+
+  constructor(name: string, processor: Processor<T, void>, options: WorkerOptions) {
+    super(name, processor, options, openBackend);
+    this.on('error', logError);
+  }
+
+  /**
+   * Takes no more jobs, waits until the running ones end, and closes the connections. Disconnects them after `within` milliseconds:
+   * BullMQ itself waits indefinitely for a Redis that is away. Later calls, Nest's among them, wait for the end of the first.
+   * Never rejects.
+   */
+  override close(force = false, within = JOBS_END_WITHIN_MS): Promise<void> {
+    this.ending ??= closeOrDisconnect(this, super.close(force), within);
+    return this.ending;
+  }
+}
+
+async function closeOrDisconnect(instance: QueueBase, closing: Promise<void>, within: number): Promise<void> {
+  if (await endsWithin(within, closing)) return;
+  // Either can wait for a server that is away; both stop reconnecting at once.
+  instance.backend.disconnectBlocking(false).catch(() => undefined);
+  instance.disconnect().catch(() => undefined);
+}
+
+/** Without a listener, an `error` event of a lost connection would be thrown. */
+function logError(error: Error): void {
+  logger.warn(`The queue reports: ${error.message}`);
+}
