@@ -45,6 +45,15 @@ describe('urlWithoutCredentials', () => {
     expect(shown).not.toContain(KEY.slice(8, 20));
   });
 
+  it.each(['𢭀', '\r\nx-injected: 1', '", error="none', '\ud800', '\\'])(
+    'stays a URL that a header can hold beside %j',
+    (text) => {
+      const shown = urlWithoutCredentials(`/api/${encodeURIComponent(text.toWellFormed())}/mcp/${KEY}`);
+      expect(shown).toMatch(/^\/api\/[^\s"\\]+\/mcp\/\*\*\*$/);
+      expect(shown).toMatch(/^[\x21-\x7e]+$/);
+    },
+  );
+
   it('leaves other paths as they came', () => {
     for (const url of ['/api/default/mcp/self', '/a%20b', '/%zz']) expect(urlWithoutCredentials(url)).toBe(url);
   });

@@ -25,11 +25,15 @@ export function withoutCredentials(text: string): string {
   return holdsCredential(text) ? text.replace(FORMS, HIDDEN) : text;
 }
 
-/** The same for a path or a URL, in which a credential may be percent-encoded, also more than once. */
+/** What cannot stand in a URL, or in a quoted string of a header, as it is. */
+const UNSAFE_IN_URLS = /[^\x21\x23-\x5b\x5d-\x7e]+/g;
+
+/** The same for a path or a URL, in which a credential may be percent-encoded, also more than once. The result is ASCII. */
 export function urlWithoutCredentials(url: string): string {
   let decoded = url;
   for (let i = 0; i < MAX_DECODINGS && decoded.includes('%'); i++) decoded = decode(decoded);
-  return holdsCredential(decoded) ? withoutCredentials(decoded) : url;
+  if (!holdsCredential(decoded)) return url;
+  return withoutCredentials(decoded).toWellFormed().replace(UNSAFE_IN_URLS, encodeURIComponent);
 }
 
 /** What cannot be decoded stays, and hides nothing beside it: credentials are ASCII, each sign of which is decoded by itself. */

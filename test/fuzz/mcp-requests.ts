@@ -282,7 +282,8 @@ export function mcpSteps(inputs: ToolInputs): McpSteps {
       fc.tuple(endpoints, fc.constantFrom('/.well-known/oauth-protected-resource', '')).map(([{ path }, suffix]) => ({
         label: 'GET protected-resource',
         method: 'GET',
-        path: suffix === '' ? `/.well-known/oauth-protected-resource${path}` : `${path}${suffix}`,
+        path:
+          suffix === '' ? `/.well-known/oauth-protected-resource${path}` : `${path.replaceAll('?', '%3f')}${suffix}`,
       })),
     ),
   };
