@@ -14,6 +14,8 @@ import { type RedisServer, redisServerCommand, startRedisServer } from './suppor
 import { startTcpProxyTo, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const START_MS = 60_000;
+/** What is bounded takes less, also on a busy machine; what is not never ends. */
+const BOUNDED_MS = 8_000;
 const redisServer = redisServerCommand();
 const ifRedis = redisServer === undefined ? describe.skip : describe;
 
@@ -24,9 +26,11 @@ const count = async (app: TestApp, sql: string, values: unknown[] = []): Promise
 /** Whether the run queue has registered itself in this application's PostgreSQL. */
 const isOnPostgres = async (app: TestApp): Promise<boolean> =>
   (await count(app, 'bullmq.meta WHERE queue = $1', [RUN_QUEUE])) > 0;
+/** The connections of this name to the application's database; other specs use the same server. */
+const connectionsOf = (app: TestApp, name: string): Promise<number> =>
+  count(app, 'pg_stat_activity WHERE datname = current_database() AND application_name = $1', [name]);
 /** The connections on which workers listen: BullMQ names them after the queue. */
-const listeners = (app: TestApp): Promise<number> =>
-  count(app, 'pg_stat_activity WHERE datname = current_database() AND application_name = $1', [RUN_QUEUE]);
+const listeners = (app: TestApp): Promise<number> => connectionsOf(app, RUN_QUEUE);
 
 ifRedis('an application on Redis and one on PostgreSQL in one process', () => {
   let redis: RedisServer;
@@ -75,7 +79,7 @@ describe('a queue on PostgreSQL', () => {
     expect(await show('search_path')).toBe('"bullmq"');
     expect(await show('application_name')).toBe('signalbox-queue');
     await Promise.all(Array.from({ length: 12 }, () => connection.pool.query('SELECT pg_sleep(0.1)')));
-    expect(await count(app, "pg_stat_activity WHERE application_name = 'signalbox-queue'")).toBeLessThanOrEqual(6);
+    expect(await connectionsOf(app, 'signalbox-queue')).toBeLessThanOrEqual(6);
   });
 
   it('has a worker only where the role executes runs', async () => {
@@ -137,7 +141,7 @@ ifRedis('while Redis is silent', () => {
     await Promise.all([queue.close(), worker.close(false, 300)]);
     // Nest closes workers once more, without a limit.
     await worker.close();
-    expect(performance.now() - told).toBeLessThan(1_500);
+    expect(performance.now() - told).toBeLessThan(BOUNDED_MS);
 
     // What goes on after that ends too, when the server says a word or ioredis loses patience.
     await Promise.all([untilClosed(queue), untilClosed(worker)]);
