@@ -53,7 +53,9 @@ export class RunExecutorService {
     } catch (error) {
       if (!isStale(error) && control.stopped !== 'stale') throw error;
       // A live buffer that has lost the stream refuses its writer, too, though no other attempt has begun.
-      if (await this.execution.abandon(control.claim)) return { runId: run.id, attempt: run.attempt + 1 };
+      if (await this.execution.release(control.claim, { failed: true })) {
+        return { runId: run.id, attempt: run.attempt + 1 };
+      }
       this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken this run over');
       return undefined;
     } finally {

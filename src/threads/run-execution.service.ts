@@ -123,19 +123,15 @@ export class RunExecutionService {
     };
   }
 
-  /** Gives an attempt up at a shutdown, so that another worker may continue at once. */
-  async release({ runId, attempt, epoch }: RunClaim): Promise<void> {
-    await this.dataSource.query(
-      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + 1 WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
-      [runId, attempt, epoch],
-    );
-  }
-
-  /** Gives an attempt up that cannot go on, so that another one may begin at once. False if it is no longer the current one. */
-  async abandon({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+  /**
+   * Gives an attempt up, so that another one can begin at once. False if it is no longer the current one.
+   * @param options.failed it counts among the attempts that a run may lose; one that is given up in good order does not
+   */
+  async release({ runId, attempt, epoch }: RunClaim, { failed = false } = {}): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.dataSource.query(
-      `UPDATE runs SET heartbeat_at = '-infinity' WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
-      [runId, attempt, epoch],
+      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + $4
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
+      [runId, attempt, epoch, failed ? 0 : 1],
     );
     return count === 1;
   }
