@@ -17,7 +17,7 @@ import { generateEncryptionKey } from '../src/config/encryption-keys.js';
 import { readSettings } from '../src/config/settings.js';
 import { DatabaseModule } from '../src/database/database.module.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const SUCCESS: InvocationOutcome = { status: 'success', errorCode: null, durationMs: 1.5 };
 
@@ -52,11 +52,8 @@ let witness: Client;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const target = new URL(database.url);
-  proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) });
-  target.hostname = '127.0.0.1';
-  target.port = String(proxy.port);
-  url = target.href;
+  proxy = await startTcpProxy(database.url);
+  url = through(proxy, database.url);
   const settings = readSettings({ DATABASE_URL: url, ENCRYPTION_KEYS: generateEncryptionKey('test') });
   const config = new AppConfig(settings, { databaseUrl: url, encryptionKeys: [] });
   const imports = [ConfigModule.forRoot(config), DatabaseModule, AuditModule];

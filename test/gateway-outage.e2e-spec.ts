@@ -7,7 +7,7 @@ import { agentOf, gatewayPath, listThrough } from './support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, toolCall } from './support/proxy-calls.js';
 import { auditOf, connectTo, until } from './support/proxy-connections.js';
 import { legacyServer, sendResult } from './support/scripted-upstream.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 import { Upstreams } from './support/upstreams.js';
 
 const AWAY_MS = 3_000;
@@ -26,12 +26,9 @@ let path: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const url = new URL(database.url);
-  relay = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.hostname = '127.0.0.1';
-  url.port = String(relay.port);
+  relay = await startTcpProxy(database.url);
   const env = { RUN_LOCK_MS: '3000' };
-  app = await startTestApp({ env, database: { url: url.href, drop: () => database.drop() } });
+  app = await startTestApp({ env, database: { url: through(relay, database.url), drop: () => database.drop() } });
   const inner = await agentOf(app, [await upstreams.connection(app, 'Member', 'echo')], { title: 'Inner' });
   agentId = await agentOf(app, [inner, await upstreams.connection(app, 'Left', 'echo', 'only')]);
   path = gatewayPath(agentId);

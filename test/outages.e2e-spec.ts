@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { expectProblem } from './support/problem.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from './support/redis-server.js';
 import { ServiceProcess } from './support/service-process.js';
-import { startTcpProxyTo, type TcpProxy, through } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const redisServer = redisServerCommand();
 const START_MS = 120_000;
@@ -25,8 +25,8 @@ const ifRedis = redisServer === undefined ? describe.skip : describe;
 beforeAll(async () => {
   if (redisServer === undefined) return;
   [database, redis] = await Promise.all([createTestDatabase(), startRedisServer(redisServer)]);
-  toDatabase = await startTcpProxyTo(database.url);
-  toRedis = await startTcpProxyTo(redis.url);
+  toDatabase = await startTcpProxy(database.url);
+  toRedis = await startTcpProxy(redis.url);
   env = {
     DATABASE_URL: through(toDatabase, database.url),
     REDIS_URL: through(toRedis, redis.url),

@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { type EverythingServer, startEverything } from './support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from './support/proxy-calls.js';
 import { auditOf, connectTo, until } from './support/proxy-connections.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const AWAY_MS = 5_000;
 
@@ -18,11 +18,8 @@ let path: string;
 beforeAll(async () => {
   everything = await startEverything();
   database = await createTestDatabase();
-  const url = new URL(database.url);
-  relay = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.hostname = '127.0.0.1';
-  url.port = String(relay.port);
-  app = await startTestApp({ database: { url: url.href, drop: () => database.drop() } });
+  relay = await startTcpProxy(database.url);
+  app = await startTestApp({ database: { url: through(relay, database.url), drop: () => database.drop() } });
   path = pathOf(await connectTo(app, everything.url));
 });
 afterAll(async () => {

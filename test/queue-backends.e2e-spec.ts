@@ -11,7 +11,7 @@ import { createAgent, ThreadClient } from './support/agent-runs.js';
 import { startTestApp, type TestApp } from './support/app.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from './support/redis-server.js';
-import { startTcpProxyTo, type TcpProxy, through } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 
 const START_MS = 60_000;
 /** What is bounded takes less, also on a busy machine; what is not never ends. */
@@ -98,7 +98,7 @@ describe('a queue that is opened while PostgreSQL is away', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    proxy = await startTcpProxyTo(database.url);
+    proxy = await startTcpProxy(database.url);
   }, START_MS);
   afterAll(async () => {
     await proxy?.close();
@@ -123,7 +123,7 @@ ifRedis('while Redis is silent', () => {
 
   beforeAll(async () => {
     redis = await startRedisServer(redisServer ?? '');
-    proxy = await startTcpProxyTo(redis.url);
+    proxy = await startTcpProxy(redis.url);
   }, START_MS);
   afterAll(async () => {
     await proxy?.close();

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import { startTestApp, type TestApp } from './support/app.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { expectProblem } from './support/problem.js';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from './support/tcp-proxy.js';
 
 let database: TestDatabase;
 let proxy: TcpProxy;
@@ -12,11 +12,8 @@ let service: TestApp;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const url = new URL(database.url);
-  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.hostname = '127.0.0.1';
-  url.port = String(proxy.port);
-  service = await startTestApp({ database: { url: url.href, drop: () => database.drop() } });
+  proxy = await startTcpProxy(database.url);
+  service = await startTestApp({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
 });
 
 afterAll(async () => {

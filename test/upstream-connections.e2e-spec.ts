@@ -76,7 +76,7 @@ describe('connections to a server on the official SDK are used again', () => {
 
   beforeAll(async () => {
     server = await startEverything();
-    proxy = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(server.url).port) });
+    proxy = await startTcpProxy(server.url);
     const id = await connectTo(app, `http://127.0.0.1:${proxy.port}/mcp`);
     path = pathOf(id);
     agentPath = gatewayPath(await agentOf(app, [id]));

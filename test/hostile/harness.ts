@@ -8,7 +8,7 @@ import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 import { redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
-import { startTcpProxyTo, type TcpProxy, through } from '../support/tcp-proxy.js';
+import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const NEIGHBOUR = 'neighbour';
 const QUIET_MS = 3_000;
@@ -87,8 +87,8 @@ export async function startHostileTarget({
   const database = await createTestDatabase();
   const redisServer = redis ? await startRedisServer(redisServerCommand() ?? 'redis-server') : undefined;
   const stores = {
-    database: storesCanLeave ? await startTcpProxyTo(database.url) : undefined,
-    redis: storesCanLeave && redisServer ? await startTcpProxyTo(redisServer.url) : undefined,
+    database: storesCanLeave ? await startTcpProxy(database.url) : undefined,
+    redis: storesCanLeave && redisServer ? await startTcpProxy(redisServer.url) : undefined,
   };
   const serviceEnv = {
     DATABASE_URL: stores.database ? through(stores.database, database.url) : database.url,

@@ -16,12 +16,6 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** A relay in front of the server of this URL. */
-export function startTcpProxyTo(url: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(url);
-  return startTcpProxy({ host: hostname, port: Number(port) });
-}
-
 /** The URL with the relay as its server. */
 export function through({ port }: TcpProxy, url: string): string {
   const changed = new URL(url);
@@ -30,7 +24,10 @@ export function through({ port }: TcpProxy, url: string): string {
   return changed.href;
 }
 
-export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+/** A relay in front of the server of this URL. */
+export async function startTcpProxy(url: string): Promise<TcpProxy> {
+  const { hostname, port: targetPort } = new URL(url);
+  const target = { host: hostname, port: Number(targetPort) };
   const sockets = new Set<Socket>();
   const track = (socket: Socket): Socket => {
     sockets.add(socket);

@@ -28,7 +28,7 @@ export class Upstreams {
   /** A connection whose upstream can go away and come back. */
   async fragile(app: TestApp, title: string, ...tools: string[]): Promise<{ id: string; upstream: TcpProxy }> {
     const server = await this.serve(...tools);
-    const upstream = this.kept(await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(server.url).port) }));
+    const upstream = this.kept(await startTcpProxy(server.url));
     return { id: await connectTo(app, `http://127.0.0.1:${upstream.port}/mcp`, { title }), upstream };
   }
 
