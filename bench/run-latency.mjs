@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { generateApiKey } from '../dist/common/api-key-value.js';
-import { attachEmbeddedPostgres } from '../dist/database/embedded/embedded-postgres.js';
+import { attachEmbeddedPostgres } from '../dist/embedded-postgres/embedded-postgres.js';
 import { migrateQueue } from '../dist/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
 import { startPeer } from './lib/peer.mjs';

@@ -16,10 +16,10 @@ import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
-import { ProxyModule } from './proxy/proxy.module.js';
+import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
-import { RunWorkerModule } from './runs/run-worker.module.js';
+import { RunWorkerModule } from './run-worker/run-worker.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
@@ -43,7 +43,7 @@ const API = [
   ThreadsModule,
   RunsModule,
   StreamingModule,
-  ProxyModule,
+  McpHttpModule,
 ];
 
 /** What executes runs. */

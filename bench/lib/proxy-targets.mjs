@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { generateApiKey } from '../../dist/common/api-key-value.js';
-import { attachEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
-import { findFreePort } from '../../dist/database/embedded/server.js';
+import { attachEmbeddedPostgres } from '../../dist/embedded-postgres/embedded-postgres.js';
+import { findFreePort } from '../../dist/embedded-postgres/server.js';
 import { Child } from './child.mjs';
 import { postJson } from './http-client.mjs';
 

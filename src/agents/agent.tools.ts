@@ -1,11 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
-import { AgentAnswer, AgentCreateInput, AgentDetails, AgentIdInput, AgentPage, AgentUpdateInput } from './agent.dto.js';
-import { AgentsService } from './agents.service.js';
-import { AgentComposition } from './composition/agent-composition.service.js';
+import {
+  AgentAnswer,
+  AgentCreateInput,
+  AgentDetails,
+  AgentIdInput,
+  AgentPage,
+  AgentUpdateInput,
+} from './records/agent.dto.js';
+import { AgentsService } from './records/agents.service.js';
+import { AgentComposition } from './composition/agent-composition.js';
 
 @Injectable()
 export class AgentTools {

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
-import { ManagementTool, UPDATES } from '../common/management-tool.js';
+import { ManagementTool, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { ConnectionIdInput } from '../connections/connection.dto.js';
-import { ConnectionDirectory } from '../connections/connection-directory.service.js';
-import { ConnectionTester } from '../upstreams/connection-tester.service.js';
-import { AgentTester } from './agent-tester.service.js';
+import { ConnectionDirectory } from '../connections/connection-directory.js';
+import { ConnectionTester } from '../upstreams/pool/connection-tester.js';
+import { AgentTester } from './agent-tester.js';
 import { ConnectionTested } from './connection-test.dto.js';
 
 /** Lives with the agents, because an agent is tested by composing it. */

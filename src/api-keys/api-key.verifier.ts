@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { BriefMemory } from '../common/brief-memory.js';
 import { DomainError } from '../common/domain-error.js';
 import { GatheredReads } from '../common/gathered-reads.js';
-import { onceThere } from '../common/once-there.js';
+import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
 
@@ -47,7 +47,7 @@ export class ApiKeyVerifier {
    */
   verify(hash: string): Principal | Promise<Principal> {
     if (this.unknown.has(hash)) throw new DomainError('credential_invalid');
-    return onceThere(
+    return mapMaybePromise(
       this.keys.get(hash, () => this.read(hash)),
       (key) => this.principalOf(key),
     );

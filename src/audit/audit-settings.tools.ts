@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { AuditSettingsAnswer, AuditSettingsGetInput, AuditSettingsUpdateInput } from './audit-settings.dto.js';
-import { AuditSettings } from './audit-settings.service.js';
+import { AuditSettings } from './audit-settings.js';
 
 @Injectable()
 export class AuditSettingsTools {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { ManagementTool, READ_ONLY } from '../common/management-tool.js';
+import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import { MonitoringLogPage, MonitoringStats, MonitoringStatsInput } from './monitoring.dto.js';

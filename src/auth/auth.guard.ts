@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
-import { onceThere } from '../common/once-there.js';
+import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
 import { Authenticator } from './authenticator.js';
 
@@ -41,7 +41,7 @@ export class AuthGuard implements CanActivate {
       return true;
     }
     const principal = this.authenticator.authenticate(authorization, request.raw.socket);
-    return onceThere(principal, (read) => admitAs(read, request, access));
+    return mapMaybePromise(principal, (read) => admitAs(read, request, access));
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {

@@ -3,7 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { Authenticator } from './authenticator.js';
 import { AuthGuard } from './auth.guard.js';
-import { EarlyAdmission } from './early-admission.service.js';
+import { EarlyAdmission } from './early-admission.js';
 import { RouteAccessTable } from './route-access-table.js';
 
 @Module({

@@ -10,7 +10,7 @@ import { toDomainError } from '../common/to-domain-error.js';
 import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
 import { ConfigError } from '../config/env-reader.js';
 import { readSettings, type Settings } from '../config/settings.js';
-import { attachEmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import { attachEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
 import { SEALED_COLUMNS, type SealedColumn } from '../vault/sealed-columns.js';
 import { rotateColumn, type UnreadableEnvelope } from '../vault/vault-rotation.js';
 import { VaultService } from '../vault/vault.service.js';

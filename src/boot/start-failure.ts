@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/env-reader.js';
-import { EmbeddedPostgresError } from '../database/embedded/embedded-postgres-error.js';
+import { EmbeddedPostgresError } from '../embedded-postgres/embedded-postgres-error.js';
 
 /** Why the start failed: one sentence where the reason is the operator's to mend, the whole error where it is ours. */
 export function sentenceFor(error: unknown): string {

@@ -3,7 +3,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from '../app.module.js';
 import { endsWithin } from '../common/ends-within.js';
 import { readSettings } from '../config/settings.js';
-import { configureApp, createAdapter } from '../configure-app.js';
+import { configureApp, createAdapter } from './configure-app.js';
 import { NestLogger } from '../logging/nest-logger.js';
 import { createLogger } from '../logging/pino.js';
 import { announcement } from './announcement.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AppConfig } from '../config/app-config.js';
 import { type EncryptionKey, generateEncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
 import type { Settings } from '../config/settings.js';
-import { startEmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
 import { migrate } from '../database/migrate.js';
 import { migrateQueue } from '../queue/migrate-queue.js';
 

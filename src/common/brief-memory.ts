@@ -1,4 +1,4 @@
-import { detached } from './detached.js';
+import { unsliceString } from './unslice-string.js';
 
 interface Entry<T> {
   readonly at: number;
@@ -41,7 +41,7 @@ export class BriefMemory<T> {
     const known = this.entries.get(key);
     if (known !== undefined && now - known.at < this.believedMs) return known.found ? known.found.value : known.reading;
     const entry: Entry<T> = { at: now, reading: read(), weight: 0 };
-    this.keep(detached(key), entry);
+    this.keep(unsliceString(key), entry);
     entry.reading.then(
       (value) => this.settle(key, entry, value),
       () => this.entries.get(key) === entry && this.entries.delete(key),
@@ -58,7 +58,7 @@ export class BriefMemory<T> {
   /** Remembers what was found in another way. */
   set(key: string, value: T): void {
     const entry: Entry<T> = { at: performance.now(), reading: Promise.resolve(value), weight: 0 };
-    this.keep(detached(key), entry);
+    this.keep(unsliceString(key), entry);
     this.settle(key, entry, value);
   }
 

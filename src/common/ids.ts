@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { CREDENTIAL_FORM, holdsCredential } from './credential-forms.js';
-import { detached } from './detached.js';
+import { unsliceString } from './unslice-string.js';
 
 /** `node` of RFC 9562: 48 random bits, in hex. They are fetched for many ids at once: the call costs more than the bytes. */
 const TAIL_LENGTH = 12;
@@ -63,7 +63,7 @@ export function isUuid(text: string): boolean {
   if (knownUuids.has(text)) return true;
   if (!UUID.test(text)) return false;
   if (knownUuids.size >= MAX_KNOWN_UUIDS) knownUuids.clear();
-  knownUuids.add(detached(text));
+  knownUuids.add(unsliceString(text));
   return true;
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import {

@@ -4,7 +4,7 @@ import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { ConnectionCache } from './connection-cache.js';
 import { ConnectionChanges } from './connection-changes.js';
-import { ConnectionDirectory } from './connection-directory.service.js';
+import { ConnectionDirectory } from './connection-directory.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { ConnectionEntity } from './connection.entity.js';
 import { ConnectionRepository } from './connection.repository.js';
@@ -13,7 +13,7 @@ import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
 import { StdioEditor } from './stdio-editor.js';
 import { OpenConnections } from './open-connections.js';
-import { VirtualConnections } from './virtual-connections.service.js';
+import { VirtualConnections } from './virtual-connections.js';
 
 /** Connections to upstream MCP servers, and the rows that make agents connections too. */
 @Module({

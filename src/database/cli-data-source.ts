@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { readSettings } from '../config/settings.js';
 import { dataSourceOptions } from './data-source-options.js';
-import { attachEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { attachEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
 
 /** The data source for the TypeORM command line: `DATABASE_URL`, or the embedded database of a service that runs. */
 export async function openCliDataSource(): Promise<DataSource> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { ERROR_CODES } from '../common/error-codes.js';
-import { RUN_FAILURE_CODES } from '../runs/run-failure-codes.js';
+import { RUN_FAILURE_CODES } from '../run-worker/run-failure-codes.js';
 import { errorReference } from './error-reference.js';
 
 describe('docs/errors.md', () => {

@@ -1,5 +1,5 @@
 import { ERROR_CODES } from '../common/error-codes.js';
-import { RUN_FAILURE_CODES } from '../runs/run-failure-codes.js';
+import { RUN_FAILURE_CODES } from '../run-worker/run-failure-codes.js';
 
 type Row = readonly string[];
 

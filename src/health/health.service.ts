@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { BriefMemory } from '../common/brief-memory.js';
-import { QueueProbe } from '../queue/queue-probe.service.js';
+import { QueueProbe } from '../queue/queue-probe.js';
 
 const PROBE_TIMEOUT_MS = 2000;
 /** Anybody may ask: a flood of questions costs one probe in this time. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import {
   AiProviderAnswer,
@@ -12,7 +12,7 @@ import {
   AiProviderUpdateInput,
 } from './ai-provider.dto.js';
 import { AiProviderService } from './ai-provider.service.js';
-import { ProviderTester } from './provider-tester.service.js';
+import { ProviderTester } from './provider-tester.js';
 
 @Injectable()
 export class AiProviderTools {

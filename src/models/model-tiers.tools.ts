@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ManagementTool, READ_ONLY, UPDATES } from '../common/management-tool.js';
+import { ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { ModelTiersAnswer, ModelTiersGetInput, ModelTiersSetInput } from './model-tiers.dto.js';
 import { ModelTiersService } from './model-tiers.service.js';

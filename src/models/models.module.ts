@@ -12,7 +12,7 @@ import { ModelTiersService } from './model-tiers.service.js';
 import { ModelTiersTools } from './model-tiers.tools.js';
 import { ModelsService } from './models.service.js';
 import { ProviderModels } from './provider-models.js';
-import { ProviderTester } from './provider-tester.service.js';
+import { ProviderTester } from './provider-tester.js';
 
 /** AI providers, the tiers that they serve, and the model of a run. */
 @Module({

@@ -1,7 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { version } from '../version.js';
+import { version } from '../common/version.js';
 import { createOpenApiDocument } from './openapi-document.js';
 
 /** Serves the document at `/openapi.json` and a readable page over it at `/docs`. It is built and written at the first request. */

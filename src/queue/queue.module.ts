@@ -2,7 +2,7 @@ import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
 import { queueOptions } from './queue-backend.js';
-import { QueueProbe } from './queue-probe.service.js';
+import { QueueProbe } from './queue-probe.js';
 import { ServiceQueue, ServiceWorker } from './service-queue.js';
 
 // Process-wide, and read when a module registers a queue: such a module imports this file first.

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DESTROYS, ManagementTool } from '../common/management-tool.js';
+import { DESTROYS, ManagementTool } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
-import { RunGetInput, RunOutput } from '../threads/run.dto.js';
+import { RunGetInput, RunOutput } from './records/run.dto.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 
 @Injectable()

@@ -2,13 +2,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../common/principal.js';
 import { validateInput } from '../common/validation/validate-input.js';
 import { RunEvents } from '../events/run-events.js';
-import type { RunItem } from '../threads/run.dto.js';
-import type { RunEntity } from '../threads/run.entity.js';
-import { RunCancellingService } from '../threads/run-cancelling.service.js';
-import { RunReaderService } from '../threads/run-reader.service.js';
+import type { RunItem } from './records/run.dto.js';
+import type { RunEntity } from './records/run.entity.js';
+import { RunCancellingService } from './records/run-cancelling.js';
+import { RunReaderService } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
-import { UnstartedRun } from './unstarted-run.service.js';
+import { UnstartedRun } from './unstarted-run.js';
 
 /** Cancels runs: a waiting one at once, a running one by telling its worker, whichever process that is. */
 @Injectable()

@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/events.module.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { RUN_QUEUE, RunQueue } from './run-queue.js';
-import { UnstartedRun } from './unstarted-run.service.js';
+import { UnstartedRun } from './unstarted-run.js';
 
 @Module({
   imports: [QueueModule, BullModule.registerQueue({ name: RUN_QUEUE }), EventsModule],

@@ -1,7 +1,7 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, Logger } from '@nestjs/common';
 import type { ServiceQueue } from '../queue/service-queue.js';
-import type { NextRun } from '../threads/run-finish.js';
+import type { NextRun } from './records/run-finish.js';
 
 export const RUN_QUEUE = 'runs';
 

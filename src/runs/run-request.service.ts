@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AgentsService } from '../agents/agents.service.js';
+import { AgentsService } from '../agents/records/agents.service.js';
 import { holdsCredential } from '../common/credential-forms.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { DEFAULT_TIER } from '../common/tier.js';
-import { RunPostingService } from '../threads/run-posting.service.js';
+import { RunPostingService } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { parseRunRequest } from './parse-run-request.js';
 import { RunQueue } from './run-queue.js';

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
-import { schemaOf } from '../common/schema-of.js';
+import { schemaOf } from '../common/validation/schema-of.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
 import { RunRequest } from './run-request.dto.js';

@@ -4,12 +4,12 @@ import { type FramePosition, STREAM_START } from '../events/frame-position.js';
 import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
-import type { RunEntity } from '../threads/run.entity.js';
-import { RunReaderService, type RunState } from '../threads/run-reader.service.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import { RunReaderService, type RunState } from '../runs/records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunFrames } from './run-frames.js';
 import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
-import { StreamEnding } from './stream-ending.service.js';
+import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
 
 /** Opens streams on threads. */

@@ -5,7 +5,7 @@ import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { RunStreamService } from './run-stream.service.js';
-import { StreamResponder } from './stream-responder.service.js';
+import { StreamResponder } from './stream-responder.js';
 import { parseStreamQuery, type RawStreamQuery } from './stream-query.js';
 
 /** Any valid credential of the organization may read its streams. */

@@ -5,8 +5,8 @@ import { EventsModule } from '../events/events.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunStreamService } from './run-stream.service.js';
 import { StreamController } from './stream.controller.js';
-import { StreamEnding } from './stream-ending.service.js';
-import { StreamResponder } from './stream-responder.service.js';
+import { StreamEnding } from './stream-ending.js';
+import { StreamResponder } from './stream-responder.js';
 
 @Module({
   imports: [ThreadsModule, EventsModule, ApiKeysModule, AnswerBudgetModule],

@@ -6,7 +6,7 @@ import {
   resourceFromAttributes,
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources';
-import { version } from '../version.js';
+import { version } from '../common/version.js';
 import { SCOPE_NAME } from './names.js';
 
 /** Who sends: the service's name and version, this process, and what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AgentsService } from '../agents/agents.service.js';
+import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { CALLER_ID, newId } from '../common/ids.js';

@@ -6,8 +6,8 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
-import { PreparedStatements } from './prepared-statements.js';
-import type { RunEntity } from './run.entity.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
 import { HISTORY, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 

@@ -1,9 +1,9 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/management-tool.js';
+import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
-import { type JsonSchema, schemaOf } from '../common/schema-of.js';
+import { type JsonSchema, schemaOf } from '../common/validation/schema-of.js';
 
 /** A management tool as it is registered: its definition, the schemas of its classes and its handler. */
 export interface RegisteredTool {

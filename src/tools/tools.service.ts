@@ -4,8 +4,8 @@ import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { validateInput } from '../common/validation/validate-input.js';
-import type { ToolAnnotations } from '../common/management-tool.js';
-import type { JsonSchema } from '../common/schema-of.js';
+import type { ToolAnnotations } from '../common/tools/management-tool.js';
+import type { JsonSchema } from '../common/validation/schema-of.js';
 import { ToolRegistry } from './tool-registry.js';
 
 /** A management tool as its callers see it. */

@@ -3,7 +3,7 @@ import type { AuditStatus } from '../audit/audit-record.js';
 import { DomainError } from '../common/domain-error.js';
 import { isObject } from '../common/is-record.js';
 import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
-import { UpstreamError } from './upstream-error.js';
+import { UpstreamError } from './contract/upstream-error.js';
 
 /** How a call of a tool ended; a stable word says why it failed. */
 export interface InvocationOutcome {

@@ -3,22 +3,22 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import { AuditLog } from '../audit/audit-log.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
-import { ConnectionDirectory } from '../connections/connection-directory.service.js';
+import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
 import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
-import { ToolCatalog } from './catalog/tool-catalog.service.js';
+import { ToolCatalog } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
 import { Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
-import { requireActive } from './require-active.js';
+import { requireActive } from './contract/require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
-import { keyOfCaller } from './sockets/caller-key.js';
-import { ToolLister } from './tool-lister.service.js';
-import type { CallToolOptions, UpstreamTool } from './upstream.js';
-import { UpstreamError } from './upstream-error.js';
-import { UpstreamHealth } from './upstream-health.service.js';
-import { UpstreamPool } from './upstream-pool.js';
-import { UpstreamTargets } from './upstream-targets.js';
+import { keyOfCaller } from './contract/caller-key.js';
+import { ToolLister } from './catalog/tool-lister.js';
+import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
+import { UpstreamError } from './contract/upstream-error.js';
+import { UpstreamHealth } from './pool/upstream-health.js';
+import { UpstreamPool } from './pool/upstream-pool.js';
+import { UpstreamTargets } from './pool/upstream-targets.js';
 
 /**
  * The one door to the upstreams. Whoever calls a tool, for whatever reason, passes the same steps here: active? → permitted?

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai';
 import supertest from 'supertest';
-import type { RunItem } from '../../src/threads/run.dto.js';
+import type { RunItem } from '../../src/runs/records/run.dto.js';
 import type { MessageItem, MessagePage, ThreadItem } from '../../src/threads/thread.dto.js';
 import type { TestApp } from './app.js';
 

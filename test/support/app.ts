@@ -7,7 +7,7 @@ import { FirstStartService } from '../../src/boot/first-start.service.js';
 import { AppConfig } from '../../src/config/app-config.js';
 import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
 import { readSettings } from '../../src/config/settings.js';
-import { configureApp, createAdapter } from '../../src/configure-app.js';
+import { configureApp, createAdapter } from '../../src/boot/configure-app.js';
 import { NestLogger } from '../../src/logging/nest-logger.js';
 import { createLogger } from '../../src/logging/pino.js';
 import { createTestDatabase, type TestDatabase } from './database.js';

@@ -9,7 +9,7 @@ registerHooks({
   },
 });
 
-const { startEmbeddedPostgres } = await import('../../src/database/embedded/embedded-postgres.ts');
+const { startEmbeddedPostgres } = await import('../../src/embedded-postgres/embedded-postgres.ts');
 
 try {
   const { url } = await startEmbeddedPostgres({ dataDir: process.argv[2] });

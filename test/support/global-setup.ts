@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
-import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { migrate } from '../../src/database/migrate.js';
 import { migrateQueue } from '../../src/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { TimeSlices } from '../../common/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
-import { composeToolNamesInSlices, prefixFromTitle } from '../tool-naming.js';
-import type { AgentConnection } from '../agent.js';
-import { type AgentParts, MAX_DEPTH } from './agent-parts.service.js';
+import { composeToolNamesInSlices, prefixFromTitle } from './tool-naming.js';
+import type { AgentConnection } from '../records/agent.js';
+import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
 import type { MemberList } from './member-lists.js';
 

@@ -1,4 +1,4 @@
-import type { AgentParts } from './agent-parts.service.js';
+import type { AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
 
 const MAX_ENTRIES = 1_000;

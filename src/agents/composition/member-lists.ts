@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
-import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.service.js';
-import { FanOutReport } from '../../upstreams/fan-out-report.service.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
+import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
-import { UpstreamError } from '../../upstreams/upstream-error.js';
+import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 
 /** The tools of a connection, or why they cannot be had, in a sentence. */
 export type MemberList =

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
-import { FanOutReport } from '../../upstreams/fan-out-report.service.js';
-import { ListChangeFeed } from '../../upstreams/list-change-feed.js';
-import { UpstreamError, UpstreamMisbehaviour } from '../../upstreams/upstream-error.js';
-import { UpstreamRequests } from '../../upstreams/upstream-requests.service.js';
+import { FanOutReport } from '../../upstreams/fan-out-report.js';
+import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
+import { UpstreamError, UpstreamMisbehaviour } from '../../upstreams/contract/upstream-error.js';
+import { UpstreamRequests } from '../../upstreams/upstream-requests.js';
 import type { OfferKind } from './composition.js';
 
 /** The lists of an upstream beside its tools, by method, and the member of the result that holds them. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { AgentParts } from './agent-parts.service.js';
+import type { AgentParts } from './agent-parts.js';
 
 /** Would the same be composed of both? Lists of tools stay the same objects for as long as they hold the same. */
 export function isSameParts(a: AgentParts, b: AgentParts): boolean {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The two transactions of a run as functions, one round trip each: posting it (`src/threads/run-posting.service.ts`) and
- * ending it (`src/threads/run-finish.ts`). Their statements keep their plans for as long as a connection lives.
+ * The two transactions of a run as functions, one round trip each: posting it (`src/runs/records/run-posting.ts`) and
+ * ending it (`src/runs/records/run-finish.ts`). Their statements keep their plans for as long as a connection lives.
  */
 export class RunTransactions1763700000400 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {

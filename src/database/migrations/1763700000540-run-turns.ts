@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { FINISH, POST } from './1763700000400-run-transactions.js';
 
 /**
- * What the fair choice of the next run needs (`src/threads/run-turns.service.ts`): which waiting runs are the first of their thread,
+ * What the fair choice of the next run needs (`src/runs/records/run-turns.ts`): which waiting runs are the first of their thread,
  * without looking at all that wait behind them. And the mark of each claim (`RunClaim`).
  */
 export class RunTurns1763700000540 implements MigrationInterface {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { UpstreamTool } from '../upstream.js';
+import type { UpstreamTool } from '../contract/upstream.js';
 
 /** What must be known of a tool to decide on a call of it. */
 export interface KnownTool {

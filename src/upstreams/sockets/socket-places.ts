@@ -1,4 +1,4 @@
-import { UpstreamError } from '../upstream-error.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 import { FairShare } from './fair-share.js';
 
 /** For whom a socket is opened, and where to. */

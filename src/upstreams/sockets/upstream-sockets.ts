@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { type HttpAnswer, HttpAnswerReader } from '../channel/http-answer.js';
-import type { ExchangeOptions } from '../channel/upstream-channel.js';
-import type { HttpTarget } from '../upstream-target.js';
+import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
+import type { ExchangeOptions } from '../messages/upstream-channel.js';
+import type { HttpTarget } from '../contract/upstream-target.js';
 import { Remainders } from './remainders.js';
 import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './socket-places.js';
 

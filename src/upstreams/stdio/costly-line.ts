@@ -1,4 +1,4 @@
-import { ParseCost } from '../channel/parse-cost.js';
+import { ParseCost } from '../../json/parse-cost.js';
 
 /** As much of a line's beginning or end as is searched for its id. */
 const SEARCHED_BYTES = 1024;

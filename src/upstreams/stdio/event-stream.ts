@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { UpstreamError } from '../upstream-error.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 
 /** Bytes that a reader may be behind before it is given up; one message more may be waiting for it. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { UpstreamError } from '../upstream-error.js';
+import type { UpstreamError } from '../contract/upstream-error.js';
 import type { ChildMessage } from './child-message.js';
 import type { EventStream } from './event-stream.js';
 import type { StdioExchange } from './stdio-exchange.js';

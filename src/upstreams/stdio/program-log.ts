@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { StdioTarget } from '../upstream-target.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_LOGGED_LENGTH = 1024;
 /** Lines that may come at once, and lines per second after that. */

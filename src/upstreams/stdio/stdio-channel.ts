@@ -1,7 +1,12 @@
-import { messagesIn } from '../channel/messages-in.js';
-import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer, UpstreamChannel } from '../channel/upstream-channel.js';
-import { UpstreamError } from '../upstream-error.js';
-import type { StdioTarget } from '../upstream-target.js';
+import { messagesIn } from '../messages/messages-in.js';
+import type {
+  ExchangeOptions,
+  OutgoingMessage,
+  UpstreamAnswer,
+  UpstreamChannel,
+} from '../messages/upstream-channel.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import { canonicalId, oneLine, progressTokenOf, readMessage } from './child-message.js';
 import { EventStream } from './event-stream.js';
 import { MessageRouter } from './message-router.js';

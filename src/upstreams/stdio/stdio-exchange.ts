@@ -1,5 +1,5 @@
-import type { UpstreamAnswer } from '../channel/upstream-channel.js';
-import type { UpstreamError } from '../upstream-error.js';
+import type { UpstreamAnswer } from '../messages/upstream-channel.js';
+import type { UpstreamError } from '../contract/upstream-error.js';
 import { EventStream } from './event-stream.js';
 
 /** An answer of JSON text, or without a body. */

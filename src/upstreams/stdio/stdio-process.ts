@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { UpstreamError } from '../upstream-error.js';
-import type { StdioTarget } from '../upstream-target.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import { answeredIdOf, isCostly } from './costly-line.js';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputBudget } from './output-budget.js';

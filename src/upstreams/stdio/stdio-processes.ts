@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { UpstreamError } from '../upstream-error.js';
-import type { StdioTarget } from '../upstream-target.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import { groupUsage } from './group-usage.js';
 import { OutputBudget } from './output-budget.js';
 import {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { OutgoingMessage, UpstreamChannel } from '../channel/upstream-channel.js';
-import type { StdioTarget } from '../upstream-target.js';
+import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';
 import type { ProgramHolder } from './program-slots.js';
 import { plainAnswer } from './stdio-exchange.js';

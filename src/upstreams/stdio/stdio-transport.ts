@@ -8,9 +8,9 @@ import {
   SdkError,
   SdkErrorCode,
 } from '@modelcontextprotocol/client';
-import type { SessionTransport } from '../session-transport.js';
-import type { UpstreamError } from '../upstream-error.js';
-import type { StdioTarget } from '../upstream-target.js';
+import type { SessionTransport } from '../contract/session-transport.js';
+import type { UpstreamError } from '../contract/upstream-error.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import type { ProgramLog } from './program-log.js';
 import type { ProcessListener, StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';

@@ -1,8 +1,8 @@
 import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
-import type { OnListChanged } from '../list-change.js';
-import { McpSession } from '../mcp-session.js';
-import { SessionUpstream } from '../session-upstream.js';
-import type { StdioTarget } from '../upstream-target.js';
+import type { OnListChanged } from '../contract/list-change.js';
+import { McpSession } from '../session/mcp-session.js';
+import { SessionUpstream } from '../session/session-upstream.js';
+import type { StdioTarget } from '../contract/upstream-target.js';
 import { labelOf } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 import { StdioTransport } from './stdio-transport.js';

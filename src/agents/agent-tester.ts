@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../connections/connection.js';
+import { ConnectionDirectory } from '../connections/connection-directory.js';
+import type { ConnectionCheck } from '../upstreams/pool/connection-tester.js';
+import { AgentPartsReader } from './composition/agent-parts.js';
+import { listedPlaces } from './composition/composition.js';
+import { CompositionBuilder } from './composition/composition-builder.js';
+import { MemberLists } from './composition/member-lists.js';
+
+/** Tests agents: composes their tools of what the upstreams list now. */
+@Injectable()
+export class AgentTester {
+  constructor(
+    private readonly builder: CompositionBuilder,
+    private readonly parts: AgentPartsReader,
+    private readonly lists: MemberLists,
+    private readonly directory: ConnectionDirectory,
+  ) {}
+
+  /** An agent is at fault as long as one of its connections is; it still has the tools of the others. */
+  async test(agent: Connection): Promise<ConnectionCheck> {
+    const start = performance.now();
+    const parts = await this.parts.read(agent, (connection) => this.lists.live(connection));
+    const composition = await this.builder.build(parts);
+    const latencyMs = Math.round(performance.now() - start);
+    const faults = composition.unavailable.map(({ title, reason }) => `${title}: ${reason}`);
+    const fault = faults.length === 0 ? undefined : faults.join(' ');
+    await this.directory.recordHealth(agent, fault);
+    return { latencyMs, tools: listedPlaces(composition).length, protocolVersion: null, fault };
+  }
+}

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import { throughOutage } from '../common/through-outage.js';
+import type { ToolCaller } from '../upstreams/tool-call.js';
+import { ToolInvoker } from '../upstreams/tool-invoker.js';
+import type { UpstreamTool } from '../upstreams/contract/upstream.js';
+import { AgentComposition } from './composition/agent-composition.js';
+import type { AgentToCompose } from './composition/agent-parts.js';
+import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
+
+/** On whose behalf an agent's tools are opened and called. */
+export interface ToolsetContext {
+  readonly caller: ToolCaller;
+  /** Aborting it gives up opening. */
+  readonly signal?: AbortSignal;
+}
+
+/** A tool of an agent, ready to be called. */
+export interface AgentTool {
+  /** The name that the gateway has for it: unique in the agent, `[A-Za-z0-9_-]`, at most 64 characters. */
+  readonly name: string;
+  readonly connectionId: string;
+  readonly connectionTitle: string;
+  readonly upstreamName: string;
+  /** As the upstream listed it, its schema not checked; undefined while it cannot be listed. */
+  readonly definition: UpstreamTool | undefined;
+  /** Why it cannot be listed. A call is tried all the same. */
+  readonly fault: UnavailableMember | undefined;
+  /** Switched off by a person: every call is refused. */
+  readonly isInactive: boolean;
+  /** Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with StorageLostError. */
+  call(args: Record<string, unknown>, signal?: AbortSignal): Promise<CallToolResult>;
+}
+
+export interface OpenToolset {
+  /** In the order of the gateway's list; what cannot be listed has its place and its name among them. */
+  readonly tools: readonly AgentTool[];
+  readonly unavailable: readonly UnavailableMember[];
+}
+
+/** The tools of an agent for a run: the gateway's composition, called with the agent's selection as the permission. */
+@Injectable()
+export class AgentToolset {
+  constructor(
+    private readonly compositions: AgentComposition,
+    private readonly invoker: ToolInvoker,
+  ) {}
+
+  /**
+   * What the agent has now; later changes of it are seen when it is opened again.
+   * @throws the signal's reason when it is aborted
+   */
+  async open(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
+    const { places, unavailable } = await unlessAborted(this.compositions.of(agent), signal);
+    return { tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, caller)), unavailable };
+  }
+
+  private toAgentTool(agentId: string, place: ToolPlace, caller: ToolCaller): AgentTool {
+    const { name, upstreamName, tool, fault, isInactive } = place;
+    const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
+    const permitted = (toolName: string): boolean => toolName === upstreamName;
+    return {
+      name,
+      connectionId,
+      connectionTitle,
+      upstreamName,
+      definition: tool?.definition,
+      fault,
+      isInactive,
+      call: async (args, signal) => {
+        const found = await throughOutage(() => this.invoker.find({ organizationId, connectionId }));
+        const connection = connectionOf(place, found);
+        const call = { connection, toolName: upstreamName, args, caller, door: 'run', agentId, permitted } as const;
+        return this.invoker.callTool(call, { signal });
+      },
+    };
+  }
+}
+
+/** The work goes on: others may wait for it too. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, work]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

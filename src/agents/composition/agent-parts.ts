@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';
+import { AgentsService } from '../records/agents.service.js';
+import type { MemberList } from './member-lists.js';
+
+/** Agents inside agents inside …; a cycle, which saving refuses, ends here too. */
+export const MAX_DEPTH = 8;
+/** Of one agent and all agents inside it. */
+const MAX_CONNECTIONS = 1_000;
+/** The lists of tools of all of them together, in UTF-16 code units of their JSON text. */
+const MAX_SIZE = 32 * 1024 * 1024;
+
+/** Where the tools of a connection come from. */
+export type ListOf = (connection: Connection) => Promise<MemberList>;
+
+/** An agent: a connection of type VIRTUAL. */
+export interface AgentToCompose {
+  readonly id: string;
+  readonly organizationId: string;
+  /** The agent itself, if it is being read already, since just now: then it is not read a second time. */
+  readonly reading?: Promise<RunnableAgent | undefined>;
+}
+
+/** The agents and connections that an agent is made of. */
+export interface AgentMembers {
+  readonly id: string;
+  /** The agent and all agents inside it that are not too many, by id. */
+  readonly agents: ReadonlyMap<string, RunnableAgent>;
+  /** What these have selected, agents included, by id; the nearest to the agent come first. */
+  readonly connections: ReadonlyMap<string, Connection>;
+}
+
+/** Everything that an agent is made of. */
+export interface AgentParts extends AgentMembers {
+  /** The lists of tools of the connections that are no agents, by connection id. */
+  readonly lists: ReadonlyMap<string, MemberList>;
+  /** The names of the tools of connections without a list, as they were last listed, by connection id. */
+  readonly lastKnown: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Reads what agents are made of, level by level: one query each for the agents and the connections of a level. */
+@Injectable()
+export class AgentPartsReader {
+  constructor(
+    private readonly agents: AgentsService,
+    private readonly directory: ConnectionDirectory,
+  ) {}
+
+  async read(agent: AgentToCompose, listOf: ListOf): Promise<AgentParts> {
+    return this.withLists(await this.readMembers(agent), listOf);
+  }
+
+  /** The same parts with other lists. */
+  async withLists(parts: AgentMembers, listOf: ListOf): Promise<AgentParts> {
+    const plain = [...parts.connections.values()].filter(({ type }) => type !== 'VIRTUAL');
+    const lists = withinSize(plain, await Promise.all(plain.map(listOf)));
+    const silent = plain.filter(({ id }) => lists.get(id)?.list === undefined).map(({ id }) => id);
+    const lastKnown =
+      silent.length === 0 ? new Map<string, string[]>() : await this.directory.lastKnownToolNames(silent);
+    return { ...parts, lists, lastKnown };
+  }
+
+  /** Without lists and names. */
+  async readMembers({ id, organizationId, reading }: AgentToCompose): Promise<AgentMembers> {
+    const agents = new Map<string, RunnableAgent>();
+    const connections = new Map<string, Connection>();
+    let plain = 0;
+    const first = await (reading ?? this.agents.findForRun(organizationId, id));
+    let level = first === undefined ? [] : [first];
+    for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
+      for (const agent of level) agents.set(agent.id, agent);
+      const ids = new Set(level.flatMap((agent) => agent.connections.map(({ connectionId }) => connectionId)));
+      const wanted = [...ids].filter((one) => !connections.has(one));
+      const found = new Map(
+        (await this.directory.findAll(organizationId, wanted)).map((connection) => [connection.id, connection]),
+      );
+      const inner: string[] = [];
+      for (const one of wanted) {
+        const connection = found.get(one);
+        if (connection === undefined) continue;
+        if (connection.type === 'VIRTUAL') {
+          connections.set(one, connection);
+          if (!agents.has(one) && agents.size + inner.length < MAX_AGENTS) inner.push(one);
+        } else if (++plain <= MAX_CONNECTIONS) connections.set(one, connection);
+      }
+      level = inner.length === 0 ? [] : await this.agents.findAllForRun(organizationId, inner);
+    }
+    return { id, agents, connections };
+  }
+}
+
+/** The lists that fit, the first ones first. */
+function withinSize(connections: readonly Connection[], lists: readonly MemberList[]): Map<string, MemberList> {
+  const reason = `The lists of the agent's tools would take more than ${MAX_SIZE / 1024 ** 2} MiB with it.`;
+  let size = 0;
+  const kept = new Map<string, MemberList>();
+  for (const [index, { id }] of connections.entries()) {
+    const listed = lists[index];
+    if (listed === undefined) continue;
+    const added = listed.list?.size ?? 0;
+    const fits = size + added <= MAX_SIZE;
+    if (fits) size += added;
+    kept.set(id, fits ? listed : { fault: reason });
+  }
+  return kept;
+}

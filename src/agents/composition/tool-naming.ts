@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import type { TimeSlices } from '../../common/time-slices.js';
+
+/** What the models of all providers accept as the name of a tool: `[A-Za-z0-9_-]`, at most 64 characters. */
+export const MAX_NAME_LENGTH = 64;
+const MAX_PREFIX_LENGTH = 32;
+const DIGEST_LENGTH = 8;
+/** More UTF-16 code units than any text has that makes a name of allowed length. */
+const LONG_LENGTH = 4 * MAX_NAME_LENGTH;
+
+/** A connection of an agent, with all tools that the agent has of it as far as anybody knows. */
+export interface NamedConnection {
+  readonly connectionId: string;
+  /** `[a-z0-9_-]`, at most 32 characters. */
+  readonly prefix: string;
+  /** The upstream's own names, each once. */
+  readonly tools: readonly string[];
+}
+
+/** Composed names by connection id and upstream name. */
+export type ToolNames = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+interface Tool {
+  readonly connectionId: string;
+  readonly prefix: string;
+  readonly upstreamName: string;
+}
+
+/**
+ * Names the tools of an agent: a tool keeps its own name while no other tool of the agent has it; tools that share one are
+ * named `<prefix>_<tool>`; where that is taken too (equal prefixes, or a tool that is really called so), a digest of
+ * connection and tool is added. Names are unique, and do not depend on the order of connections and tools.
+ */
+export function composeToolNames(connections: readonly NamedConnection[]): ToolNames {
+  const steps = naming(connections);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same for many tools, while others get on. */
+export async function composeToolNamesInSlices(
+  connections: readonly NamedConnection[],
+  slices: TimeSlices,
+): Promise<ToolNames> {
+  const steps = naming(connections);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (slices.isOver) await slices.next();
+  }
+}
+
+/** Yields after each short piece of the work. */
+function* naming(connections: readonly NamedConnection[]): Generator<undefined, ToolNames> {
+  const names = new Map<string, Map<string, string>>(connections.map(({ connectionId }) => [connectionId, new Map()]));
+  const taken = new Set<string>();
+  const give = (tool: Tool, name: string): void => {
+    taken.add(name);
+    names.get(tool.connectionId)?.set(tool.upstreamName, name);
+  };
+  let unnamed = toolsOf(connections);
+  for (const proposal of [ownName, prefixedName]) {
+    const rivals = new Map<string, Tool[]>();
+    for (const tool of unnamed) {
+      const name = proposal(tool);
+      const others = rivals.get(name);
+      if (others === undefined) rivals.set(name, [tool]);
+      else others.push(tool);
+      yield;
+    }
+    unnamed = [];
+    for (const [name, [tool, ...others]] of rivals) {
+      if (tool === undefined) continue;
+      if (others.length === 0 && !taken.has(name)) give(tool, name);
+      else for (const one of [tool, ...others]) unnamed.push(one);
+      yield;
+    }
+  }
+  for (const tool of unnamed.toSorted(byIdentity)) {
+    give(tool, digestedName(tool, taken));
+    yield;
+  }
+  return names;
+}
+
+/** The prefix that stands for a connection whose agent sets none: its title as a slug. */
+export function prefixFromTitle(title: string): string {
+  const slug = title
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, MAX_PREFIX_LENGTH)
+    .replace(/-$/, '');
+  return slug === '' ? 'connection' : slug;
+}
+
+function toolsOf(connections: readonly NamedConnection[]): Tool[] {
+  return connections.flatMap(({ connectionId, prefix, tools }) =>
+    tools.map((upstreamName) => ({ connectionId, prefix, upstreamName })),
+  );
+}
+
+function ownName({ upstreamName }: Tool): string {
+  return shortened(upstreamName);
+}
+
+function prefixedName({ prefix, upstreamName }: Tool): string {
+  return shortened(`${prefix}_${upstreamName}`);
+}
+
+/** An upstream may know our digests and name a tool after one: then the next round has another. */
+function digestedName(tool: Tool, taken: ReadonlySet<string>): string {
+  for (let round = 0; ; round++) {
+    const name = withDigest(prefixedName(tool), JSON.stringify([tool.connectionId, tool.upstreamName, round]));
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** The text in the letters of a name. What is too long ends in a digest of the whole, so that it stays apart from its like. */
+function shortened(text: string): string {
+  // Of a long one the beginning is enough: it is too long in any case.
+  const isLong = text.length > LONG_LENGTH;
+  const name = (isLong ? text.slice(0, LONG_LENGTH) : text).replaceAll(/[^A-Za-z0-9_-]/gu, '_');
+  if (name === '') return '_';
+  return name.length <= MAX_NAME_LENGTH && !isLong ? name : withDigest(name, text);
+}
+
+function withDigest(name: string, identity: string): string {
+  const digest = createHash('sha256').update(identity).digest('hex').slice(0, DIGEST_LENGTH);
+  return `${name.slice(0, MAX_NAME_LENGTH - DIGEST_LENGTH - 1)}_${digest}`;
+}
+
+function byIdentity(a: Tool, b: Tool): number {
+  return compare(a.connectionId, b.connectionId) || compare(a.upstreamName, b.upstreamName);
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,45 @@
+import { DomainError } from '../../common/domain-error.js';
+import type { VirtualConnection } from '../../connections/virtual-connections.js';
+import type { AgentConnection } from './agent.js';
+import type { AgentConnectionData, AgentItem } from './agent.dto.js';
+import type { StoredAgent } from './agent.repository.js';
+
+/** The agent as its callers see it. */
+export function toItem(connection: VirtualConnection, agent: StoredAgent): AgentItem {
+  return {
+    id: connection.id,
+    title: connection.title,
+    description: connection.description,
+    instructions: agent.instructions,
+    tier: agent.tier,
+    max_steps: agent.maxSteps,
+    status: connection.status,
+    connections: agent.connections.map(({ connectionId, selectedTools, prefix }) => ({
+      connection_id: connectionId,
+      selected_tools: selectedTools === null ? null : [...selectedTools],
+      prefix,
+    })),
+    created_at: connection.createdAt.toISOString(),
+    updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+/** Of all connections of an agent with their selections, as JSON: what the bounds of each would let add up. */
+const MAX_CONNECTIONS_BYTES = 131_072;
+
+/**
+ * Ids in lower case, as PostgreSQL writes them.
+ * @throws DomainError `invalid_request` for connections that are too large together
+ */
+export function toConnections(members: readonly AgentConnectionData[]): AgentConnection[] {
+  if (Buffer.byteLength(JSON.stringify(members)) > MAX_CONNECTIONS_BYTES) {
+    const path = 'data.connections';
+    const message = `Must be at most ${MAX_CONNECTIONS_BYTES} bytes of JSON.`;
+    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'max_bytes', message }]);
+  }
+  return members.map(({ connection_id, selected_tools = null, prefix = null }) => ({
+    connectionId: connection_id.toLowerCase(),
+    selectedTools: selected_tools,
+    prefix,
+  }));
+}

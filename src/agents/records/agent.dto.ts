@@ -1,0 +1,213 @@
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsObject,
+  IsString,
+  IsUUID,
+  Matches,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import {
+  CONNECTION_STATUSES,
+  type ConnectionStatus,
+  SETTABLE_STATUSES,
+  type SettableStatus,
+} from '../../connections/connection.js';
+import { IsText, IsTitle } from '../../connections/field-rules.js';
+import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
+import { type Tier, TIERS } from '../../common/tier.js';
+import { MAX_CONNECTIONS, MAX_MAX_STEPS } from './agent.js';
+import { ItemOf, PageOf } from '../../common/paging/page-of.js';
+
+const MAX_DESCRIPTION_LENGTH = 2000;
+const MAX_INSTRUCTIONS_LENGTH = 100_000;
+const MAX_SELECTED_TOOLS = 1000;
+
+/** What `jsonb` can keep: no NUL, no unpaired surrogate. */
+const TOOL_NAME = /^[^\0\p{Cs}]{1,256}$/u;
+const PREFIX = /^[a-z0-9_-]{1,32}$/;
+
+export class AgentConnectionData {
+  @IsUUID()
+  connection_id: string;
+
+  /** The upstream's own names of the tools that the agent has; null or absent selects all. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsArray()
+  @ArrayMaxSize(MAX_SELECTED_TOOLS)
+  @ArrayUnique()
+  @Matches(TOOL_NAME, { each: true, message: 'each tool must be a name of 1 to 256 characters' })
+  selected_tools?: string[] | null;
+
+  /** Put before a tool's name where that name alone would be ambiguous; by default made from the connection's title. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @Matches(PREFIX, { message: 'must be 1 to 32 of a-z, 0-9, _ and -' })
+  prefix?: string | null;
+}
+
+/** What may be left out of a new agent and of a change of one. Null is none. */
+class AgentOptions {
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsText(MAX_DESCRIPTION_LENGTH)
+  description?: string | null;
+
+  /** The system prompt of every run. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsText(MAX_INSTRUCTIONS_LENGTH)
+  instructions?: string | null;
+
+  /** The tier of runs that ask for none. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsIn(TIERS)
+  tier?: Tier | null;
+
+  /** Model calls per run at most. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_MAX_STEPS)
+  max_steps?: number;
+
+  @MayBeAbsent()
+  @IsIn(SETTABLE_STATUSES)
+  status?: SettableStatus;
+
+  /** All connections of the agent, in order; an update replaces them. */
+  @MayBeAbsent()
+  @IsArray()
+  @ArrayMaxSize(MAX_CONNECTIONS)
+  @ArrayUnique(connectionIdOf, { message: 'must hold no connection twice' })
+  @ValidateNested({ each: true })
+  @Type(() => AgentConnectionData)
+  connections?: AgentConnectionData[];
+}
+
+export class AgentCreateData extends AgentOptions {
+  @IsTitle()
+  title: string;
+}
+
+/** What is absent stays as it is. */
+export class AgentUpdateData extends AgentOptions {
+  @MayBeAbsent()
+  @IsTitle()
+  title?: string;
+}
+
+export class AgentCreateInput {
+  @IsObject()
+  @ValidateNested()
+  @Type(() => AgentCreateData)
+  data: AgentCreateData;
+}
+
+export class AgentUpdateInput {
+  @IsUUID()
+  id: string;
+
+  @IsObject()
+  @ValidateNested()
+  @Type(() => AgentUpdateData)
+  data: AgentUpdateData;
+}
+
+export class AgentIdInput {
+  @IsUUID()
+  id: string;
+}
+
+export class AgentConnectionItem {
+  @IsUUID()
+  connection_id: string;
+
+  @MayBeNull()
+  @IsArray()
+  @IsString({ each: true })
+  selected_tools: string[] | null;
+
+  @MayBeNull()
+  @IsString()
+  prefix: string | null;
+}
+
+export class AgentItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  title: string;
+
+  @MayBeNull()
+  @IsString()
+  description: string | null;
+
+  @MayBeNull()
+  @IsString()
+  instructions: string | null;
+
+  @MayBeNull()
+  @IsIn(TIERS)
+  tier: Tier | null;
+
+  @IsInt()
+  max_steps: number;
+
+  @IsIn(CONNECTION_STATUSES)
+  status: ConnectionStatus;
+
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AgentConnectionItem)
+  connections: AgentConnectionItem[];
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class AgentAnswer extends ItemOf(AgentItem) {}
+
+/** Where a tool of an agent comes from. */
+export class AgentToolItem {
+  /** The composed name, by which the gateway and the agent's runs know it. */
+  @IsString()
+  name: string;
+
+  /** The connection that it is in the end a tool of. */
+  @IsUUID()
+  connection_id: string;
+
+  /** The upstream's own name of it. */
+  @IsString()
+  upstream_name: string;
+}
+
+export class AgentDetails extends ItemOf(AgentItem) {
+  /** As last known; no upstream is asked for it. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AgentToolItem)
+  tools: AgentToolItem[];
+}
+
+export class AgentPage extends PageOf(AgentItem) {}
+
+/** UUIDs are equal whatever the case of their letters. What is no connection at all is refused elsewhere. */
+function connectionIdOf(member: unknown): unknown {
+  const id = typeof member === 'object' && member !== null && 'connection_id' in member ? member.connection_id : member;
+  return typeof id === 'string' ? id.toLowerCase() : id;
+}

@@ -1,0 +1,24 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import type { Tier } from '../../common/tier.js';
+import { DEFAULT_MAX_STEPS } from './agent.js';
+
+/** What an agent is beyond the connection of type VIRTUAL that has the same id, its title and its status. */
+@Entity('agents')
+export class AgentEntity {
+  @PrimaryColumn('uuid')
+  @ForeignKey('connections', { onDelete: 'CASCADE' })
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
+  organizationId: string;
+
+  @Column({ type: 'text', nullable: true })
+  instructions: string | null;
+
+  @Column({ type: 'varchar', length: 16, nullable: true })
+  tier: Tier | null;
+
+  @Column('integer', { name: 'max_steps', default: DEFAULT_MAX_STEPS })
+  maxSteps: number;
+}

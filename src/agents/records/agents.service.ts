@@ -1,0 +1,175 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { isUUID } from 'class-validator';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { HeldAnswer } from '../../common/answers/answer-budget.js';
+import { DomainError } from '../../common/domain-error.js';
+import { newId } from '../../common/ids.js';
+import type { ListInput } from '../../common/paging/list-input.js';
+import type { Principal } from '../../common/principal.js';
+import { ConnectionChanges } from '../../connections/connection-changes.js';
+import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
+import { type AgentConnection, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
+import type { AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
+import { toConnections, toItem } from './agent-item.js';
+import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
+import { AGENT_BYTES, AgentRepository, type StoredAgent } from './agent.repository.js';
+
+/** Life of agents. An agent is a connection of type VIRTUAL and its settings, written together and under one id. */
+@Injectable()
+export class AgentsService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly repository: AgentRepository,
+    private readonly virtual: VirtualConnections,
+    private readonly changes: ConnectionChanges,
+  ) {}
+
+  /** The agent with everything that a run of it needs. Any text may be asked for. */
+  async findForRun(organizationId: string, agentId: string): Promise<RunnableAgent | undefined> {
+    return isUUID(agentId) ? this.repository.findRunnable(organizationId, agentId) : undefined;
+  }
+
+  /** The same for several agents, in no particular order. @param ids UUIDs */
+  findAllForRun(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
+    return this.repository.findAllRunnable(organizationId, ids);
+  }
+
+  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<AgentPage> {
+    const page = await this.virtual.list(caller.organization.id, input, answer, AGENT_BYTES);
+    const agents = await this.repository.findAll(page.items.map(({ id }) => id));
+    const items = page.items.flatMap((connection) => {
+      const agent = agents.get(connection.id);
+      // Deleted since the page was read.
+      return agent === undefined ? [] : [toItem(connection, agent)];
+    });
+    return { ...page, items };
+  }
+
+  /** @throws DomainError `not_found` */
+  async get(id: string, caller: Principal): Promise<AgentItem> {
+    const found = await this.find(caller.organization.id, id);
+    if (found === undefined) throw unknownAgent();
+    return toItem(found.connection, found.agent);
+  }
+
+  /**
+   * @throws DomainError `not_found` for a connection that the organization does not have, `permission_widening` for a selection
+   *   that the caller may not call itself
+   */
+  async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
+    const id = newId();
+    const organizationId = caller.organization.id;
+    await this.dataSource.transaction(async (manager) => {
+      const { title, description = null, status = 'active' } = data;
+      await this.virtual.insert(manager, { id, organizationId, title, description, status });
+      const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
+      await this.repository.insert(manager, { id, organizationId, instructions, tier, maxSteps });
+      // Nothing can hold an agent that is not there yet, so it cannot be part of a cycle.
+      const connections = toConnections(data.connections ?? []);
+      await this.compose(manager, organizationId, id, connections);
+      await this.requireGrants(manager, caller, connections, connections);
+    });
+    return this.get(id, caller);
+  }
+
+  /**
+   * Needs grants on what the edit adds to the agent's tools; and, as instructions decide what becomes of the tools in everybody's
+   * runs, on all of them for new instructions. Removing needs none.
+   * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
+   */
+  async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
+    const organizationId = caller.organization.id;
+    await this.dataSource.transaction(async (manager) => {
+      const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
+      if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
+      const exists = await this.virtual.update(manager, organizationId, id, { title, description, status });
+      if (!exists) throw unknownAgent();
+      const stored = await this.repository.findConnections(manager, id);
+      const members = connections === undefined ? stored : toConnections(connections);
+      const isInstructed =
+        instructions !== undefined && instructions !== (await this.repository.findInstructions(manager, id));
+      await this.repository.update(manager, id, { instructions, tier, maxSteps });
+      if (connections !== undefined) {
+        await this.compose(manager, organizationId, id, members);
+        await this.refuseCycle(manager, id);
+      }
+      await this.requireGrants(manager, caller, members, isInstructed ? members : addedSelections(stored, members));
+    });
+    // Only now is it there to be read: what was read in between is old.
+    this.changes.changed(id);
+    return this.get(id, caller);
+  }
+
+  /** @throws DomainError `not_found` */
+  async delete(id: string, caller: Principal): Promise<AgentItem> {
+    const item = await this.get(id, caller);
+    if (!(await this.virtual.delete(caller.organization.id, id))) throw unknownAgent();
+    return item;
+  }
+
+  private async find(
+    organizationId: string,
+    id: string,
+  ): Promise<{ connection: VirtualConnection; agent: StoredAgent } | undefined> {
+    const [connection, agents] = await Promise.all([
+      this.virtual.find(organizationId, id),
+      this.repository.findAll([id]),
+    ]);
+    const agent = connection === null ? undefined : agents.get(connection.id);
+    return connection === null || agent === undefined ? undefined : { connection, agent };
+  }
+
+  private async compose(
+    manager: EntityManager,
+    organizationId: string,
+    id: string,
+    connections: readonly AgentConnection[],
+  ): Promise<void> {
+    // Held before the rows that refer to them are touched: a deletion takes its locks in the same order.
+    const ids = connections.map(({ connectionId }) => connectionId);
+    const existing = await this.virtual.holdExisting(manager, organizationId, ids);
+    refuseUnknown(connections, existing);
+    await this.repository.replaceConnections(manager, id, connections);
+  }
+
+  /** @throws DomainError `permission_widening` that points at each connection whose selection the caller may not call */
+  private async requireGrants(
+    manager: EntityManager,
+    { permissions }: Principal,
+    members: readonly AgentConnection[],
+    needed: readonly Selection[],
+  ): Promise<void> {
+    const missing = await missingGrants(permissions, needed, (ids) => this.repository.nestedSelections(manager, ids));
+    if (missing.length > 0) throw widening(members, missing);
+  }
+
+  private async refuseCycle(manager: EntityManager, id: string): Promise<void> {
+    if (!(await this.repository.reachesItself(manager, id))) return;
+    const message = 'The agent would contain itself, directly or through another agent.';
+    throw new DomainError('agent_cycle', message, [{ path: 'data.connections', code: 'agent_cycle', message }]);
+  }
+}
+
+function refuseUnknown(connections: readonly AgentConnection[], existing: ReadonlySet<string>): void {
+  const message = 'There is no connection with this id in the organization.';
+  const faults = connections.flatMap(({ connectionId }, index) =>
+    existing.has(connectionId)
+      ? []
+      : [{ path: `data.connections[${index}].connection_id`, code: 'not_found', message }],
+  );
+  if (faults.length > 0) throw new DomainError('not_found', message, faults);
+}
+
+function widening(members: readonly AgentConnection[], missing: readonly Selection[]): DomainError {
+  const message = 'The caller lacks grants on what the agent selects of this connection.';
+  const faults = missing.map(({ connectionId }) => {
+    const index = members.findIndex((member) => member.connectionId === connectionId);
+    return { path: `data.connections[${index}]`, code: 'permission_widening', message };
+  });
+  return new DomainError('permission_widening', message, faults);
+}
+
+function unknownAgent(): DomainError {
+  return new DomainError('not_found', 'There is no agent with this id in the organization.');
+}

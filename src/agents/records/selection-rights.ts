@@ -1,0 +1,88 @@
+import { allows, ANY, type PermissionMap } from '../../common/permissions.js';
+import { type AgentConnection, MAX_AGENTS } from './agent.js';
+
+/** What is selected of one connection; null is all of it. */
+export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;
+
+/** What an agent selects of a connection, which may be an agent in turn. */
+export type NestedSelection = Selection & { readonly isAgent: boolean };
+
+/** Tells what the agents among these connections select, by agent id. */
+export type ReadNested = (connectionIds: readonly string[]) => Promise<ReadonlyMap<string, readonly NestedSelection[]>>;
+
+/** Of agents, whose selections are large: they are not kept. */
+const READ_AT_ONCE = 20;
+
+/**
+ * What an edit adds to the tools that an agent can call. A new prefix renames tools, so that grants under the agent's id mean
+ * others than before: it counts as selecting all of that connection's tools anew.
+ */
+export function addedSelections(before: readonly AgentConnection[], after: readonly AgentConnection[]): Selection[] {
+  const stored = new Map(before.map((member) => [member.connectionId, member]));
+  return after.flatMap((member): Selection[] => {
+    const { connectionId, selectedTools, prefix } = member;
+    const known = stored.get(connectionId);
+    if (known === undefined || known.prefix !== prefix) return [member];
+    if (known.selectedTools === null) return [];
+    if (selectedTools === null) return [member];
+    const kept = new Set(known.selectedTools);
+    const added = selectedTools.filter((tool) => !kept.has(tool));
+    return added.length === 0 ? [] : [{ connectionId, selectedTools: added }];
+  });
+}
+
+/** The selections among these whose tools the holder of the permissions may not call all. */
+export async function missingGrants(
+  permissions: PermissionMap,
+  needed: readonly Selection[],
+  read: ReadNested,
+): Promise<Selection[]> {
+  const ungranted = needed.filter((selection) => !isGranted(permissions, selection));
+  const ids = ungranted.map(({ connectionId }) => connectionId);
+  const open = await openMembers(permissions, ids, read);
+  const verdicts = new Map<string, boolean>();
+  return ungranted.filter(({ connectionId }) => !isCovered(connectionId, open, verdicts));
+}
+
+function isGranted(permissions: PermissionMap, { connectionId, selectedTools }: Selection): boolean {
+  return (selectedTools ?? [ANY]).every((tool) => allows(permissions, connectionId, tool));
+}
+
+/**
+ * An agent's tools are granted under the agent's id, or by grants on all that the agent itself selects. For each agent that can
+ * be reached without a grant: the agents among its members that decide for it. What is not here is not covered: connections, agents
+ * with a connection that is not granted, and agents beyond as many as one agent may hold.
+ */
+async function openMembers(
+  permissions: PermissionMap,
+  ids: readonly string[],
+  read: ReadNested,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const open = new Map<string, readonly string[]>();
+  const reached = new Set(ids);
+  const waiting = [...reached];
+  for (let seen = 0; waiting.length > 0 && seen < MAX_AGENTS;) {
+    const agents = await read(waiting.splice(0, READ_AT_ONCE));
+    seen += agents.size;
+    for (const [id, members] of agents) {
+      const ungranted = members.filter((member) => !isGranted(permissions, member));
+      if (!ungranted.every(({ isAgent }) => isAgent)) continue;
+      const inner = ungranted.map(({ connectionId }) => connectionId);
+      open.set(id, inner);
+      waiting.push(...inner.filter((one) => !reached.has(one)));
+      for (const one of inner) reached.add(one);
+    }
+  }
+  return open;
+}
+
+/** Each agent is judged once, by however many ways it is reached. */
+function isCovered(id: string, open: ReadonlyMap<string, readonly string[]>, verdicts: Map<string, boolean>): boolean {
+  const known = verdicts.get(id);
+  if (known !== undefined) return known;
+  // An agent that holds itself is refused elsewhere; here it must only come to an end.
+  verdicts.set(id, false);
+  const verdict = open.get(id)?.every((inner) => isCovered(inner, open, verdicts)) ?? false;
+  verdicts.set(id, verdict);
+  return verdict;
+}

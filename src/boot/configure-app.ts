@@ -1,0 +1,61 @@
+import type { Server } from 'node:http';
+import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
+import { EarlyAdmission } from '../auth/early-admission.js';
+import { requestIdFrom } from '../common/ids.js';
+import type { AppConfig } from '../config/app-config.js';
+import { answerClientError } from '../http/client-errors.js';
+import { answerFrameworkErrors } from '../http/framework-errors.js';
+import { HttpAdapter } from '../http/http-adapter.js';
+import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
+import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
+import { registerPageHeaders } from '../http/page-headers.js';
+import { StrangerConnections } from '../http/stranger-connections.js';
+import { registerUnreadBodies } from '../http/unread-bodies.js';
+import { McpRoutes } from '../mcp/http/mcp-routes.js';
+import { serveOpenApi } from '../openapi/serve-openapi.js';
+
+/** Thread ids may have 128 characters; the router's own limit is 100. */
+const MAX_PARAM_LENGTH = 256;
+const MAX_HEADER_BYTES = 16 * 1024;
+const KEEP_ALIVE_MS = 72_000;
+
+/** The HTTP server under Nest, shared by `main` and the tests. */
+export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
+  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = settings;
+  return new HttpAdapter({
+    bodyLimit: BODY_LIMIT_BYTES,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout,
+      requestTimeout,
+      connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+    },
+    requestTimeout,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
+      requestIdFrom(request.headers[REQUEST_ID_HEADER]),
+    requestIdHeader: false,
+    frameworkErrors: answerFrameworkErrors(logger),
+    clientErrorHandler: answerClientError,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+  });
+}
+
+/** What every instance of the application has, in production and under test. */
+export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  const strangers = new StrangerConnections(config.settings.maxStrangerConnections);
+  strangers.watch(fastify.server as Server);
+  strangers.limitPipelining(fastify);
+  registerUnreadBodies(fastify);
+  registerJsonBody(fastify);
+  registerRequestLog(fastify, logger);
+  registerPageHeaders(fastify);
+  app.get(EarlyAdmission, { strict: false }).serveOn(fastify, strangers);
+  if (!config.servesApi) return;
+  app.get(McpRoutes, { strict: false }).serveOn(fastify, strangers);
+  serveOpenApi(app);
+}

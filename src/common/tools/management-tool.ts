@@ -1,0 +1,40 @@
+import { SetMetadata } from '@nestjs/common';
+import type { InputClass } from '../validation/validate-input.js';
+
+/** Hints on what a tool does, as MCP names them (specification 2025-11-25, ToolAnnotations). */
+export interface ToolAnnotations {
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+}
+
+/** The one definition of a management tool: every face of it (HTTP, OpenAPI, MCP) is derived from this. */
+export interface ManagementToolDefinition {
+  name: string;
+  description: string;
+  /** The class of the input; its JSON Schema comes from the same class. */
+  input: InputClass;
+  /** The class that describes the output. */
+  output: InputClass;
+  annotations: ToolAnnotations;
+}
+
+export const MANAGEMENT_TOOL = 'signalbox:management-tool';
+
+/**
+ * Makes a provider's method the handler of a management tool: `(input, caller: Principal, answer: HeldAnswer) =>
+ * Promise<output>`. The registry finds it by discovery; the caller's permission and the input have been checked when it is
+ * called. A handler that reads much data takes the memory for it from `answer` first, as `paginate` does.
+ */
+export function ManagementTool(definition: ManagementToolDefinition): MethodDecorator {
+  return SetMetadata(MANAGEMENT_TOOL, definition);
+}
+
+/** Annotations of tools that only read. */
+export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true };
+/** Annotations of tools that add something. */
+export const CREATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false };
+/** Annotations of tools that change what is there, with the same result when repeated. */
+export const UPDATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: true };
+/** Annotations of tools that remove something. */
+export const DESTROYS: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true };

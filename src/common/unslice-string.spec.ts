@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals';
+import { keptBytes } from '../../test/support/kept-bytes.js';
+import { BriefMemory } from './brief-memory.js';
+import { unsliceString } from './unslice-string.js';
+import { isUuid, newId } from './ids.js';
+
+const WHOLE_BYTES = 64 * 1024;
+const COUNT = 500;
+
+/** As the router has it: a part of a path. */
+function idInPath(): string {
+  const path = Buffer.from(`${newId()}?${'a'.repeat(WHOLE_BYTES)}`).toString('latin1');
+  return path.slice(0, 36);
+}
+
+function bytesKeptBy(keep: (id: string) => unknown): Promise<number> {
+  return keptBytes(async () => {
+    for (let i = 0; i < COUNT; i++) await keep(idInPath());
+  });
+}
+
+describe('detached', () => {
+  it.each(['', 'a', 'ä€', '\ud800', newId()])('is the same text: %j', (text) => expect(unsliceString(text)).toBe(text));
+
+  it('has the ids forget the path that they came in', async () => {
+    expect(await bytesKeptBy(isUuid)).toBeLessThan((COUNT * WHOLE_BYTES) / 4);
+  });
+
+  it('has the memory of look-ups forget it too', async () => {
+    const memory = new BriefMemory<undefined>(900, 10_000);
+    expect(await bytesKeptBy((id) => memory.get(id, async () => undefined))).toBeLessThan((COUNT * WHOLE_BYTES) / 4);
+  });
+});

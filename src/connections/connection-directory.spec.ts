@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { newId } from '../common/ids.js';
+import { ConnectionCache } from './connection-cache.js';
+import { ConnectionChanges } from './connection-changes.js';
+import { ConnectionDirectory } from './connection-directory.js';
+import type { ConnectionRepository, ConnectionWithOrganization } from './connection.repository.js';
+
+const KNOWN = newId();
+const ROW = {
+  connection: { id: KNOWN, organizationId: newId() },
+  organization: { slug: 'default', auditContent: false },
+} as ConnectionWithOrganization;
+const MORE_THAN_THE_CACHE_HOLDS = 12_000;
+
+let queries: (readonly string[])[];
+let directory: ConnectionDirectory;
+
+beforeEach(() => {
+  queries = [];
+  const repository = {
+    findAllWithOrganization: async (ids: readonly string[]) => {
+      queries.push(ids);
+      await new Promise(setImmediate);
+      return ids.includes(KNOWN) ? [ROW] : [];
+    },
+  };
+  directory = new ConnectionDirectory(
+    repository as unknown as ConnectionRepository,
+    new ConnectionCache(new ConnectionChanges()),
+  );
+});
+
+describe('ConnectionDirectory', () => {
+  it('asks for thousands of unknown ids in few queries, and finds a known one among them', async () => {
+    const guesses = Array.from({ length: 5_000 }, () => directory.findAnywhere(newId()));
+    const found = directory.findAnywhere(KNOWN);
+    expect((await Promise.all(guesses)).every((connection) => connection === undefined)).toBe(true);
+    expect((await found)?.id).toBe(KNOWN);
+    expect(queries.length).toBeLessThan(15);
+  });
+
+  it('still knows a connection after more unknown ids than it remembers', async () => {
+    await directory.findAnywhere(KNOWN);
+    for (let asked = 0; asked < MORE_THAN_THE_CACHE_HOLDS; asked += 500) {
+      await Promise.all(Array.from({ length: 500 }, () => directory.findAnywhere(newId())));
+    }
+    queries = [];
+    expect((await directory.findAnywhere(KNOWN))?.id).toBe(KNOWN);
+    expect(queries).toEqual([]);
+  });
+
+  it('finds a connection whatever the case of its id, and none for what is no id', async () => {
+    expect((await directory.findAnywhere(KNOWN.toUpperCase()))?.id).toBe(KNOWN);
+    expect(directory.findAnywhere('self')).toBeUndefined();
+  });
+});

@@ -1,0 +1,84 @@
+import type { TextRange } from './inspect-json.js';
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+/** `[` and `{`, and so `]` and `}`, differ in this bit. */
+const LOWER = 0x20;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** White space of JSON (RFC 8259 §2). */
+const SPACE = ' \t\n\r';
+
+/**
+ * Where the value of a member stands in the JSON text of an object.
+ * @param text what `JSON.parse` accepts
+ * @param start the index of the object's brace, or of white space before it
+ */
+export function memberRange(text: string, start: number, name: string): TextRange | undefined {
+  let depth = 0;
+  let isInValue = false;
+  let value: number | undefined;
+  let key: string | undefined;
+  for (let at = start; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) {
+      const end = endOfString(text, at);
+      if (depth === 1 && !isInValue) key = JSON.parse(text.slice(at, end)) as string;
+      at = end - 1;
+    } else if ((sign | LOWER) === OPEN_BRACE) {
+      depth++;
+    } else if ((sign | LOWER) === CLOSE_BRACE) {
+      if (depth === 1) return value === undefined ? undefined : trimmed(text, value, at);
+      depth--;
+    } else if (depth !== 1) {
+      continue;
+    } else if (sign === COMMA) {
+      if (value !== undefined) return trimmed(text, value, at);
+      isInValue = false;
+    } else if (sign === COLON) {
+      isInValue = true;
+      if (key === name) value = at + 1;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The same text with a member of an object in it set. Every other byte stays, numbers beyond a double's precision too.
+ * @param start the index of the object's brace
+ * @param value JSON text
+ */
+export function withMember(text: string, start: number, name: string, value: string): string {
+  const range = memberRange(text, start, name);
+  if (range !== undefined) return text.slice(0, range.start) + value + text.slice(range.end);
+  return withNewMember(text, start, name, value);
+}
+
+/** The same for a member that the object does not have, which need not be looked for. */
+export function withNewMember(text: string, start: number, name: string, value: string): string {
+  const first = trimmed(text, start + 1, text.length).start;
+  const comma = text[first] === '}' ? '' : ',';
+  return `${text.slice(0, start + 1)}${JSON.stringify(name)}:${value}${comma}${text.slice(first)}`;
+}
+
+/** The index after the closing quote. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let first = index;
+  while (text[first - 1] === '\\') first--;
+  return (index - first) % 2 === 1;
+}
+
+function trimmed(text: string, start: number, end: number): TextRange {
+  let [first, last] = [start, end];
+  while (SPACE.includes(text[first] ?? 'x')) first++;
+  while (SPACE.includes(text[last - 1] ?? 'x')) last--;
+  return { start: first, end: last };
+}

@@ -1,0 +1,24 @@
+import type { Connection } from '../../../connections/connection.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
+
+/** A caller in a session with an agent whose client declared that it answers requests (sampling, elicitation, roots). */
+export interface SessionOwner {
+  /** Of the agent. */
+  readonly caller: ProxyCaller;
+  /** The caller's session with the agent. */
+  readonly session: Session & { readonly initialize: string };
+}
+
+/** A session with a connection of the agent that nobody but one owner uses. */
+export interface ClientUpstreamSession {
+  readonly connection: Connection;
+  readonly session: Session;
+  /** The MCP revision that the upstream agreed to. */
+  readonly protocolVersion: string;
+}
+
+/** What every message in the session carries. */
+export function headersOf({ protocolVersion }: Pick<ClientUpstreamSession, 'protocolVersion'>): Record<string, string> {
+  return { 'mcp-protocol-version': protocolVersion };
+}

@@ -1,0 +1,65 @@
+import {
+  type Composition,
+  isListed,
+  type ListedPlace,
+  listedPlaces,
+  type UnavailableMember,
+} from '../../../agents/composition/composition.js';
+import { allowsAny, allowsNothing } from '../../../common/permissions.js';
+import { TimeSlices } from '../../../common/time-slices.js';
+import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
+import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { sees } from './agent-permissions.js';
+
+/** The JSON text of a tool's definition without its name, kept for as long as the upstream's list is. */
+const texts = new WeakMap<KnownTool, string>();
+
+/** The tools of an agent that the caller may call, as MCP lists them. */
+export function toolsFor(caller: ProxyCaller, composition: Composition): UpstreamTool[] {
+  return listedPlaces(composition)
+    .filter((place) => sees(caller, place))
+    .map(({ name, tool }) => ({ ...tool.definition, name }));
+}
+
+/** The result of `tools/list` as JSON text; the definitions are what the upstreams sent, but for the name. */
+export async function toolListText(caller: ProxyCaller, composition: Composition): Promise<string> {
+  const slices = new TimeSlices();
+  const tools: string[] = [];
+  const places = mayHoldAny(caller, composition) ? composition.places.values() : [];
+  for (const place of places) {
+    if (isListed(place) && sees(caller, place)) tools.push(textOf(place));
+    if (slices.isOver) await slices.next();
+  }
+  const meta = unavailableMeta(caller, composition.unavailable);
+  return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
+}
+
+/** What a list says of connections that it lacks; undefined when it lacks none that the caller may know of. */
+export function unavailableMeta(
+  { principal, connection: agent }: ProxyCaller,
+  unavailable: readonly UnavailableMember[],
+): Record<string, unknown> | undefined {
+  if (principal === undefined) return undefined;
+  const { permissions } = principal;
+  const known = unavailable.filter(
+    ({ connectionId }) => allowsAny(permissions, agent.id) || allowsAny(permissions, connectionId),
+  );
+  return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
+}
+
+/** Could there be a tool for the caller? Without any grant only a public one, and for that no tool needs to be looked at. */
+function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boolean {
+  return hasPublic || (principal !== undefined && !allowsNothing(principal.permissions));
+}
+
+/** Each agent has its own name for a tool; the rest, which may be long, is the same for all. */
+function textOf({ name, tool }: ListedPlace): string {
+  let rest = texts.get(tool);
+  if (rest === undefined) {
+    const { name: _name, ...members } = tool.definition;
+    rest = JSON.stringify(members).slice(1);
+    texts.set(tool, rest);
+  }
+  return `{"name":${JSON.stringify(name)},${rest}`;
+}

@@ -1,0 +1,191 @@
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const SPACE = 0x20;
+
+/** Longer keys and ids are not the ones that are looked for. */
+const MAX_CAPTURED = 2048;
+/** JSON-RPC has four; each costs more than what stands deeper. */
+const MAX_MEMBERS = 100;
+/** In a string that is longer than this a native search is faster. */
+const NEAR = 32;
+/** `[` and `{`, and so `]` and `}`, differ in this bit. */
+const LOWER = 0x20;
+const ID_KEY = 'id';
+
+/**
+ * Watches the bytes of an answer that is too large to be parsed, as they pass, for the request that it says it answers: a
+ * client tells answers apart by the id alone, and would take one with another id for that of another server.
+ */
+export class AnsweredId {
+  /** Has the expected id been seen? */
+  found = false;
+  private readonly expected: unknown;
+  private failed = false;
+  private depth = 0;
+  private members = 0;
+  private inString = false;
+  /** Of the backslashes before the next byte, within a string. */
+  private isEscaped = false;
+  private expectsKey = false;
+  private key: string | undefined;
+  /** The id's value is next. */
+  private awaitsId = false;
+  /** What is gathered of a key or an id, a character for each byte. */
+  private captured: string | undefined;
+
+  /** @param expected JSON text */
+  constructor(expected: string) {
+    this.expected = JSON.parse(expected);
+  }
+
+  /** Takes the next bytes; false from the first on that give another id, a second one, or no object to begin with. */
+  push(chunk: Buffer): boolean {
+    for (let i = 0; i < chunk.length && !this.failed;) {
+      if (this.depth > 1) i = this.skim(chunk, i);
+      else i = this.inString ? this.readString(chunk, i) : this.read(chunk, i);
+    }
+    return !this.failed;
+  }
+
+  /** Passes over what stands in the members. Returns where to go on. */
+  private skim(chunk: Buffer, start: number): number {
+    let { depth } = this;
+    let i = start;
+    while (i < chunk.length && depth > 1) {
+      if (this.inString) {
+        i = this.skimString(chunk, i);
+        continue;
+      }
+      const byte = chunk[i++] ?? 0;
+      if (byte === QUOTE) this.inString = true;
+      else if ((byte | LOWER) === OPEN_BRACE) depth++;
+      else if ((byte | LOWER) === CLOSE_BRACE) depth--;
+    }
+    this.depth = depth;
+    return i;
+  }
+
+  private skimString(chunk: Buffer, start: number): number {
+    let i = this.isEscaped ? start + 1 : start;
+    this.isEscaped = false;
+    for (const near = Math.min(chunk.length, i + NEAR); i < near; i++) {
+      const byte = chunk[i];
+      if (byte === BACKSLASH) i++;
+      else if (byte === QUOTE) {
+        this.inString = false;
+        return i + 1;
+      }
+    }
+    if (i < chunk.length) return this.readString(chunk, i);
+    this.isEscaped = i > chunk.length;
+    return chunk.length;
+  }
+
+  /** Returns where to go on. */
+  private readString(chunk: Buffer, start: number): number {
+    let end = start;
+    if (this.isEscaped) {
+      this.isEscaped = false;
+      end++;
+    }
+    for (;;) {
+      const quote = chunk.indexOf(QUOTE, end);
+      const stop = quote === -1 ? chunk.length : quote;
+      let backslashes = 0;
+      while (stop - backslashes > end && chunk[stop - backslashes - 1] === BACKSLASH) backslashes++;
+      const isOdd = backslashes % 2 === 1;
+      if (quote !== -1 && isOdd) {
+        end = quote + 1;
+        continue;
+      }
+      if (quote === -1) this.isEscaped = isOdd;
+      else this.inString = false;
+      this.capture(chunk, start, stop);
+      if (!this.inString) this.endString();
+      return quote === -1 ? stop : stop + 1;
+    }
+  }
+
+  private read(chunk: Buffer, at: number): number {
+    const byte = chunk[at] ?? 0;
+    if (byte === QUOTE) {
+      this.inString = true;
+      const isWanted = this.depth === 1 && (this.expectsKey || this.awaitsId);
+      this.captured = isWanted ? '' : undefined;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (this.awaitsId || (this.depth === 0 && byte === OPEN_BRACKET)) this.failed = true;
+      this.depth++;
+      if (this.depth === 1) this.expectsKey = true;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (this.depth === 1) this.endValue();
+      this.depth--;
+    } else if (this.depth === 1) {
+      if (byte === COMMA) {
+        this.endValue();
+        this.expectsKey = true;
+      } else if (byte === COLON && this.key !== undefined) {
+        this.awaitsId = this.key === ID_KEY;
+        this.captured = this.awaitsId ? '' : undefined;
+        this.key = undefined;
+        this.expectsKey = false;
+      } else if (this.awaitsId && byte > SPACE) {
+        this.captured += String.fromCharCode(byte);
+        if ((this.captured?.length ?? 0) > MAX_CAPTURED) this.failed = true;
+      }
+    }
+    return at + 1;
+  }
+
+  private capture(chunk: Buffer, start: number, end: number): void {
+    if (this.captured === undefined) return;
+    if (this.captured.length + end - start > MAX_CAPTURED) this.captured = undefined;
+    else this.captured += chunk.toString('latin1', start, end);
+  }
+
+  private endString(): void {
+    if (this.depth !== 1) return;
+    const text =
+      this.captured === undefined ? undefined : parse(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
+    if (this.expectsKey) {
+      this.key = typeof text === 'string' ? text : '';
+      if (++this.members > MAX_MEMBERS || isVariant(this.key)) this.failed = true;
+    } else if (this.awaitsId) this.judge(text);
+  }
+
+  /** A number ends with what comes after it. */
+  private endValue(): void {
+    if (this.awaitsId) this.judge(parse(this.captured ?? ''));
+  }
+
+  private judge(id: unknown): void {
+    this.awaitsId = false;
+    if (this.found || id !== this.expected) this.failed = true;
+    this.found = true;
+  }
+}
+
+/** What it means that an answer gives another id than the expected one, or none. */
+export function notTheAnswer(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+}
+
+/** Some parsers take keys of any case. */
+function isVariant(key: string): boolean {
+  return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

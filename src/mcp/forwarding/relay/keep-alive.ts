@@ -1,0 +1,46 @@
+import { endsEvent } from '../../../upstreams/messages/sse-parts.js';
+
+/** The first one comes early, so that the caller gets the headers of a stream that is silent at first. */
+const FIRST_AFTER_MS = 1_000;
+const EVERY_MS = 15_000;
+const COMMENT = Buffer.from(': keep-alive\n\n');
+
+/** Puts a comment into an event stream whenever it has been silent for a while, so that nothing in between cuts it off. */
+export async function* keepAlive(
+  events: AsyncGenerator<Buffer>,
+  firstAfterMs = FIRST_AFTER_MS,
+): AsyncGenerator<Buffer> {
+  let waitMs = firstAfterMs;
+  // A piece of an event must not be torn apart by a comment.
+  let isBetweenEvents = true;
+  try {
+    for (;;) {
+      const next = events.next();
+      if (isBetweenEvents) {
+        while (await isSilentFor(next, waitMs)) {
+          yield COMMENT;
+          waitMs = EVERY_MS;
+        }
+      }
+      const { done, value } = await next;
+      if (done === true) return;
+      yield value;
+      waitMs = EVERY_MS;
+      isBetweenEvents = endsEvent(value);
+    }
+  } finally {
+    await events.return(undefined);
+  }
+}
+
+async function isSilentFor(next: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(true), ms);
+  });
+  try {
+    return await Promise.race([silence, next.then(() => false)]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { DomainError } from '../../common/domain-error.js';
+import { newId } from '../../common/ids.js';
+import type { InboundMessage } from '../protocol/inbound-message.js';
+import { isModernRequest, modernVersionOf } from '../protocol/mcp-headers.js';
+import { requireSessionless } from '../protocol/method-rules.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
+import { requireTranslatable } from '../protocol/translatable-methods.js';
+import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
+import type { Route } from './route.js';
+
+/** Finds the way that a caller's message takes. */
+@Injectable()
+export class UpstreamRouter {
+  constructor(private readonly sessions: SealedSessions) {}
+
+  /** @throws DomainError `session_not_found`, `invalid_rpc_request` or `unknown_method` */
+  routeOf(request: FastifyRequest, message: InboundMessage, caller: ProxyCaller): Route {
+    if (isModernRequest(request.headers) || modernVersionOf(message) !== undefined) return { kind: 'stateless' };
+    const session = this.sessionOf(request, caller);
+    if (message.method === 'initialize') return { kind: 'opening', key: newId() };
+    if (session?.isTranslated === true) {
+      if (message.kind === 'request' && message.method !== 'ping') requireTranslatable(message);
+      return { kind: 'shared' };
+    }
+    if (session !== undefined) return { kind: 'session', session };
+    requireSessionless(message);
+    const version = request.headers['mcp-protocol-version'];
+    if (version !== undefined && !LEGACY_VERSIONS.has(String(version))) {
+      throw new DomainError('invalid_rpc_request', 'The header MCP-Protocol-Version names no version that is known.');
+    }
+    return { kind: 'shared' };
+  }
+
+  /** @throws DomainError `session_not_found` */
+  sessionOf(request: FastifyRequest, { connection, principal }: ProxyCaller): Session | undefined {
+    const id = request.headers['mcp-session-id'];
+    if (id === undefined) return undefined;
+    const session = this.sessions.open(String(id), connection, principal);
+    // Callers without a credential have no process of a program to themselves.
+    const isOwnProgram = connection.type === 'STDIO' && session.isTranslated !== true;
+    if (isOwnProgram && principal === undefined) throw unknownSession();
+    return session;
+  }
+}

@@ -1,0 +1,39 @@
+import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { McpRequestHandler } from './mcp-request-handler.js';
+import { SessionHandler } from './session-handler.js';
+import { McpEndpoint } from './mcp-endpoint.js';
+
+/** One connection as an MCP server (streamable HTTP). */
+@ApiTags('connection proxy')
+@ApiParam({ name: 'org', description: 'Organization slug' })
+@ApiParam({ name: 'connectionId', format: 'uuid' })
+@Controller('api/:org/mcp/:connectionId')
+export class DirectController {
+  constructor(
+    private readonly exchange: McpRequestHandler,
+    private readonly sessions: SessionHandler,
+  ) {}
+
+  @Post()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Forwards one MCP message (JSON-RPC 2.0) to the upstream of the connection.' })
+  post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.exchange.post(request, reply, 'proxy');
+  }
+
+  @Get()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Streams what the upstream sends unasked in the session of `Mcp-Session-Id`.' })
+  listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.sessions.listen(request, reply);
+  }
+
+  @Delete()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Ends the session of `Mcp-Session-Id`.' })
+  end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.sessions.end(request, reply);
+  }
+}

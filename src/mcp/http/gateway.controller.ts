@@ -1,0 +1,39 @@
+import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { McpRequestHandler } from './mcp-request-handler.js';
+import { SessionHandler } from './session-handler.js';
+import { McpEndpoint } from './mcp-endpoint.js';
+
+/** One agent as an MCP server (streamable HTTP): the tools of its connections under their composed names. */
+@ApiTags('connection proxy')
+@ApiParam({ name: 'org', description: 'Organization slug' })
+@ApiParam({ name: 'virtualMcpId', format: 'uuid', description: 'The id of the agent' })
+@Controller('api/:org/mcp/gateway/:virtualMcpId')
+export class GatewayController {
+  constructor(
+    private readonly exchange: McpRequestHandler,
+    private readonly sessions: SessionHandler,
+  ) {}
+
+  @Post()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Answers one MCP message (JSON-RPC 2.0) out of the connections of the agent.' })
+  post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.exchange.post(request, reply, 'gateway');
+  }
+
+  @Get()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Streams what the agent sends unasked in the session of `Mcp-Session-Id`.' })
+  listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.sessions.listen(request, reply);
+  }
+
+  @Delete()
+  @McpEndpoint()
+  @ApiOperation({ summary: 'Ends the session of `Mcp-Session-Id`.' })
+  end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.sessions.end(request, reply);
+  }
+}

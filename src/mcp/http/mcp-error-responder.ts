@@ -1,0 +1,56 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { toDomainError, unexpectedCause } from '../../common/to-domain-error.js';
+import { Deprecation } from './deprecation.js';
+import { ProtectedResource } from './protected-resource.js';
+import { isModernRequest } from '../protocol/mcp-headers.js';
+import { readMessage } from '../protocol/inbound-message.js';
+import { rpcErrorText, rpcStatus } from '../protocol/json-rpc-error.js';
+
+/**
+ * Answers every error on an MCP endpoint that no filter of another module catches: as a JSON-RPC error, a 401 with the challenge
+ * of RFC 9728 §5.1. `McpRoutes` calls it, on Nest's way through `ProblemDetailsFilter`.
+ */
+@Injectable()
+export class McpErrorResponder {
+  private readonly logger = new Logger(McpErrorResponder.name);
+
+  constructor(
+    private readonly resource: ProtectedResource,
+    private readonly deprecation: Deprecation,
+  ) {}
+
+  answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = toDomainError(thrown);
+    const cause = unexpectedCause(error);
+    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
+    if (reply.sent || reply.raw.headersSent) return;
+    // The guard may have refused the request before its controller could say so.
+    if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
+    const headers: Record<string, string> = { ...error.headers };
+    if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
+    void reply
+      .status(rpcStatus(error, isModernRequest(request.headers)))
+      .headers(headers)
+      .header('content-type', 'application/json')
+      .send(rpcErrorText(error, idOf(request), request.id));
+  }
+}
+
+function isLegacyRoute({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.url?.startsWith('/mcp/') === true;
+}
+
+/**
+ * The id that the answer repeats; null when the body does not tell it (JSON-RPC 2.0 §5). A tool call without an envelope has
+ * the request's id.
+ */
+function idOf({ body, params, id }: FastifyRequest): string | null {
+  if ('toolName' in (params as object)) return JSON.stringify(id);
+  try {
+    const message = readMessage(body);
+    return message.kind === 'request' ? message.id : null;
+  } catch {
+    return null;
+  }
+}

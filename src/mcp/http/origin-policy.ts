@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../common/domain-error.js';
+import { AppConfig } from '../../config/app-config.js';
+
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * Keeps foreign web pages away from the MCP endpoints (MCP 2025-11-25, transports, "Security Warning"): a page may call
+ * them only from the service's own origin, from one in `ALLOWED_ORIGINS`, or, when the service itself is on loopback, from
+ * a loopback origin. A service on loopback also refuses a foreign `Host`, which is what DNS rebinding looks like.
+ */
+@Injectable()
+export class OriginPolicy {
+  private readonly allowed: ReadonlySet<string>;
+  private readonly listensOnLoopback: boolean;
+  private lastAllowedHost: string | undefined;
+
+  constructor(private readonly config: AppConfig) {
+    this.allowed = new Set(config.settings.allowedOrigins);
+    this.listensOnLoopback = LOOPBACK_NAMES.has(bracketed(config.settings.host));
+  }
+
+  /** @throws DomainError `origin_refused` */
+  check({ origin, host }: IncomingHttpHeaders): void {
+    if (origin !== undefined && !this.allowsOrigin(origin)) {
+      throw new DomainError('origin_refused', 'Web pages of this origin may not call this service.');
+    }
+    if (!this.listensOnLoopback || host === this.lastAllowedHost) return;
+    if (!this.allowsHost(host)) {
+      throw new DomainError('origin_refused', 'This service is not known by the name in the Host header.');
+    }
+    this.lastAllowedHost = host;
+  }
+
+  private allowsOrigin(text: string): boolean {
+    if (this.allowed.has(text)) return true;
+    const origin = URL.parse(text);
+    const own = new URL(this.config.baseUrl);
+    if (origin === null) return false;
+    return origin.origin === own.origin || (isLoopback(own) && isLoopback(origin));
+  }
+
+  private allowsHost(host: string | undefined): boolean {
+    const url = URL.parse(`http://${host ?? ''}`);
+    return url !== null && (isLoopback(url) || url.hostname === new URL(this.config.baseUrl).hostname);
+  }
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return LOOPBACK_NAMES.has(hostname);
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

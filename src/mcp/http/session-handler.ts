@@ -1,0 +1,157 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../common/domain-error.js';
+import { OpenConnections } from '../../connections/open-connections.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
+import { discard } from '../../upstreams/messages/answer-body.js';
+import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/messages/upstream-channel.js';
+import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
+import { requireActive } from '../../upstreams/contract/require-active.js';
+import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
+import { CallerResolver } from './caller-resolver.js';
+import { AgentNotificationStream } from '../agent-server/offering/agent-notification-stream.js';
+import { ClientUpstreamSessions } from '../agent-server/client-upstream-sessions/client-upstream-sessions.js';
+import { ClientSessionStreams } from '../agent-server/client-upstream-sessions/client-session-streams.js';
+import { forwardedHeaders } from '../protocol/mcp-headers.js';
+import { OriginPolicy } from './origin-policy.js';
+import { requireGrant } from '../protocol/method-rules.js';
+import { rpcErrorText } from '../protocol/json-rpc-error.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { keepAlive } from '../forwarding/relay/keep-alive.js';
+import { relayUnsolicited } from '../forwarding/relay/relay-unsolicited.js';
+import type { Session } from '../forwarding/session/sealed-sessions.js';
+import { SessionTools } from '../forwarding/session/session-tools.js';
+import { TaskOwners } from '../forwarding/tasks/task-owners.js';
+import { toProxyError } from '../protocol/to-proxy-error.js';
+import { onceClosed } from '../../http/once-closed.js';
+import { ReplyWriter } from '../forwarding/reply-writer.js';
+import { UpstreamRouter } from '../forwarding/router.js';
+import { isShared, sessionAtUpstream } from '../forwarding/upstream-sender.js';
+
+/** Longer than any `setTimeout` can wait is longer than any session. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+const END_TIMEOUT_MS = 10_000;
+
+/** GET and DELETE of the MCP transport, which are about a session as a whole. */
+@Injectable()
+export class SessionHandler {
+  constructor(
+    private readonly origins: OriginPolicy,
+    private readonly callers: CallerResolver,
+    private readonly router: UpstreamRouter,
+    private readonly channels: UpstreamChannels,
+    private readonly health: UpstreamHealth,
+    private readonly catalog: ToolCatalog,
+    private readonly sessionTools: SessionTools,
+    private readonly tasks: TaskOwners,
+    private readonly connections: OpenConnections,
+    private readonly writer: ReplyWriter,
+    private readonly agentStream: AgentNotificationStream,
+    private readonly memberSessions: ClientUpstreamSessions,
+    private readonly memberStreams: ClientSessionStreams,
+  ) {}
+
+  /** The stream of what the upstream sends unasked. @throws DomainError */
+  async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { caller, session } = await this.openSession(request);
+    if (caller.connection.type === 'VIRTUAL') {
+      const owner = this.memberSessions.ownerOf(caller, session);
+      if (owner === undefined) this.agentStream.listen(request, reply, caller);
+      else await this.memberStreams.listen(request, reply, owner);
+      return;
+    }
+    requireGrant(caller);
+    if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
+    const scope = new CallDeadline(undefined, NO_LIMIT_MS);
+    onceClosed(reply, () => scope.cancel());
+    onceClosed(
+      reply,
+      this.connections.watch(caller.connection, () => reply.raw.destroy()),
+    );
+    const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
+    if (answer.contentType !== 'text/event-stream') {
+      discard(answer.body);
+      throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
+    }
+    const ownsTask = (taskId: string): boolean => this.tasks.owns(caller, taskId);
+    const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller), ownsTask };
+    const body = keepAlive(
+      relayUnsolicited(answer.body, filter, () => {
+        this.sessionTools.forget(session.key);
+        this.catalog.refresh(caller.connection);
+      }),
+      0,
+    );
+    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
+  }
+
+  /** Ends the session. @throws DomainError */
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { caller, session } = await this.openSession(request);
+    if (caller.connection.type === 'VIRTUAL') {
+      this.memberSessions.end(session.key);
+      await reply.status(200).send();
+      return;
+    }
+    if (session.isTranslated === true || isShared({ caller, route: { kind: 'session', session } })) {
+      // Nothing is kept of it that could be ended: an upstream without sessions might end its work for everybody.
+      this.sessionTools.forget(session.key);
+      await reply.status(200).send();
+      return;
+    }
+    const scope = new CallDeadline(undefined, END_TIMEOUT_MS);
+    try {
+      const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
+      discard(answer.body);
+      this.sessionTools.forget(session.key);
+      reply.status(answer.status).headers(answer.headers);
+      await (answer.status < 400
+        ? reply.send()
+        : reply.type('application/json').send(refusedEnd(answer.status, request.id)));
+    } finally {
+      scope.end();
+    }
+  }
+
+  private async openSession(request: FastifyRequest): Promise<{ caller: ProxyCaller; session: Session }> {
+    this.origins.check(request.headers);
+    const caller = await this.callers.resolve(request);
+    const session = this.router.sessionOf(request, caller);
+    if (session === undefined) {
+      throw new DomainError('method_not_allowed', 'This needs a session: send `initialize` with POST first.', [], {
+        headers: { allow: 'POST' },
+      });
+    }
+    requireActive(caller.connection);
+    return { caller, session };
+  }
+
+  private async exchange(
+    caller: ProxyCaller,
+    session: Session,
+    scope: CallDeadline,
+    work: (channel: UpstreamChannel, options: ExchangeOptions) => Promise<UpstreamAnswer>,
+    request: FastifyRequest,
+  ): Promise<UpstreamAnswer> {
+    const { connection } = caller;
+    const headers = { ...forwardedHeaders(request.headers), 'x-request-id': request.id };
+    try {
+      return await this.health.watch(connection, async () => {
+        const channel = await this.channels.session(
+          connection,
+          sessionAtUpstream({ kind: 'session', session }, caller),
+        );
+        return work(channel, { signal: scope.signal, headers, caller: caller.key });
+      });
+    } catch (error) {
+      throw toProxyError(scope.explain(error));
+    }
+  }
+}
+
+/** What the upstream itself says of it is let go: nobody can act on it, and it may be of any size. */
+function refusedEnd(status: number, requestId: string): string {
+  const error = new DomainError('upstream_protocol', `The upstream did not end the session: it answered ${status}.`);
+  return rpcErrorText(error, null, requestId);
+}

@@ -1,0 +1,23 @@
+import { DomainError } from '../../common/domain-error.js';
+import type { ErrorCode } from '../../common/error-codes.js';
+import { toDomainError } from '../../common/to-domain-error.js';
+import { UpstreamError, type UpstreamErrorKind } from '../../upstreams/contract/upstream-error.js';
+
+const CODES: Readonly<Record<UpstreamErrorKind, ErrorCode>> = {
+  unreachable: 'upstream_unreachable',
+  refused_address: 'upstream_unreachable',
+  unauthorized: 'upstream_unauthorized',
+  busy: 'upstream_busy',
+  timeout: 'upstream_timeout',
+  protocol: 'upstream_protocol',
+  rpc: 'upstream_protocol',
+  cancelled: 'upstream_unreachable',
+  session_lost: 'session_not_found',
+};
+
+/** Whatever broke an exchange with an upstream off, as the error that the caller gets. */
+export function toProxyError(error: unknown): DomainError {
+  if (!(error instanceof UpstreamError)) return toDomainError(error);
+  const headers: Record<string, string> = error.kind === 'busy' ? { 'retry-after': '1' } : {};
+  return new DomainError(CODES[error.kind], error.message, [], { headers });
+}

@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { type AuditEntry, AuditLog } from '../../audit/audit-log.js';
+import { AuditSettings } from '../../audit/audit-settings.js';
+import { AnswerBudget, type HeldAnswer } from '../../common/answers/answer-budget.js';
+import { holdUntilSent } from '../../common/answers/hold-until-sent.js';
+import { DomainError } from '../../common/domain-error.js';
+import type { Principal } from '../../common/principal.js';
+import { toDomainError } from '../../common/to-domain-error.js';
+import { type ToolListing, ToolsService } from '../../tools/tools.service.js';
+import { outcomeOf, SUCCESS } from '../../upstreams/invocation.js';
+import { version } from '../../common/version.js';
+
+/** Who calls the management tools. */
+export interface SelfCaller {
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** What the answer is sent with. */
+  readonly reply: FastifyReply;
+}
+
+const INSTRUCTIONS =
+  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the record of tool calls.';
+
+/** The management tools as an MCP server: the same registry as `POST /api/:org/tools/:NAME`. */
+@Injectable()
+export class SelfServer {
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly audit: AuditLog,
+    private readonly auditSettings: AuditSettings,
+    private readonly budget: AnswerBudget,
+  ) {}
+
+  /** A server for one caller, who sees exactly the tools that the credential may call. */
+  for(caller: SelfCaller): Server {
+    const server = new Server(
+      { name: 'signalbox', title: 'Signalbox', version },
+      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    );
+    server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
+    server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) => {
+      const held = this.budget.open(caller.principal);
+      return holdUntilSent(held, caller.reply, (answer) => this.call(name, args, caller, answer));
+    });
+    return server;
+  }
+
+  private async call(name: string, args: unknown, caller: SelfCaller, answer: HeldAnswer): Promise<CallToolResult> {
+    const startedAt = performance.now();
+    const { principal, requestId } = caller;
+    const entry = await this.open(name, args, caller);
+    try {
+      const output = await this.tools.call(name, args, principal, answer);
+      await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt, result: output });
+      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
+    } catch (thrown) {
+      const error = toDomainError(thrown);
+      const problem = problemOf(error, requestId);
+      await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt, result: problem });
+      return failure(error, problem);
+    }
+  }
+
+  private async open(name: string, args: unknown, { principal, requestId }: SelfCaller): Promise<AuditEntry> {
+    const isContentRecorded = await this.auditSettings.recordsContent(principal.organization.id).catch((error) => {
+      throw toDomainError(error);
+    });
+    return this.audit.open({
+      organizationId: principal.organization.id,
+      door: 'self',
+      connectionId: null,
+      agentId: null,
+      toolName: name,
+      userId: principal.userId,
+      apiKeyId: principal.apiKeyId,
+      runId: null,
+      requestId,
+      public: false,
+      content: isContentRecorded ? { arguments: args } : undefined,
+    });
+  }
+}
+
+function toMcpTool(tool: ToolListing) {
+  const { name, description, input_schema: inputSchema, output_schema: outputSchema, annotations } = tool;
+  // The schemas of DTO classes are of type object (`schemaOf`).
+  return { name, description, inputSchema, outputSchema, annotations } as never;
+}
+
+/** What is wrong with the request, for the model to read and mend. */
+function problemOf({ code, detail, title, errors }: DomainError, requestId: string): object {
+  return { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
+}
+
+/** Only an unknown tool is an error of the protocol. */
+function failure({ code, detail, title }: DomainError, problem: object): CallToolResult {
+  if (code === 'unknown_tool') throw new ProtocolError(ProtocolErrorCode.InvalidParams, detail ?? title);
+  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] };
+}

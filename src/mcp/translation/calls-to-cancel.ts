@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
+
+/**
+ * The requests of translated sessions that are under way in this process. A client of the legacy era cancels one with a message
+ * of its own, which upstreams of the modern era do not know: there the end of the exchange says it.
+ */
+@Injectable()
+export class CallsToCancel {
+  private readonly scopes = new Map<string, CallDeadline>();
+
+  /** Until the reply is sent. @param sessionId as the caller sent it */
+  add(sessionId: string, { id }: InboundRequest, scope: CallDeadline, { raw }: FastifyReply): void {
+    // Of one that is closed already, no end would be heard.
+    if (raw.destroyed) return;
+    const key = keyOf(sessionId, JSON.parse(id));
+    this.scopes.set(key, scope);
+    raw.once('close', () => {
+      // The id may have been used a second time meanwhile.
+      if (this.scopes.get(key) === scope) this.scopes.delete(key);
+    });
+  }
+
+  /** @param message one that has no answer; any but a cancellation means nothing here */
+  tell(sessionId: string, { method, params }: InboundMessage): void {
+    if (method === 'notifications/cancelled') this.scopes.get(keyOf(sessionId, params['requestId']))?.cancel();
+  }
+}
+
+function keyOf(sessionId: string, requestId: unknown): string {
+  return `${sessionId} ${JSON.stringify(requestId)}`;
+}

@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { DomainError } from '../../common/domain-error.js';
+import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
+import { MODERN_VERSIONS, modernVersionOf } from '../protocol/mcp-headers.js';
+import { memberRange } from '../../json/json-member.js';
+
+const PREFIX = 'io.modelcontextprotocol/';
+const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
+/** Client capabilities that an upstream of the legacy era makes use of by asking the client something. */
+const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
+/** Methods whose request is repeated in `Mcp-Name`. */
+const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/**
+ * Holds a request of the modern era to its form, where no upstream of that era will (MCP 2026-07-28, "Streamable HTTP" and
+ * "`_meta`"). What headers say was compared with the body before.
+ * @throws DomainError `header_mismatch`, `invalid_rpc_request`
+ */
+export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
+  if (modernVersionOf(message) === undefined || clientCapabilitiesOf(message) === undefined) {
+    const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
+    throw new DomainError('invalid_rpc_request', `\`params._meta\` must hold ${members}.`);
+  }
+  const isComplete =
+    headers['mcp-protocol-version'] !== undefined &&
+    headers['mcp-method'] !== undefined &&
+    (headers['mcp-name'] !== undefined || !NAMED.has(message.method));
+  if (!isComplete) {
+    throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
+  }
+}
+
+/** Has the client capabilities that only a session of the legacy era can make use of? */
+export function offersMore(message: InboundRequest): boolean {
+  const declared = clientCapabilitiesOf(message) ?? {};
+  return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
+}
+
+/** The revision that the request names, if it is not one that is translated. */
+export function unsupportedVersion(message: InboundRequest): string | undefined {
+  const version = modernVersionOf(message);
+  return version === undefined || MODERN_VERSIONS.includes(version) ? undefined : version;
+}
+
+/** The same request as a client of the legacy era sends it: what the envelope says is left out, and no other byte. */
+export function withoutEnvelope(message: InboundRequest): InboundRequest {
+  const text = message.body.toString('utf8');
+  const params = memberRange(text, 0, 'params');
+  const meta = params && memberRange(text, params.start, '_meta');
+  if (meta === undefined) return message;
+  const kept = Object.entries(message.params['_meta'] as object).filter(([name]) => !name.startsWith(PREFIX));
+  const body = text.slice(0, meta.start) + JSON.stringify(Object.fromEntries(kept)) + text.slice(meta.end);
+  const stripped = readMessage(Buffer.from(body));
+  if (stripped.kind !== 'request') throw new Error('A request without its envelope is a request.');
+  return stripped;
+}
+
+function clientCapabilitiesOf({ params }: InboundRequest): object | undefined {
+  const meta = params['_meta'] as Record<string, unknown> | undefined;
+  const capabilities = meta?.[CLIENT_CAPABILITIES];
+  return typeof capabilities === 'object' && capabilities !== null ? capabilities : undefined;
+}

@@ -1,0 +1,77 @@
+import { getHeapStatistics } from 'node:v8';
+import { Injectable } from '@nestjs/common';
+import { AgentToolset } from '../agents/agent-toolset.js';
+import type { RunnableAgent } from '../agents/records/agent.js';
+import { AgentsService } from '../agents/records/agents.service.js';
+import { DomainError } from '../common/domain-error.js';
+import { AppConfig } from '../config/app-config.js';
+import { historyBytesFor } from '../threads/history-query.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
+import type { AgentLoopInput } from './agent-loop.js';
+import { usableMessageParts, usableParts } from './usable-history.js';
+
+/** Gathers what an agent works with: its instructions, its tools, and the conversation. */
+@Injectable()
+export class AgentSessionService {
+  private readonly maxHistoryBytes: number;
+
+  constructor(
+    private readonly agents: AgentsService,
+    private readonly toolset: AgentToolset,
+    private readonly transcript: TranscriptService,
+    config: AppConfig,
+  ) {
+    this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
+  }
+
+  /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
+  async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model' | 'shouldYield'>> {
+    const { organizationId, agentId } = run;
+    const caller = {
+      userId: run.userId,
+      runId: run.id,
+      requestId: run.requestId,
+      ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
+    };
+    const reading = this.agents.findForRun(organizationId, agentId);
+    const [agent, messages, { tools, unavailable }] = await Promise.all([
+      reading,
+      this.transcript.readHistory(run, this.maxHistoryBytes),
+      this.toolset.open({ id: agentId, organizationId, reading }, { caller, signal }),
+    ]);
+    if (agent === undefined)
+      throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
+    return {
+      instructions: instructionsOf(
+        agent,
+        systemMessagesOf(run, messages),
+        unavailable.map(({ title }) => title),
+      ),
+      history: messages
+        .filter(({ id }) => id !== run.messageId)
+        .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) })),
+      tools,
+      temperature: run.temperature,
+      maxSteps: agent.maxSteps,
+    };
+  }
+}
+
+/** The agent's instructions, then the system messages of this request, then what the model should know is missing. */
+function instructionsOf(agent: RunnableAgent, system: readonly string[], unavailable: readonly string[]): string {
+  const missing = `The tools of these connections are not available right now: ${unavailable.join(', ')}.`;
+  return [agent.instructions ?? '', ...system, unavailable.length === 0 ? '' : missing]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function systemMessagesOf(run: RunEntity, messages: readonly TranscriptMessage[]): string[] {
+  return messages
+    .filter(({ role, runId }) => role === 'system' && runId === run.id)
+    .map(({ parts }) =>
+      usableParts(parts)
+        .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+        .join('\n'),
+    );
+}

@@ -1,0 +1,44 @@
+import type { FinishReason } from 'ai';
+import type { RunOutcome } from '../runs/records/run-attempt.js';
+import type { NextRun } from '../runs/records/run-finish.js';
+import type { RunAnswer } from './run-answer.js';
+
+/** How an answer ends, and the run with it. */
+export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: FinishReason | null };
+
+/**
+ * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end of the run.
+ * The stream stays open until then, so that `[DONE]` means that the record can be read.
+ * @returns the run that may start now, if one waits on the thread
+ */
+export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion): Promise<NextRun | undefined> {
+  const { status, error, finishReason } = conclusion;
+  const facts = { model: answer.model, usage: answer.totalUsage };
+  if (status === 'completed') {
+    const reason = finishReason ?? 'other';
+    await answer.append({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
+  } else {
+    await closeOpenParts(answer, status);
+    if (status === 'cancelled') {
+      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
+      await answer.append({ type: 'abort', reason: 'cancelled' });
+    } else {
+      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, finishReason: 'error' } });
+      await answer.append({ type: 'error', errorText: error?.message ?? 'The run failed.' });
+    }
+  }
+  return answer.finish(conclusion);
+}
+
+/**
+ * Tool calls that will never have an outcome say so, or the message would wait for them for ever. Readers may have begun a step
+ * that the live buffer has lost since: then the answer holds it, too.
+ */
+async function closeOpenParts(answer: RunAnswer, status: 'failed' | 'cancelled'): Promise<void> {
+  const pending = answer.pendingToolCalls();
+  if (answer.isResumed && pending.length === 0 && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
+  for (const { toolCallId } of pending) {
+    const errorText = `The run was ${status} before the tool's outcome was known.`;
+    await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
+  }
+}

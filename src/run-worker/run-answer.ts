@@ -1,0 +1,195 @@
+import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
+import { throughOutage } from '../common/through-outage.js';
+import type { RunEventPublisher } from '../events/run-event-publisher.js';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
+import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
+import type { NextRun } from '../runs/records/run-finish.js';
+import type { RunUsage } from '../runs/records/run.entity.js';
+import type { RunExecutionService } from '../runs/records/run-execution.js';
+import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
+import type { MessageFolder } from './message-folder.js';
+import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
+
+/** How often an answer in progress is stored between its steps, so that the transcript shows its parts so far. */
+const SAVE_EVERY_MS = 1000;
+
+/**
+ * The answer of one attempt while it grows. Every chunk goes to the live stream and into the message; what is stored is
+ * always a part of what was streamed before, so that a later attempt can go on from either.
+ */
+export class RunAnswer {
+  private timer: NodeJS.Timeout | undefined;
+  private timerDue = Infinity;
+  private saving: Promise<unknown> = Promise.resolve();
+  private nextSave: Promise<void> | undefined;
+  /** How long the latest save took, in milliseconds. */
+  private saveCost = 0;
+  /** What has been streamed, as `sizeOfChunk` counts. */
+  private size = 0;
+  private cancelRequested = false;
+  /** The steps whose model call is finished. */
+  private steps: number;
+  private usage: RunUsage;
+  private modelName: string | null;
+
+  constructor(
+    private readonly run: ClaimedRun,
+    private readonly folder: MessageFolder,
+    private readonly publisher: RunEventPublisher,
+    private readonly execution: RunExecutionService,
+  ) {
+    this.steps = run.step;
+    this.modelName = run.model;
+    this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+  }
+
+  /** The model that answers; null until it is known. */
+  get model(): string | null {
+    return this.modelName;
+  }
+
+  set model(name: string) {
+    this.modelName = name;
+  }
+
+  get finishedSteps(): number {
+    return this.steps;
+  }
+
+  /** True when an earlier attempt has started a step that is to be made again: its `start-step` was streamed. */
+  get hasOpenStep(): boolean {
+    return stepCount(this.folder.parts()) > this.steps;
+  }
+
+  /** True when an earlier attempt may have streamed more than the live buffer still has. */
+  get isResumed(): boolean {
+    return this.run.attempt > 1;
+  }
+
+  get totalUsage(): RunUsage {
+    return this.usage;
+  }
+
+  get stopWasRequested(): boolean {
+    return this.cancelRequested;
+  }
+
+  parts(): UIMessage['parts'] {
+    return this.folder.parts();
+  }
+
+  pendingToolCalls(): PendingToolCall[] {
+    return pendingToolCalls(this.folder.parts());
+  }
+
+  /**
+   * Streams what a model or a tool has brought.
+   * @throws AnswerOverflowError if the answer has no room for it; nothing is streamed then
+   */
+  async push(chunk: UIMessageChunk): Promise<void> {
+    const size = this.size + sizeOfChunk(chunk);
+    if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
+    this.size = size;
+    await this.append(chunk);
+  }
+
+  /** Streams what the run says of itself, however large the answer is. */
+  async append(chunk: UIMessageChunk): Promise<void> {
+    this.folder.apply(chunk);
+    await this.publisher.push(chunk);
+    // Whether the model goes on or falls silent. An attempt that is stale hears it from the publisher or the heartbeat.
+    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /** Takes up a chunk that an earlier attempt has streamed. */
+  replay(frame: string): void {
+    this.size += frame.length;
+    this.folder.apply(JSON.parse(frame) as UIMessageChunk);
+  }
+
+  /** Counts a finished model call. */
+  countStep(usage: LanguageModelUsage | undefined): void {
+    const input = usage?.inputTokens ?? 0;
+    const output = usage?.outputTokens ?? 0;
+    this.steps += 1;
+    this.usage = {
+      inputTokens: this.usage.inputTokens + input,
+      outputTokens: this.usage.outputTokens + output,
+      totalTokens: this.usage.totalTokens + (usage?.totalTokens ?? input + output),
+    };
+  }
+
+  /**
+   * Stores the answer as far as it has been streamed. While one save is under way, all further calls share the next.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  save(): Promise<void> {
+    this.nextSave ??= this.afterSaves(() => {
+      this.nextSave = undefined;
+      return this.saveNow();
+    });
+    return this.nextSave;
+  }
+
+  /** Stores the answer shortly, so that many outcomes in a row neither wait long nor store the whole answer each. */
+  saveSoon(): void {
+    this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
+  }
+
+  /**
+   * Stores the whole answer and ends its run with it. Returns the thread's run that may start now, if one waits.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  finish(outcome: RunOutcome): Promise<NextRun | undefined> {
+    return this.afterSaves(async () => {
+      const state = await this.streamedState();
+      return throughOutage(() => this.execution.finish(claimOf(this.run), this.modelName, state, outcome));
+    });
+  }
+
+  /** Stores nothing any more by itself. */
+  close(): void {
+    this.stopTimer();
+  }
+
+  /** Ends the live stream. */
+  end(): Promise<void> {
+    return this.publisher.end();
+  }
+
+  private afterSaves<T>(store: () => Promise<T>): Promise<T> {
+    const stored = this.saving.then(store);
+    this.saving = stored.catch(() => undefined);
+    return stored;
+  }
+
+  private saveWithin(milliseconds: number): void {
+    const due = performance.now() + milliseconds;
+    if (due >= this.timerDue) return;
+    clearTimeout(this.timer);
+    this.timerDue = due;
+    this.timer = setTimeout(() => void this.save().catch(() => undefined), milliseconds);
+  }
+
+  private stopTimer(): void {
+    clearTimeout(this.timer);
+    this.timerDue = Infinity;
+  }
+
+  private async saveNow(): Promise<void> {
+    const startedAt = performance.now();
+    const state = await this.streamedState();
+    const saved = await throughOutage(() => this.execution.saveAnswer(claimOf(this.run), this.modelName, state));
+    this.saveCost = performance.now() - startedAt;
+    this.cancelRequested ||= saved.cancelRequested;
+  }
+
+  /** The answer as it is now, once all of it is in the live stream. */
+  private async streamedState(): Promise<AnswerState> {
+    this.stopTimer();
+    const { steps: step, usage } = this;
+    const state = { parts: this.folder.parts(), metadata: this.folder.metadata ?? {}, step, usage };
+    await this.publisher.flush();
+    return state;
+  }
+}

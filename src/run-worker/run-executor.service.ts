@@ -1,0 +1,164 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { UIMessageStreamError } from 'ai';
+import { StorageLostError, throughOutage } from '../common/through-outage.js';
+import { AppConfig } from '../config/app-config.js';
+import { StaleWriterError } from '../events/run-event-errors.js';
+import { ModelsService, type ResolvedModel } from '../models/models.service.js';
+import { StaleAttemptError } from '../runs/records/run-attempt.js';
+import { RunExecutionService } from '../runs/records/run-execution.js';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
+import type { NextRun } from '../runs/records/run-finish.js';
+import type { RunEntity, RunError } from '../runs/records/run.entity.js';
+import { AgentSessionService } from './agent-session.service.js';
+import { runAgentLoop } from './agent-loop.js';
+import { concludeAnswer, type Conclusion } from './conclude-answer.js';
+import type { RunAnswer } from './run-answer.js';
+import { RunAnswerFactory } from './run-answer.factory.js';
+import type { RunAttemptControl, StopReason } from './run-attempt-control.js';
+import { ANSWER_UNUSABLE, CREDENTIAL_REVOKED, describeRunFailure, RUN_TIMEOUT, WORKER_LOST } from './run-failure.js';
+import { RunSlots } from './run-slots.js';
+import { RunSupervisor } from './run-supervisor.js';
+
+/** A run that has taken so many workers with it is not given to another one. */
+const MAX_ATTEMPTS = 5;
+
+/** Why a run that was stopped has failed. */
+const OF_STOPPED: ReadonlyMap<StopReason | undefined, RunError> = new Map([
+  ['timeout', RUN_TIMEOUT],
+  ['revoked', CREDENTIAL_REVOKED],
+]);
+
+/** Executes one attempt at a run, from its claim to its end. */
+@Injectable()
+export class RunExecutorService {
+  private readonly logger = new Logger(RunExecutorService.name);
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly execution: RunExecutionService,
+    private readonly answers: RunAnswerFactory,
+    private readonly models: ModelsService,
+    private readonly sessions: AgentSessionService,
+    private readonly supervisor: RunSupervisor,
+    private readonly slots: RunSlots,
+  ) {}
+
+  /** Works on a claimed run. Returns the attempt that should be asked for next: the thread's next run, or this one again. */
+  async execute(run: ClaimedRun): Promise<NextRun | undefined> {
+    const control = this.supervisor.open(claimOf(run));
+    const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
+    const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
+    try {
+      return await this.attempt(run, control);
+    } catch (error) {
+      if (!isStale(error) && control.stopped !== 'stale') throw error;
+      // A live buffer that has lost the stream refuses its writer, too, though no other attempt has begun.
+      if (await this.execution.release(control.claim, { failed: true })) {
+        return { runId: run.id, attempt: run.attempt + 1 };
+      }
+      this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken this run over');
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+      this.supervisor.close(control);
+    }
+  }
+
+  private async attempt(run: ClaimedRun, control: RunAttemptControl): Promise<NextRun | undefined> {
+    try {
+      return await this.answerRun(run, control);
+    } catch (error) {
+      if (control.stopped === 'stale' || !isFinal(error)) throw error;
+      this.logger.error({ run_id: run.id, err: error }, 'An answer cannot be written; its run fails');
+      return this.failWithoutAnswer(run);
+    }
+  }
+
+  private async answerRun(run: ClaimedRun, control: RunAttemptControl): Promise<NextRun | undefined> {
+    const { id: runId, attempt } = run;
+    const [answer, { model, name }] = await Promise.all([
+      this.answers.open(run, () => control.stop('stale')),
+      this.resolveModel(run),
+    ]);
+    answer.model = name;
+    try {
+      const conclusion = await this.conclusionOf(run, answer, control, model);
+      if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
+      if (conclusion === 'handover' || conclusion === 'yield') {
+        await answer.save();
+        // A run that yields is found when its turn comes; nobody need ask for it.
+        if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return undefined;
+        await this.execution.release(control.claim);
+        return { runId, attempt: attempt + 1 };
+      }
+      const next = await concludeAnswer(answer, conclusion);
+      // The run is over, and the next of the thread has its turn. Readers get what they lack from the transcript.
+      await answer.end().catch((error: Error) => {
+        this.logger.warn({ run_id: runId, err: error }, 'The stream of a finished run could not be ended');
+      });
+      return next;
+    } finally {
+      answer.close();
+    }
+  }
+
+  /** Ends a run whose answer cannot be brought to its end: the transcript keeps what was stored of it. */
+  private async failWithoutAnswer(run: ClaimedRun): Promise<NextRun | undefined> {
+    const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
+    const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
+    await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
+      this.logger.warn({ run_id: run.id, err: error }, 'The stream of a failed run could not be ended');
+    });
+    return next;
+  }
+
+  /** A provider whose key cannot be read fails the run, like a provider that refuses. */
+  private async resolveModel(run: RunEntity): Promise<{ model: ResolvedModel['model'] | Error; name: string }> {
+    try {
+      return await throughOutage(() => this.models.resolve(run.organizationId, run.tier));
+    } catch (error) {
+      return { model: error as Error, name: '' };
+    }
+  }
+
+  private async conclusionOf(
+    run: ClaimedRun,
+    answer: RunAnswer,
+    control: RunAttemptControl,
+    model: ResolvedModel['model'] | Error,
+  ): Promise<Conclusion | 'handover' | 'yield'> {
+    try {
+      if (model instanceof Error) throw model;
+      if (run.attempt - run.yields > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
+      if (run.cancelRequestedAt !== null) control.stop('cancelled');
+      if (run.hasLostCredential) control.stop('revoked');
+      control.signal.throwIfAborted();
+      const session = await throughOutage(() => this.sessions.open(run, control.signal));
+      const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
+      const finishReason = await runAgentLoop({ ...session, model, shouldYield }, answer, control);
+      return { status: 'completed', error: null, finishReason };
+    } catch (error) {
+      // A storage that stays away is no fault of the run: another attempt goes on when it is back.
+      if (isStale(error) || error instanceof StorageLostError) throw error;
+      if (control.stopped === 'handover' || control.stopped === 'yield') return control.stopped;
+      if (control.stopped === 'cancelled') return { status: 'cancelled', error: null, finishReason: null };
+      const failure = OF_STOPPED.get(control.stopped) ?? describeRunFailure(error);
+      if (failure.code === 'internal') this.logger.error({ run_id: run.id, err: error }, 'A run failed unexpectedly');
+      return { status: 'failed', error: failure, finishReason: 'error' };
+    }
+  }
+}
+
+/** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */
+const DATA_ERROR = /^(?:22|23|42|54|XX)/;
+
+/** Would every attempt fail like this? An answer that cannot be read or written would; a storage that is away comes back. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return true;
+  if (UIMessageStreamError.isInstance(error)) return true;
+  return error instanceof Error && 'code' in error && DATA_ERROR.test(String(error.code));
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof StaleAttemptError || error instanceof StaleWriterError;
+}

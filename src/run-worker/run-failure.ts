@@ -1,0 +1,28 @@
+import { DomainError } from '../common/domain-error.js';
+import { describeProviderFailure } from '../models/provider-failure.js';
+import type { RunError } from '../runs/records/run.entity.js';
+import { AnswerOverflowError } from './answer-limits.js';
+import { AnswerInterruptedError } from './model-step.js';
+import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
+
+/** Why a run failed, for its record, its stream and the transcript. Nothing that an upstream said is in it. */
+export function describeRunFailure(error: unknown): RunError {
+  if (error instanceof AnswerInterruptedError) {
+    return { code: 'provider_unavailable', message: 'The connection to the model provider broke off.' };
+  }
+  if (error instanceof AnswerOverflowError) return ANSWER_TOO_LARGE;
+  if (error instanceof DomainError) return { code: error.code, message: error.detail ?? error.title };
+  const { code, message } = describeProviderFailure(error);
+  return { code, message };
+}
+
+const ANSWER_TOO_LARGE = ourFailure('answer_too_large');
+export const ANSWER_UNUSABLE = ourFailure('answer_unusable');
+export const CREDENTIAL_REVOKED = ourFailure('credential_revoked');
+export const RUN_TIMEOUT = ourFailure('run_timeout');
+export const WORKER_LOST = ourFailure('worker_lost');
+
+/** A failure whose message is the meaning of its code. */
+function ourFailure(code: RunFailureCode): RunError {
+  return { code, message: RUN_FAILURE_CODES[code] };
+}

@@ -1,0 +1,67 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { RunRevocationService } from '../runs/records/run-revocation.js';
+import { CREDENTIAL_REVOKED } from './run-failure.js';
+import { RunSupervisor } from './run-supervisor.js';
+import { UnstartedRun } from '../runs/unstarted-run.js';
+
+/** Half of the two seconds within which runs of a lost key must end: the rest is for ending them. */
+const CHECK_EVERY_MS = 750;
+const MAX_WAITING_PER_ROUND = 500;
+const AT_ONCE = 5;
+
+const OUTCOME = { status: 'failed', error: CREDENTIAL_REVOKED, finishReason: 'error' } as const;
+
+/**
+ * Ends the runs whose API key was deleted or has expired. One query for all of them instead of one for each step, so that it
+ * works for expiry, with either queue, and when the process that deleted the key has died since. While the database is away
+ * nothing can be told; the next round after that catches up.
+ */
+@Injectable()
+export class RunRevocations implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(RunRevocations.name);
+  private timer: NodeJS.Timeout | undefined;
+  private isStopped = false;
+  private isFailing = false;
+
+  constructor(
+    private readonly revocation: RunRevocationService,
+    private readonly supervisor: RunSupervisor,
+    private readonly unstarted: UnstartedRun,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.schedule();
+  }
+
+  onApplicationShutdown(): void {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): void {
+    if (!this.isStopped)
+      this.timer = setTimeout(() => void this.check().finally(() => this.schedule()), CHECK_EVERY_MS);
+  }
+
+  private async check(): Promise<void> {
+    try {
+      const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
+      for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
+      const left = waiting.values();
+      await Promise.all(Array.from({ length: AT_ONCE }, () => this.endEach(left)));
+      this.isFailing = false;
+    } catch (error) {
+      if (!this.isFailing) this.logger.warn({ err: error }, 'Runs of deleted API keys could not be ended; retrying');
+      this.isFailing = true;
+    }
+  }
+
+  private async endEach(runIds: Iterator<string>): Promise<void> {
+    for (let { value, done } = runIds.next(); done !== true; { value, done } = runIds.next()) {
+      const ended = await this.revocation.endWaiting(String(value), OUTCOME);
+      if (ended === undefined) continue;
+      const last = { type: 'error', errorText: CREDENTIAL_REVOKED.message } as const;
+      await this.unstarted.conclude(ended, { finishReason: 'error' }, last);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { AppConfig } from '../config/app-config.js';
+import { RunEvents } from '../events/run-events.js';
+import type { RunClaim } from '../runs/records/run-attempt.js';
+import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
+
+/** Keeps the attempts of this process: tells the database that they live, and stops those that are to stop. */
+@Injectable()
+export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(RunSupervisor.name);
+  private readonly attempts = new Map<string, RunAttemptControl>();
+  private timer: NodeJS.Timeout | undefined;
+  private unsubscribe: (() => void) | undefined;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly execution: RunExecutionService,
+    private readonly events: RunEvents,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.unsubscribe = this.events.onCancel((runId) => this.stopRun(runId, 'cancelled'));
+    // Three beats fit into the time after which a silent worker is taken for dead.
+    this.timer = setInterval(() => void this.beat(), this.config.settings.runLockMs / 4);
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+    this.unsubscribe?.();
+  }
+
+  /** Is no attempt under way in this process? */
+  get isIdle(): boolean {
+    return this.attempts.size === 0;
+  }
+
+  /** Registers an attempt until `close`. */
+  open(claim: RunClaim): RunAttemptControl {
+    const control = new RunAttemptControl(claim);
+    this.attempts.set(claim.runId, control);
+    return control;
+  }
+
+  close(control: RunAttemptControl): void {
+    if (this.attempts.get(control.claim.runId) === control) this.attempts.delete(control.claim.runId);
+  }
+
+  /** The attempts that this process works on. */
+  get claims(): RunClaim[] {
+    return [...this.attempts.values()].map(({ claim }) => claim);
+  }
+
+  /** Stops the attempt at a run, whichever it is; a run of another process is left alone. */
+  stopRun(runId: string, reason: StopReason): void {
+    this.attempts.get(runId)?.stop(reason);
+  }
+
+  stopAll(reason: StopReason): void {
+    for (const control of this.attempts.values()) control.stop(reason);
+  }
+
+  private async beat(): Promise<void> {
+    if (this.attempts.size === 0) return;
+    try {
+      const { cancelled, stale } = await this.execution.beat(this.claims);
+      for (const claim of cancelled) this.stop(claim, 'cancelled');
+      for (const claim of stale) this.stop(claim, 'stale');
+    } catch (error) {
+      this.logger.warn({ err: error }, 'The heartbeat of the running attempts could not be written');
+    }
+  }
+
+  private stop({ runId, epoch }: RunClaim, reason: StopReason): void {
+    const control = this.attempts.get(runId);
+    if (control?.claim.epoch === epoch) control.stop(reason);
+  }
+}

@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { EventsModule } from '../events/events.module.js';
+import { ModelsModule } from '../models/models.module.js';
+import { ThreadsModule } from '../threads/threads.module.js';
+import { AgentSessionService } from './agent-session.service.js';
+import { RunAnswerFactory } from './run-answer.factory.js';
+import { RunExecutorService } from './run-executor.service.js';
+import { RunProcessor } from './run.processor.js';
+import { RunQueueModule } from '../runs/run-queue.module.js';
+import { RunRevocations } from './run-revocations.js';
+import { RunSlots } from './run-slots.js';
+import { RunSupervisor } from './run-supervisor.js';
+import { RunSweeper } from './run-sweeper.js';
+
+/** The worker's side of runs: executing them. */
+@Module({
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunQueueModule],
+  providers: [
+    RunProcessor,
+    RunExecutorService,
+    RunAnswerFactory,
+    AgentSessionService,
+    RunSlots,
+    RunSupervisor,
+    RunSweeper,
+    RunRevocations,
+  ],
+})
+export class RunWorkerModule {}

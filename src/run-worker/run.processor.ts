@@ -1,0 +1,71 @@
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { AppConfig } from '../config/app-config.js';
+import type { ServiceWorker } from '../queue/service-queue.js';
+import { RUN_QUEUE, type RunJob, RunQueue } from '../runs/run-queue.js';
+import { RunExecutorService } from './run-executor.service.js';
+import { RunSlots } from './run-slots.js';
+import { RunSupervisor } from './run-supervisor.js';
+
+/** How long a shutdown waits for runs to end by themselves before it hands them over. */
+const SHUTDOWN_GRACE_MS = 8000;
+const HANDOVER_MS = 2000;
+/** Lost workers are found by their heartbeat in the runs' rows; BullMQ need never give up on a job by itself. */
+const MAX_STALLED_COUNT = 1000;
+
+/** Executes runs: claims the run of a job, executes it, and enqueues the next one. */
+@Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
+export class RunProcessor
+  extends WorkerHost<ServiceWorker<RunJob>>
+  implements OnApplicationBootstrap, BeforeApplicationShutdown
+{
+  private readonly logger = new Logger(RunProcessor.name);
+  private running: Promise<void> | undefined;
+  private isClosing = false;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly slots: RunSlots,
+    private readonly executor: RunExecutorService,
+    private readonly supervisor: RunSupervisor,
+    private readonly queue: RunQueue,
+  ) {
+    super();
+  }
+
+  onApplicationBootstrap(): void {
+    this.worker.concurrency = this.config.settings.runConcurrency;
+    this.running = this.worker
+      .run()
+      .catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.isClosing = true;
+    // An application that is closed before it has started has no worker yet.
+    if (this.running === undefined) return;
+    const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
+    await this.worker.close(false, this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS);
+    clearTimeout(timer);
+  }
+
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<RunJob> | undefined, error: Error): void {
+    this.logger.error({ run_id: job?.data.runId, err: error }, 'An attempt broke off; the run is taken up again');
+  }
+
+  /** Works in one slot until nothing waits for it. */
+  override async process({ data }: Job<RunJob>): Promise<void> {
+    let run = await this.slots.take(data);
+    while (run !== undefined) {
+      try {
+        const next = await this.executor.execute(run);
+        if (next !== undefined) await this.queue.ask(next);
+      } finally {
+        this.slots.free(run);
+      }
+      run = this.isClosing ? undefined : await this.slots.takeNext();
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { UIMessage } from 'ai';
+import type { Tier } from '../../common/tier.js';
+import type { RunClaim } from './run-attempt.js';
+import type { RunEntity } from './run.entity.js';
+
+/** A message of a run request as it is stored. */
+export interface NewMessage {
+  id: string;
+  role: 'system' | 'user';
+  parts: UIMessage['parts'];
+}
+
+/** A checked run request. */
+export interface NewRun {
+  organizationId: string;
+  threadId: string;
+  agentId: string;
+  userId: string;
+  apiKeyId: string | null;
+  requestId: string;
+  tier: Tier;
+  temperature: number | null;
+  messages: readonly NewMessage[];
+  idempotency: { key: string; hash: string } | undefined;
+}
+
+/** What became of a run request. */
+export interface PostedRun {
+  runId: string;
+  /** True when the run is the first of its thread that is not finished, so that it may be executed now; false for a repeated request. */
+  isHead: boolean;
+}
+
+/** The columns of `runs` under the names of the entity, for statements that return rows. */
+export const RUN_COLUMNS = `
+  id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
+  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", request_id AS "requestId", status, tier,
+  temperature, message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
+  cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
+  idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
+  created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
+
+/** A row read with `RUN_COLUMNS`. */
+export type RunRow = RunEntity;
+
+/** A run that an attempt works on. */
+export interface ClaimedRun extends RunRow {
+  epoch: string;
+  /** The run that was posted to the thread right before it; null for the thread's first. It never changes. */
+  previousId: string | null;
+  /** The API key that posted it was deleted or has expired. */
+  hasLostCredential: boolean;
+}
+
+export function claimOf({ id: runId, attempt, epoch }: ClaimedRun): RunClaim {
+  return { runId, attempt, epoch };
+}

@@ -1,0 +1,166 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
+import { PreparedStatements } from '../../database/prepared-statements.js';
+import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
+import { HOLDER, NOBODY_PASSED_OVER } from './run-turns.js';
+import type { RunStatus } from './run.entity.js';
+import { finishRun, type NextRun } from './run-finish.js';
+
+/**
+ * Commits the statement without waiting for the disk. A claim that a crash of the database takes back is made again; what
+ * callers were told is never among what is lost.
+ */
+const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
+
+/** The runs of a thread are executed one at a time, in their order. */
+const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))`;
+
+const CLAIM = {
+  name: 'run_claim',
+  text: `
+    UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+     WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
+       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT ${HOLDER} = ANY($4::uuid[])))
+       AND ${IS_FIRST_OPEN_RUN}
+     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", (
+       SELECT earlier.id FROM runs earlier
+        WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+          AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
+};
+
+const SAVE_ANSWER = {
+  name: 'run_save_answer',
+  text: `
+    WITH fenced AS (
+      UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
+       WHERE id = $1 AND attempt = $2 AND epoch = $8 AND status = 'running' RETURNING *
+    ), answer AS (
+      INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
+      SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
+      ON CONFLICT (organization_id, thread_id, id)
+        DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
+    )
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
+};
+
+/** What a worker does to the record of a run. Every write is fenced by the claim. */
+@Injectable()
+export class RunExecutionService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+  ) {}
+
+  /**
+   * Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job), or when the run
+   * waits and is passed over.
+   */
+  async claim(
+    { runId, attempt, epoch }: RunClaim,
+    { organizations, holders } = NOBODY_PASSED_OVER,
+  ): Promise<ClaimedRun | undefined> {
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders, epoch]);
+    return run;
+  }
+
+  /**
+   * Stores the answer as far as it goes. Returns whether the run was asked to stop.
+   * @throws StaleAttemptError
+   */
+  async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
+    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(SAVE_ANSWER, [
+      claim.runId,
+      claim.attempt,
+      answer.step,
+      JSON.stringify(answer.usage),
+      model,
+      JSON.stringify(answer.parts),
+      JSON.stringify(answer.metadata),
+      claim.epoch,
+    ]);
+    if (saved === undefined) throw new StaleAttemptError(claim);
+    return saved;
+  }
+
+  /**
+   * Stores the last state of the answer, ends the run and moves the thread on, in one transaction. The call may be repeated.
+   * Returns the run that may start now, if one waits.
+   * @param answer undefined leaves what was last stored
+   * @throws StaleAttemptError
+   */
+  async finish(
+    claim: RunClaim,
+    model: string | null,
+    answer: AnswerState | undefined,
+    outcome: RunOutcome,
+  ): Promise<NextRun | undefined> {
+    const { runId, attempt, epoch } = claim;
+    const finished = await finishRun(this.statements, runId, outcome, { attempt, epoch, model, answer });
+    if (finished === undefined) throw new StaleAttemptError(claim);
+    return finished.next;
+  }
+
+  /**
+   * Tells that these attempts live. Returns those that should stop: `cancelled` were asked to, `stale` are no longer current.
+   */
+  async beat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
+    const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = now()
+         FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
+        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch AND runs.status = 'running'
+        RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
+      [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
+    );
+    const alive = new Map(rows.map((row) => [row.id, row.cancelRequested]));
+    return {
+      cancelled: claims.filter(({ runId }) => alive.get(runId) === true),
+      stale: claims.filter(({ runId }) => !alive.has(runId)),
+    };
+  }
+
+  /**
+   * Gives an attempt up, so that another one can begin at once. False if it is no longer the current one.
+   * @param options.failed it counts among the attempts that a run may lose; one that is given up in good order does not
+   */
+  async release({ runId, attempt, epoch }: RunClaim, { failed = false } = {}): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + $4
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
+      [runId, attempt, epoch, failed ? 0 : 1],
+    );
+    return count === 1;
+  }
+
+  /**
+   * Gives an attempt up so that a run of somebody else can start in its place; the run waits for its next turn. False if it was
+   * asked to stop meanwhile, or the attempt is no longer the current one.
+   */
+  async yield({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), updated_at = now(), yields = yields + 1
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL`,
+      [runId, attempt, epoch],
+    );
+    return count === 1;
+  }
+
+  /**
+   * Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or they wait for longer than
+   * `waitingMs`, so that their job may have been lost.
+   */
+  async findStalled(silentMs: number, waitingMs: number): Promise<(NextRun & { status: RunStatus })[]> {
+    return this.dataSource.query(
+      `SELECT id AS "runId", attempt, status FROM runs
+        WHERE status IN ('queued', 'running')
+          AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
+          AND ${IS_FIRST_OPEN_RUN}
+        ORDER BY status = 'queued', position LIMIT 500`,
+      [silentMs, waitingMs],
+    );
+  }
+}

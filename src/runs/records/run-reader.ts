@@ -1,0 +1,134 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Repository } from 'typeorm';
+import type { HeldAnswer } from '../../common/answers/answer-budget.js';
+import { DomainError } from '../../common/domain-error.js';
+import { isUuid } from '../../common/ids.js';
+import type { ListInput } from '../../common/paging/list-input.js';
+import type { ListSpec } from '../../common/paging/list-spec.js';
+import { paginate } from '../../common/paging/paginate.js';
+import { PreparedStatements } from '../../database/prepared-statements.js';
+import type { RunItem, RunPage } from './run.dto.js';
+import { RUN_STATUSES, RunEntity } from './run.entity.js';
+
+const RUN_LIST: ListSpec = {
+  name: 'runs',
+  fields: {
+    id: { column: 'run.id', type: 'uuid' },
+    thread_id: { column: 'run.threadId', type: 'string' },
+    agent_id: { column: 'run.agentId', type: 'uuid' },
+    status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
+    tier: { column: 'run.tier', type: 'string' },
+    attempt: { column: 'run.attempt', type: 'number' },
+    created_at: { column: 'run.createdAt', type: 'date' },
+    updated_at: { column: 'run.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
+  tieBreaker: 'id',
+};
+
+/** What a stream needs to know of a run. */
+export type RunState = Pick<RunEntity, 'id' | 'status'>;
+
+const TURN = {
+  name: 'run_turn',
+  text: `
+    (SELECT id, status, true AS open FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running') ORDER BY position LIMIT 1)
+    UNION ALL
+    (SELECT id, status, false FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN ('queued', 'running') ORDER BY position DESC LIMIT 1)`,
+};
+
+const AFTER = {
+  name: 'run_after',
+  text: `
+    SELECT id, status FROM runs
+     WHERE organization_id = $1 AND thread_id = $2 AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
+     ORDER BY position LIMIT 1`,
+};
+
+/** Questions about runs, always within one organization. */
+@Injectable()
+export class RunReaderService {
+  constructor(
+    @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
+    private readonly statements: PreparedStatements,
+  ) {}
+
+  /** @throws DomainError `run_not_found` */
+  async get(organizationId: string, id: string): Promise<RunItem> {
+    const run = await this.find(organizationId, id);
+    if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
+    return toRunItem(run);
+  }
+
+  async list(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+    const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
+    const page = await paginate(query, RUN_LIST, input, answer);
+    return { ...page, items: page.items.map(toRunItem) };
+  }
+
+  async find(organizationId: string, id: string): Promise<RunEntity | null> {
+    return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
+  }
+
+  /** @throws DomainError `run_not_found` unless the run is on this thread */
+  async getOnThread(organizationId: string, threadId: string, id: string): Promise<RunEntity> {
+    const run = await this.find(organizationId, id);
+    if (run === null || run.threadId !== threadId) {
+      throw new DomainError('run_not_found', 'There is no run with this taskId on the thread.');
+    }
+    return run;
+  }
+
+  /** The runs of a thread that are not finished, in their order. */
+  findOpen(organizationId: string, threadId: string): Promise<RunEntity[]> {
+    return this.runs.find({
+      where: { organizationId, threadId, status: In(['queued', 'running']) },
+      order: { position: 'ASC' },
+    });
+  }
+
+  /**
+   * Where a stream on this thread begins: the run that runs, or the first that waits; and the last run that is finished. Both are
+   * of one moment, so that without a current run nothing was posted after the last one.
+   */
+  async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
+    const runs = await this.statements.rows<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
+    return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
+  }
+
+  /** The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. */
+  async findAfter(
+    thread: { organizationId: string; threadId: string },
+    runId: string | undefined,
+  ): Promise<RunState | undefined> {
+    const values = [thread.organizationId, thread.threadId, runId ?? null];
+    const [next] = await this.statements.rows<RunState>(AFTER, values);
+    return next;
+  }
+}
+
+function toRunItem(run: RunEntity): RunItem {
+  return {
+    id: run.id,
+    thread_id: run.threadId,
+    agent_id: run.agentId,
+    status: run.status,
+    tier: run.tier,
+    temperature: run.temperature,
+    model: run.model,
+    message_id: run.messageId,
+    error: run.error,
+    usage: run.usage,
+    finish_reason: run.finishReason,
+    attempt: run.attempt,
+    steps: run.step,
+    request_id: run.requestId,
+    started_at: run.startedAt?.toISOString() ?? null,
+    finished_at: run.finishedAt?.toISOString() ?? null,
+    created_at: run.createdAt.toISOString(),
+    updated_at: run.updatedAt.toISOString(),
+  };
+}

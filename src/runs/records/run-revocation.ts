@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { PreparedStatements } from '../../database/prepared-statements.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import type { RunClaim, RunOutcome } from './run-attempt.js';
+import { type FinishedRun, finishRun } from './run-finish.js';
+
+/** Runs without their credential, as far as they concern one worker. */
+export interface RevokedRuns {
+  /** Runs that have not started, the last of each thread first. */
+  waiting: string[];
+  /** Those of the worker's own runs that must stop. */
+  running: string[];
+}
+
+/** Finds the runs whose API key was deleted or has expired, and ends those that have not started. */
+@Injectable()
+export class RunRevocationService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+  ) {}
+
+  /**
+   * @param own the attempts of the process that asks
+   * @param limit how many waiting runs are returned at most
+   */
+  async find(own: readonly RunClaim[], limit: number): Promise<RevokedRuns> {
+    const rows: { id: string; status: 'queued' | 'running' }[] = await this.dataSource.query(
+      `(SELECT id, status FROM runs WHERE status = 'queued' AND ${HAS_LOST_CREDENTIAL} ORDER BY position DESC LIMIT $2)
+       UNION ALL
+       SELECT id, status FROM runs WHERE id = ANY($1) AND status = 'running' AND ${HAS_LOST_CREDENTIAL}`,
+      [own.map(({ runId }) => runId), limit],
+    );
+    const idsOf = (wanted: string): string[] => rows.filter(({ status }) => status === wanted).map(({ id }) => id);
+    return { waiting: idsOf('queued'), running: idsOf('running') };
+  }
+
+  /** Ends a run that has not started; undefined if it has started or ended since. */
+  endWaiting(runId: string, outcome: RunOutcome): Promise<FinishedRun | undefined> {
+    return finishRun(this.statements, runId, outcome);
+  }
+}

@@ -1,0 +1,101 @@
+import { Type } from 'class-transformer';
+import { IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { MayBeNull } from '../../common/validation/presence.js';
+import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+import { ItemOf, PageOf } from '../../common/paging/page-of.js';
+
+export class RunGetInput {
+  @IsUUID()
+  id: string;
+}
+
+export class RunErrorItem {
+  @IsString()
+  code: string;
+
+  @IsString()
+  message: string;
+}
+
+export class RunUsageItem {
+  @IsInt()
+  inputTokens: number;
+
+  @IsInt()
+  outputTokens: number;
+
+  @IsInt()
+  totalTokens: number;
+}
+
+/** A run as it is shown. */
+export class RunItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  thread_id: string;
+
+  @IsUUID()
+  agent_id: string;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  @IsString()
+  tier: string;
+
+  @MayBeNull()
+  @IsNumber()
+  temperature: number | null;
+
+  @MayBeNull()
+  @IsString()
+  model: string | null;
+
+  /** The id of the answer in the transcript. */
+  @IsString()
+  message_id: string;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunErrorItem)
+  error: RunErrorItem | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunUsageItem)
+  usage: RunUsageItem | null;
+
+  @MayBeNull()
+  @IsString()
+  finish_reason: string | null;
+
+  /** How many times a worker has started on it. */
+  @IsInt()
+  attempt: number;
+
+  @IsInt()
+  steps: number;
+
+  @IsString()
+  request_id: string;
+
+  @MayBeNull()
+  @IsISO8601()
+  started_at: string | null;
+
+  @MayBeNull()
+  @IsISO8601()
+  finished_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class RunOutput extends ItemOf(RunItem) {}
+
+export class RunPage extends PageOf(RunItem) {}

@@ -1,0 +1,137 @@
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { Tier } from '../../common/tier.js';
+import { BIGINT_AS_NUMBER } from '../../database/bigint-as-number.js';
+
+export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Why a run failed, in a form that callers may see. */
+export interface RunError {
+  code: string;
+  message: string;
+}
+
+/** Tokens that a run used, summed over its steps. */
+export interface RunUsage {
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens: number;
+}
+
+/** The record of one run on a thread. Its `position` orders the runs of a thread; its `attempt` fences off lost workers. */
+@Entity('runs')
+@ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
+@Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
+@Index('runs_created_idx', ['organizationId', 'createdAt'])
+@Index('runs_open_idx', ['organizationId', 'threadId', 'position'], { where: "status IN ('queued', 'running')" })
+@Index('runs_turn_idx', ['organizationId', 'apiKeyId', 'userId', 'position'], {
+  where: "status = 'queued' AND turn_at IS NOT NULL",
+})
+@Index('runs_running_idx', ['organizationId'], { where: "status = 'running'" })
+@Index('runs_idempotency_idx', ['organizationId', 'threadId', 'idempotencyKey'], {
+  unique: true,
+  where: 'idempotency_key IS NOT NULL',
+})
+@Check('runs_status_check', "status IN ('queued', 'running', 'completed', 'failed', 'cancelled')")
+export class RunEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  organizationId: string;
+
+  @Column({ type: 'varchar', name: 'thread_id', length: 128, collation: 'C', update: false })
+  threadId: string;
+
+  @Column({
+    type: 'bigint',
+    generated: 'identity',
+    generatedIdentity: 'ALWAYS',
+    insert: false,
+    update: false,
+    transformer: BIGINT_AS_NUMBER,
+  })
+  position: number;
+
+  @Column({ type: 'uuid', name: 'agent_id', update: false })
+  agentId: string;
+
+  @Column({ type: 'uuid', name: 'user_id', update: false })
+  userId: string;
+
+  @Column({ type: 'uuid', name: 'api_key_id', nullable: true, update: false })
+  apiKeyId: string | null;
+
+  /** The request that started the run; it travels to the upstreams. */
+  @Column({ type: 'varchar', name: 'request_id', length: 128, update: false })
+  requestId: string;
+
+  @Column({ type: 'varchar', length: 16 })
+  status: RunStatus;
+
+  @Column({ type: 'varchar', length: 16, update: false })
+  tier: Tier;
+
+  @Column({ type: 'double precision', nullable: true, update: false })
+  temperature: number | null;
+
+  /** The id of the answer's message. */
+  @Column({ type: 'varchar', name: 'message_id', length: 128, update: false })
+  messageId: string;
+
+  @Column({ type: 'int', default: 0 })
+  attempt: number;
+
+  /** The mark of the newest claim; null before the first. */
+  @Column({ type: 'text', nullable: true })
+  epoch: string | null;
+
+  /** Since when a waiting run is the first of its thread; null while others are before it. */
+  @Column({ type: 'timestamptz', name: 'turn_at', precision: 3, nullable: true })
+  turnAt: Date | null;
+
+  /** How many of its attempts gave the run up in good order. */
+  @Column({ type: 'int', default: 0 })
+  yields: number;
+
+  /** How many steps are stored. */
+  @Column({ type: 'int', default: 0 })
+  step: number;
+
+  @Column({ type: 'varchar', length: 300, nullable: true })
+  model: string | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  usage: RunUsage | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  error: RunError | null;
+
+  @Column({ type: 'varchar', name: 'finish_reason', length: 32, nullable: true })
+  finishReason: string | null;
+
+  @Column({ type: 'timestamptz', name: 'cancel_requested_at', precision: 3, nullable: true })
+  cancelRequestedAt: Date | null;
+
+  /** When the worker that runs it was last known to live. */
+  @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3, default: () => 'now()' })
+  heartbeatAt: Date;
+
+  @Column({ type: 'varchar', name: 'idempotency_key', length: 255, nullable: true })
+  idempotencyKey: string | null;
+
+  @Column({ type: 'char', name: 'idempotency_hash', length: 64, nullable: true })
+  idempotencyHash: string | null;
+
+  @Column({ type: 'timestamptz', name: 'started_at', precision: 3, nullable: true })
+  startedAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'finished_at', precision: 3, nullable: true })
+  finishedAt: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

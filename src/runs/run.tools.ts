@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
+import { ListInput } from '../common/paging/list-input.js';
+import type { Principal } from '../common/principal.js';
+import { RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
+import { RunReaderService } from './records/run-reader.js';
+
+@Injectable()
+export class RunTools {
+  constructor(private readonly runs: RunReaderService) {}
+
+  @ManagementTool({
+    name: 'RUN_GET',
+    description: 'Reads a run by its taskId: status, error, token usage, attempt.',
+    input: RunGetInput,
+    output: RunOutput,
+    annotations: READ_ONLY,
+  })
+  async get(input: RunGetInput, caller: Principal): Promise<RunOutput> {
+    return { item: await this.runs.get(caller.organization.id, input.id) };
+  }
+
+  @ManagementTool({
+    name: 'RUN_LIST',
+    description: "Lists the organization's runs, newest first unless ordered otherwise.",
+    input: ListInput,
+    output: RunPage,
+    annotations: READ_ONLY,
+  })
+  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<RunPage> {
+    return this.runs.list(caller.organization.id, input, answer);
+  }
+}

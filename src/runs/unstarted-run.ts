@@ -1,0 +1,46 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { UIMessageChunk } from 'ai';
+import { newEpoch } from '../events/frame-position.js';
+import { RunEvents } from '../events/run-events.js';
+import type { FinishedRun } from './records/run-finish.js';
+import { RunQueue } from './run-queue.js';
+
+/** Whoever ends a run does not wait long for the event bus. */
+const PATIENCE_MS = 1000;
+
+/** Completes the end of runs that were ended before any attempt: their streams, and the turn of the next run. */
+@Injectable()
+export class UnstartedRun {
+  private readonly logger = new Logger(UnstartedRun.name);
+
+  constructor(
+    private readonly events: RunEvents,
+    private readonly queue: RunQueue,
+  ) {}
+
+  /**
+   * Readers may already wait for the run, so its stream gets a beginning and an end.
+   * @param metadata for the message, which says how it ended
+   * @param last the chunk that ends the stream
+   */
+  async conclude({ run, next }: FinishedRun, metadata: Record<string, unknown>, last: UIMessageChunk): Promise<void> {
+    const start: UIMessageChunk = {
+      type: 'start',
+      messageId: run.messageId,
+      messageMetadata: { taskId: run.id, ...metadata },
+    };
+    // Without a stream its readers hear of the end from the run's record.
+    await this.stream(run, [start, last]).catch((error: Error) =>
+      this.logger.warn({ run_id: run.id, err: error }, 'The stream of a run that never started could not be ended'),
+    );
+    if (next !== undefined) await this.queue.ask(next);
+  }
+
+  private async stream(run: FinishedRun['run'], chunks: readonly UIMessageChunk[]): Promise<void> {
+    const options = { giveUpAfterMs: PATIENCE_MS };
+    const writer = { fence: run.attempt, epoch: newEpoch() };
+    const publisher = await this.events.openPublisher(run, run.id, writer, options);
+    for (const chunk of chunks) await publisher.push(chunk);
+    await publisher.end();
+  }
+}

@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { UIMessageChunk } from 'ai';
+import { RunEvents } from '../events/run-events.js';
+import { chunksAfterStep } from '../threads/answer-chunks.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import { RunReaderService } from '../runs/records/run-reader.js';
+import { TranscriptService } from '../threads/transcript.service.js';
+import type { RunFrames } from './run-frames.js';
+
+/** A worker ends the stream right after the run; this long after it, nothing more will come. */
+const GRACE_MS = 10_000;
+const LOST: UIMessageChunk = {
+  type: 'error',
+  errorText: 'The live stream of this run was lost; read the transcript.',
+};
+
+/** Ends the rare stream that nobody else will end: the worker died after the run's end, or the live buffer has lost it. */
+@Injectable()
+export class StreamEnding {
+  constructor(
+    private readonly runs: RunReaderService,
+    private readonly transcript: TranscriptService,
+    private readonly events: RunEvents,
+  ) {}
+
+  /** Will no worker write any more of this run's stream? */
+  async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
+    const run = await this.runs.find(organizationId, runId);
+    if (run === null) return true;
+    if (run.finishedAt === null || Date.now() - run.finishedAt.getTime() <= GRACE_MS) return false;
+    return !(await this.events.hasEnded(runId));
+  }
+
+  /**
+   * What the reader still gets of a run, as frames: all that it lacks of the answer, from the transcript. Undefined when it has to
+   * go on reading, because the run is not over or its stream holds more.
+   */
+  async complete(organizationId: string, runId: string, frames: RunFrames): Promise<string | undefined> {
+    const run = await this.runs.find(organizationId, runId);
+    if (run === null) return frames.takeStored([LOST]);
+    if (run.finishedAt === null) return undefined;
+    // The whole answer is in the live buffer before the run is over: what the buffer holds now is all that it will ever hold.
+    const { known, diverged, holdsMore } = await this.events.lookAfter(runId, frames.position);
+    if (known && (diverged || holdsMore)) return undefined;
+    if (known && frames.isAnswerClosed) return '';
+    return frames.takeStored(await this.chunksFor(run, frames.position.step));
+  }
+
+  private async chunksFor(run: RunEntity, step: number): Promise<UIMessageChunk[]> {
+    const answer = await this.transcript.findAnswer(run);
+    const start: UIMessageChunk = { type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } };
+    return [
+      ...(step === 0 ? [start] : []),
+      ...chunksAfterStep(answer?.parts ?? [], step),
+      { type: 'message-metadata', messageMetadata: answer?.metadata ?? { taskId: run.id } },
+      lastChunkOf(run),
+    ];
+  }
+}
+
+function lastChunkOf({ status, error }: RunEntity): UIMessageChunk {
+  if (status === 'completed') return { type: 'finish' };
+  if (status === 'cancelled') return { type: 'abort', reason: 'cancelled' };
+  return error === null ? LOST : { type: 'error', errorText: error.message };
+}

@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import type { UpstreamTool } from '../contract/upstream.js';
+import { UpstreamHealth } from '../pool/upstream-health.js';
+import { UpstreamPool } from '../pool/upstream-pool.js';
+import { UpstreamTargets } from '../pool/upstream-targets.js';
+
+/** Asks upstreams for their tools. */
+@Injectable()
+export class ToolLister {
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly targets: UpstreamTargets,
+    private readonly pool: UpstreamPool,
+    private readonly health: UpstreamHealth,
+  ) {}
+
+  /**
+   * The tools that the upstream lists now; they become the last known ones.
+   * @throws DomainError `connection_unavailable`, UpstreamError
+   */
+  async list(connection: Connection, signal?: AbortSignal): Promise<UpstreamTool[]> {
+    const target = this.targets.of(connection);
+    const tools = await this.health.watch(connection, () =>
+      this.pool.use(target, (upstream) => upstream.listTools(signal)),
+    );
+    await this.directory.rememberTools(connection, tools);
+    return tools;
+  }
+}

@@ -1,0 +1,78 @@
+import { PassThrough } from 'node:stream';
+import type { Progress } from '@modelcontextprotocol/client';
+import type { Upstream } from '../contract/upstream.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+
+interface Request {
+  readonly method: string;
+  readonly params?: Record<string, unknown> & { _meta?: { progressToken?: string | number } };
+}
+
+/**
+ * Answers a caller's message through the MCP client of an upstream that cannot take its bytes: a process, or a server that
+ * speaks the modern era only. One-way messages of callers without a session have nobody to go to.
+ */
+export async function answerThroughClient(
+  upstream: Upstream,
+  message: OutgoingMessage,
+  options: ExchangeOptions,
+): Promise<UpstreamAnswer> {
+  if (message.id === undefined) return { status: 202, contentType: undefined, headers: {}, body: Buffer.alloc(0) };
+  // The body was read as JSON before; what comes from our own proxy has this shape.
+  const request = JSON.parse(message.body.toString('utf8')) as Request;
+  const progressToken = request.params?._meta?.progressToken;
+  if (progressToken === undefined) {
+    const text = await answerText(upstream, request, message.id, options);
+    return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
+  }
+  const body = new PassThrough();
+  // Without a listener, an error before anybody reads would end this process.
+  body.on('error', () => undefined);
+  const onProgress = (progress: Progress): void => {
+    // A caller who does not read gets no progress, rather than all of it in the end.
+    if (body.destroyed || body.writableNeedDrain) return;
+    const params = { ...progress, progressToken };
+    body.write(frame(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
+  };
+  answerText(upstream, request, message.id, options, onProgress).then(
+    (text) => body.end(frame(text)),
+    (error: Error) => body.destroy(error),
+  );
+  return { status: 200, contentType: 'text/event-stream', headers: {}, body };
+}
+
+async function answerText(
+  upstream: Upstream,
+  { method, params }: Request,
+  id: string,
+  { signal, headers, caller }: ExchangeOptions,
+  onProgress?: (progress: Progress) => void,
+): Promise<string> {
+  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'] };
+  try {
+    const result = await resultOf(upstream, method, params ?? {}, options);
+    return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.rpc === undefined) throw error;
+    return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error.rpc)}}`;
+  }
+}
+
+async function resultOf(
+  upstream: Upstream,
+  method: string,
+  { _meta, ...params }: NonNullable<Request['params']>,
+  options: { signal: AbortSignal; onProgress?: (progress: Progress) => void; caller?: string; requestId?: string },
+): Promise<object> {
+  if (method === 'ping') return {};
+  if (method === 'tools/list') return { tools: await upstream.listTools(options.signal) };
+  if (method !== 'tools/call') return upstream.request(method, params, options);
+  // The proxy has checked both.
+  const { name, arguments: args = {} } = params as { name: string; arguments?: Record<string, unknown> };
+  return upstream.callTool(name, args, options);
+}
+
+function frame(text: string): string {
+  return `event: message\ndata: ${text}\n\n`;
+}

@@ -1,0 +1,73 @@
+import { HttpUpstream } from '../http/http-upstream.js';
+import type { ServerDescription } from '../contract/server-description.js';
+import type { Upstream } from '../contract/upstream.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { UpstreamPool } from '../pool/upstream-pool.js';
+import type { UpstreamTarget } from '../contract/upstream-target.js';
+import { onceRead, discard } from '../messages/answer-body.js';
+import { answerThroughClient } from './answer-through-client.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+
+const CANCEL_TIMEOUT_MS = 10_000;
+
+/**
+ * Carries the messages of callers without a session: in the session that this process keeps with the upstream. Its callers
+ * share it, so the ids of their requests must be made unique before.
+ */
+export class PooledChannel {
+  constructor(
+    private readonly target: UpstreamTarget,
+    private readonly pool: UpstreamPool,
+  ) {}
+
+  /** @throws UpstreamError */
+  async post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const loan = this.pool.borrow(this.target);
+    try {
+      const answer = await this.postTo(loan.upstream, message, options);
+      // The upstream stays borrowed until its answer has been read.
+      onceRead(answer.body, () => loan.giveBack());
+      return answer;
+    } catch (error) {
+      loan.giveBack();
+      throw error;
+    }
+  }
+
+  /** What the upstream says of itself; connects if need be. @throws UpstreamError */
+  serverDescription(signal: AbortSignal): Promise<ServerDescription> {
+    return this.pool.use(this.target, (upstream) => upstream.serverDescription(signal));
+  }
+
+  /** Tells the upstream that nobody waits for the answer any longer (MCP 2025-11-25, cancellation). Never rejects. */
+  async cancel(requestId: string, caller: string): Promise<void> {
+    const body = Buffer.from(
+      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`,
+    );
+    const message = { body, method: 'notifications/cancelled' };
+    await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS), caller }).then(
+      (answer) => discard(answer.body),
+      () => undefined,
+    );
+  }
+
+  private async postTo(
+    upstream: Upstream,
+    message: OutgoingMessage,
+    options: ExchangeOptions,
+  ): Promise<UpstreamAnswer> {
+    if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
+    const lent = upstream.lend(options);
+    const { session, channel } = lent instanceof Promise ? await lent : lent;
+    // The modern era needs an envelope around each request.
+    if (session.isModern) return answerThroughClient(upstream, message, options);
+    try {
+      return await channel.post(message, options);
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
+      upstream.forget(session);
+      const renewed = await upstream.lend(options);
+      return renewed.channel.post(message, options);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import { StdioSessions } from '../stdio/stdio-sessions.js';
+import { UpstreamPool } from '../pool/upstream-pool.js';
+import { UpstreamTargets } from '../pool/upstream-targets.js';
+import { HttpChannel } from '../http/http-channel.js';
+import { PooledChannel } from './pooled-channel.js';
+import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
+
+/** What is known of a caller's session with an upstream. */
+export interface SessionAtUpstream {
+  /** Unique; names the session in this process. */
+  readonly key: string;
+  /** The upstream's own id of it, if it gave one. */
+  readonly upstreamId?: string | undefined;
+  /** The API key of its caller, for whom a program is counted. */
+  readonly callerId?: string | undefined;
+  /** How the session was opened: a process that runs no more is started anew with it. */
+  readonly initialize?: OutgoingMessage | undefined;
+}
+
+/** Opens the ways by which messages reach an upstream as bytes. The stored credentials are injected here. */
+@Injectable()
+export class UpstreamChannels {
+  constructor(
+    private readonly targets: UpstreamTargets,
+    private readonly pool: UpstreamPool,
+    private readonly sockets: UpstreamSockets,
+    private readonly stdio: StdioSessions,
+  ) {}
+
+  /** For a caller without a session. @throws DomainError `connection_unavailable` */
+  pooled(connection: Connection): PooledChannel {
+    return new PooledChannel(this.targets.of(connection), this.pool);
+  }
+
+  /**
+   * For one session of a caller, to open it or to go on in it.
+   * @throws DomainError `connection_unavailable`, UpstreamError if a process cannot be started
+   */
+  async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {
+    const target = this.targets.of(connection);
+    if (target.kind === 'stdio') return this.stdio.channel(session, target);
+    return new HttpChannel(target, this.sockets, { id: session.upstreamId });
+  }
+}

@@ -1,0 +1,170 @@
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnsupportedProtocolVersionError,
+} from '@modelcontextprotocol/client';
+import { isObject } from '../../common/is-record.js';
+import { portOf } from '../../net/address-policy.js';
+import { AddressRefusedError } from '../../net/address-refused-error.js';
+import {
+  UpstreamError,
+  UpstreamMisbehaviour,
+  type UpstreamErrorKind,
+  type UpstreamRpcError,
+} from './upstream-error.js';
+
+type Finding = [kind: UpstreamErrorKind, predicate: string, details?: { rpc?: UpstreamRpcError; status?: number }];
+
+/** Codes of Node's sockets and resolver and of undici, each with the end of "The upstream at <address> …". */
+const SOCKET_FINDINGS: Readonly<Record<string, Finding>> = {
+  ECONNREFUSED: ['unreachable', 'refused the connection'],
+  ECONNRESET: ['unreachable', 'closed the connection'],
+  EPIPE: ['unreachable', 'closed the connection'],
+  UND_ERR_SOCKET: ['unreachable', 'closed the connection'],
+  ENOTFOUND: ['unreachable', 'cannot be found: its name does not resolve'],
+  EAI_AGAIN: ['unreachable', 'cannot be found: its name does not resolve at the moment'],
+  EHOSTUNREACH: ['unreachable', 'cannot be reached'],
+  ENETUNREACH: ['unreachable', 'cannot be reached'],
+  ETIMEDOUT: ['unreachable', 'did not accept the connection in time'],
+  UND_ERR_CONNECT_TIMEOUT: ['unreachable', 'did not accept the connection in time'],
+  UND_ERR_HEADERS_TIMEOUT: ['timeout', 'did not answer in time'],
+  UND_ERR_BODY_TIMEOUT: ['timeout', 'fell silent in the middle of its answer'],
+  UND_ERR_HEADERS_OVERFLOW: ['protocol', 'answered with too large headers'],
+  UND_ERR_ABORTED: ['cancelled', 'was not waited for any longer'],
+};
+
+const SDK_FINDINGS: Partial<Record<SdkErrorCode, Finding>> = {
+  [SdkErrorCode.RequestTimeout]: ['timeout', 'did not answer in time'],
+  [SdkErrorCode.ConnectionClosed]: ['cancelled', 'was not waited for any longer'],
+  [SdkErrorCode.NotConnected]: ['cancelled', 'was not waited for any longer'],
+  [SdkErrorCode.InvalidResult]: ['protocol', 'answered with a result that does not fit the request'],
+  [SdkErrorCode.UnsupportedResultType]: ['protocol', 'asked for further input, which this service cannot give'],
+};
+
+/** `host:port` of a target, as it stands in messages. */
+export function addressLabel(url: string): string {
+  const parsed = new URL(url);
+  return `${parsed.hostname}:${portOf(parsed)}`;
+}
+
+/** Turns whatever the SDK, undici or our own checks threw into an `UpstreamError`. Pure; quotes no text of the upstream. */
+export function toUpstreamError(error: unknown, address: string): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  const chain = [...causesOf(error)];
+  const refused = chain.find((cause) => cause instanceof AddressRefusedError);
+  if (refused !== undefined) return new UpstreamError('refused_address', refused.message);
+
+  const finding = chain.map(findingOf).find((found) => found !== undefined);
+  const [kind, predicate, details] = finding ?? ['protocol', 'could not be talked to in MCP'];
+  return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
+}
+
+/** An HTTP answer that says that the request failed, as an `UpstreamError`. @param body the text of the answer, as far as it was read */
+export function httpError(status: number, body: string, address: string): UpstreamError {
+  const [kind, predicate, details] = httpFinding(status, body);
+  return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
+}
+
+function findingOf(error: unknown): Finding | undefined {
+  if (error instanceof UpstreamMisbehaviour) return ['protocol', error.message];
+  if (error instanceof UnsupportedProtocolVersionError) {
+    return ['protocol', 'speaks no protocol version that this service knows'];
+  }
+  if (error instanceof ProtocolError) return rpcFinding({ code: error.code, message: error.message, data: error.data });
+  if (error instanceof SdkHttpError) return httpFinding(error.status, error.data['text']);
+  if (error instanceof SdkError) return sdkFinding(error);
+  // By name and code, not by class: these come from other libraries, and in tests from another realm.
+  if (!isObject(error)) return undefined;
+  if (error['name'] === 'SyntaxError') return ['protocol', 'answered with malformed JSON'];
+  if (error['name'] === 'ZodError') {
+    return ['protocol', 'does not speak MCP: it answered with JSON that is not JSON-RPC 2.0'];
+  }
+  if (error['name'] === 'AbortError') return ['cancelled', 'was not waited for any longer'];
+  return typeof error['code'] === 'string' ? socketFinding(error['code']) : undefined;
+}
+
+function sdkFinding(error: SdkError): Finding | undefined {
+  if (error.code !== SdkErrorCode.ClientHttpUnexpectedContent) return SDK_FINDINGS[error.code];
+  const { data } = error;
+  const contentType = typeof data === 'object' && data !== null && 'contentType' in data ? data.contentType : undefined;
+  return ['protocol', `does not speak MCP: it answered 200 ${mediaType(contentType)}`];
+}
+
+function socketFinding(code: string): Finding | undefined {
+  // OpenSSL and Node name the faults of certificates and handshakes in many ways.
+  if (/CERT|^ERR_(SSL|TLS)|^EPROTO$|SELF_SIGNED|UNABLE_TO_/.test(code)) {
+    return ['unreachable', `failed the TLS handshake (${code})`];
+  }
+  if (code.startsWith('HPE_')) return ['protocol', 'does not speak HTTP/1.1'];
+  return SOCKET_FINDINGS[code];
+}
+
+function httpFinding(status: number, body: unknown): Finding {
+  const details = { status };
+  if (status === 401 || status === 403 || status === 407) {
+    return ['unauthorized', `answered ${status}: the stored credential was not accepted`, details];
+  }
+  if (status === 429) return ['unreachable', 'answered 429: it limits the rate of requests', details];
+  if (status >= 500) return ['unreachable', `answered ${status}`, details];
+  if (status >= 300 && status < 400) {
+    return ['protocol', `answered ${status}: its redirect is not followed, use the final URL`, details];
+  }
+  const rpc = rpcErrorIn(body);
+  if (rpc !== undefined) return rpcFinding(rpc, status);
+  if (status === 404 || status === 405 || status === 410) {
+    return ['protocol', `answered ${status}: there is no MCP endpoint at this path`, details];
+  }
+  return ['protocol', `answered ${status} to an MCP request`, details];
+}
+
+function rpcFinding(rpc: UpstreamRpcError, status?: number): Finding {
+  const { code, message, data } = rpc;
+  return [
+    'rpc',
+    `answered with JSON-RPC error ${code}`,
+    { rpc: { code, message, ...(data !== undefined && { data }) }, ...(status !== undefined && { status }) },
+  ];
+}
+
+/** The JSON-RPC error of a response body that an HTTP status marked as failed. */
+function rpcErrorIn(body: unknown): UpstreamRpcError | undefined {
+  if (typeof body !== 'string') return undefined;
+  const parsed = parseJson(body);
+  if (!isObject(parsed) || parsed['jsonrpc'] !== '2.0' || !isObject(parsed['error'])) return undefined;
+  const { code, message, data } = parsed['error'];
+  if (typeof code !== 'number' || typeof message !== 'string') return undefined;
+  return { code, message, data };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only what has the form of a media type is quoted. */
+function mediaType(contentType: unknown): string {
+  const essence = typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim() : undefined;
+  return essence !== undefined && /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(essence)
+    ? essence
+    : 'without a usable content type';
+}
+
+/** The error, its causes, and what an AggregateError gathers (several addresses tried), outermost first. */
+function* causesOf(error: unknown): Generator {
+  const seen = new Set<unknown>();
+  const waiting: unknown[] = [error];
+  while (waiting.length > 0) {
+    const next = waiting.shift();
+    if (seen.has(next)) continue;
+    seen.add(next);
+    yield next;
+    if (!isObject(next)) continue;
+    waiting.push(next['cause']);
+    if (Array.isArray(next['errors'])) waiting.push(...next['errors']);
+  }
+}

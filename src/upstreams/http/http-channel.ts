@@ -1,0 +1,146 @@
+import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import { storedHeaders } from './upstream-fetch.js';
+import { SERVICE } from '../contract/caller-key.js';
+import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import type { HttpTarget } from '../contract/upstream-target.js';
+import { type AnswerBody, chunksOf } from '../messages/answer-body.js';
+import { type ChannelSession, isSessionLost } from '../session/channel-session.js';
+import type { HttpAnswer } from '../sockets/http-answer.js';
+import type {
+  ExchangeOptions,
+  OutgoingMessage,
+  UpstreamAnswer,
+  UpstreamChannel,
+} from '../messages/upstream-channel.js';
+
+type Method = 'POST' | 'GET' | 'DELETE';
+
+/** Opens a stream of unsolicited messages in the modern era, as GET does in the legacy one. */
+const LISTEN = 'subscriptions/listen';
+/** As much of an error answer as is read. */
+const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
+const ACCEPT: Readonly<Record<Method, string>> = {
+  POST: 'application/json, text/event-stream',
+  GET: 'text/event-stream',
+  DELETE: 'application/json',
+};
+/**
+ * The response headers that may come back, beside the content type. Cookies and challenges are not among them, nor is what would let
+ * caches keep private answers.
+ */
+const RELAYED_HEADERS = ['allow', 'retry-after'];
+/** Statuses that speak about our credential or the upstream's health, whatever the body says. */
+const UNRELAYED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 429]);
+
+/**
+ * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed: each would have to
+ * be trusted with the stored credentials.
+ */
+export class HttpChannel implements UpstreamChannel {
+  private readonly url: URL;
+  private readonly stored: Readonly<Record<string, string>>;
+
+  /** @param isShared do several callers send requests in the session, which are cancelled by messages (legacy era)? */
+  constructor(
+    private readonly target: HttpTarget,
+    private readonly sockets: UpstreamSockets,
+    private readonly session: ChannelSession = {},
+    private readonly isShared = false,
+  ) {
+    this.url = new URL(target.url);
+    this.stored = storedHeaders(target);
+  }
+
+  post({ body, method }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('POST', options, { body, isNews: method === LISTEN });
+  }
+
+  listen(options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('GET', options, { isNews: true });
+  }
+
+  end(options: ExchangeOptions): Promise<UpstreamAnswer> {
+    return this.exchange('DELETE', options);
+  }
+
+  private async exchange(
+    method: Method,
+    options: ExchangeOptions,
+    { body = null, isNews = false }: { body?: Buffer | null; isNews?: boolean } = {},
+  ): Promise<UpstreamAnswer> {
+    const { url, target, isShared } = this;
+    const headers = this.headersFor(method, options);
+    try {
+      const caller = options.caller ?? SERVICE;
+      const request = { target, url, method, headers, body, caller, isNews, isCancelledByMessage: isShared };
+      const answer = await this.sockets.exchange(request, options);
+      const isFailure = answer.status < 200 || answer.status >= 300;
+      return isFailure ? await this.failureOf(method, answer) : { ...headOf(answer), body: answer.body };
+    } catch (error) {
+      throw toUpstreamError(error, url.host);
+    }
+  }
+
+  private headersFor(method: Method, { headers = {} }: ExchangeOptions): Record<string, string> {
+    const { id, protocolVersion } = this.session;
+    const all: Record<string, string> = { ...this.stored, accept: ACCEPT[method], 'accept-encoding': 'identity' };
+    if (method === 'POST') all['content-type'] = 'application/json';
+    if (id !== undefined) all['mcp-session-id'] = id;
+    if (protocolVersion !== undefined) all['mcp-protocol-version'] = protocolVersion;
+    return Object.assign(all, headers);
+  }
+
+  /** @throws UpstreamError unless it is for the caller to see */
+  private async failureOf(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
+    const { status, body } = answer;
+    const text = await beginningOf(body);
+    if (this.session.id !== undefined && isSessionLost(status, text)) {
+      throw new UpstreamError('session_lost', `The upstream at ${this.url.host} has forgotten the session.`, {
+        status,
+      });
+    }
+    const isOptional = method !== 'POST' && status === 405;
+    const isRelayed = status >= 400 && status < 500 && !UNRELAYED_STATUSES.has(status);
+    if (isRelayed && (isOptional || isRpcError(text))) {
+      return { ...headOf(answer), body: Buffer.from(text) };
+    }
+    throw httpError(status, text, this.url.host);
+  }
+}
+
+function headOf({ status, headers }: HttpAnswer): Omit<UpstreamAnswer, 'body'> {
+  const relayed: Record<string, string> = {};
+  for (const name of RELAYED_HEADERS) {
+    const value = headers[name];
+    if (typeof value === 'string') relayed[name] = value;
+  }
+  const contentType = headers['content-type'];
+  const sessionId = headers['mcp-session-id'];
+  return {
+    status,
+    contentType: typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim().toLowerCase() : undefined,
+    ...(typeof sessionId === 'string' && { sessionId }),
+    headers: relayed,
+  };
+}
+
+async function beginningOf(body: AnswerBody): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(body)) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_ERROR_ANSWER_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_ANSWER_BYTES).toString('utf8');
+}
+
+function isRpcError(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'jsonrpc' in value && 'error' in value;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,70 @@
+import { HttpChannel } from './http-channel.js';
+import type { CallDeadline } from '../contract/call-deadline.js';
+import type { ExchangeOptions } from '../messages/upstream-channel.js';
+import type { OnListChanged } from '../contract/list-change.js';
+import { UpstreamListener } from '../notifications/upstream-listener.js';
+import { McpSession } from '../session/mcp-session.js';
+import { SessionUpstream } from '../session/session-upstream.js';
+import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import { addressLabel } from '../contract/to-upstream-error.js';
+import type { HttpTarget } from '../contract/upstream-target.js';
+import { UpstreamTransport } from './upstream-transport.js';
+
+/** A session, and the way to send bytes in it. */
+export interface LentSession {
+  readonly session: McpSession;
+  readonly channel: HttpChannel;
+}
+
+/** The MCP client of one HTTP target (streamable HTTP, both eras). */
+export class HttpUpstream extends SessionUpstream {
+  private lent: LentSession | undefined;
+  private readonly listener: UpstreamListener | undefined;
+
+  /** @param onChanged wants to hear of changed lists */
+  constructor(
+    readonly target: HttpTarget,
+    private readonly sockets: UpstreamSockets,
+    private readonly onChanged?: OnListChanged,
+  ) {
+    super(addressLabel(target.url), target.timeoutMs);
+    this.listener = onChanged && new UpstreamListener(onChanged, (session) => this.forget(session));
+  }
+
+  /**
+   * The session, for messages that are sent in it as bytes; a promise only when it has to be opened. A borrower that finds it
+   * lost says so with `forget`.
+   */
+  lend(options: Pick<ExchangeOptions, 'signal'>): LentSession | Promise<LentSession> {
+    const { openSession } = this;
+    if (openSession !== undefined) return this.lentOf(openSession);
+    return this.perform(options.signal, this.longestMs, async (session) => this.lentOf(session));
+  }
+
+  override forget(session: McpSession): void {
+    super.forget(session);
+    this.listener?.leave(session);
+  }
+
+  protected async open(signal: AbortSignal): Promise<McpSession> {
+    const transport = new UpstreamTransport(this.target, this.sockets);
+    const session = await McpSession.open(transport, signal, undefined, this.onChanged);
+    this.listener?.follow(session, this.channelOf(session), signal);
+    return session;
+  }
+
+  protected override inTurn<T>(caller: string, { signal }: CallDeadline, work: () => Promise<T>): Promise<T> {
+    return this.sockets.whileTaken(this.target, caller, signal, work);
+  }
+
+  private lentOf(session: McpSession): LentSession {
+    if (this.lent?.session !== session) {
+      this.lent = { session, channel: this.channelOf(session) };
+    }
+    return this.lent;
+  }
+
+  private channelOf(session: McpSession): HttpChannel {
+    return new HttpChannel(this.target, this.sockets, session.channelSession, !session.isModern);
+  }
+}

@@ -1,0 +1,115 @@
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { isForbiddenHeader } from '../../net/forbidden-headers.js';
+import { type AnswerBody, chunksOf, discard } from '../messages/answer-body.js';
+import type { HttpAnswer } from '../sockets/http-answer.js';
+import { ParseCost } from '../../json/parse-cost.js';
+import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
+import type { HttpTarget } from '../contract/upstream-target.js';
+
+/** Largest answer to one request, in bytes; for an event stream, all of its events together. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** As much of an error answer as is read; the rest is dropped. */
+const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
+
+/** The response headers that MCP needs. Cookies and challenges of an upstream go nowhere. */
+const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
+
+/** What the transport wants to know about the HTTP answer to the request that it is waiting for. */
+export interface AnswerObserver {
+  /** The answer is an event stream, so that messages may arrive until it ends. */
+  streaming: boolean;
+  /** Why the answer could not be read to its end. */
+  fault?: unknown;
+}
+
+/**
+ * The `fetch` of the MCP transport: goes through the given sockets, adds the connection's credentials, bounds every
+ * answer, and follows no redirect by itself. `observer` is asked for whatever waits for the request's answer, if anything.
+ */
+export function createUpstreamFetch(
+  target: HttpTarget,
+  sockets: UpstreamSockets,
+  observer: () => AnswerObserver | undefined,
+): FetchLike {
+  const stored = storedHeaders(target);
+
+  return async (url, init = {}) => {
+    const headers = new Headers(init.headers);
+    // The optional stream for unsolicited messages (a GET that resumes nothing) is answered as a server without it would.
+    if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 });
+
+    const waiting = observer();
+    try {
+      const request = {
+        target,
+        url: new URL(url),
+        method: init.method === 'GET' || init.method === 'DELETE' ? init.method : 'POST',
+        headers: { ...stored, ...Object.fromEntries(headers), 'accept-encoding': 'identity' },
+        body: typeof init.body === 'string' ? init.body : null,
+      } as const;
+      const answer = await sockets.exchange(request, { signal: init.signal ?? new AbortController().signal });
+      return toResponse(answer, waiting);
+    } catch (error) {
+      if (waiting !== undefined) waiting.fault = error;
+      throw error;
+    }
+  };
+}
+
+function toResponse(answer: HttpAnswer, waiting: AnswerObserver | undefined): Response {
+  const { status, body } = answer;
+  const headers = new Headers();
+  for (const name of RELAYED_HEADERS) {
+    const value = answer.headers[name];
+    if (typeof value === 'string') headers.set(name, value);
+  }
+  if (status === 204 || status === 205 || status === 304) {
+    discard(body);
+    return new Response(null, { status, headers });
+  }
+  const succeeded = status >= 200 && status < 300;
+  if (waiting !== undefined && succeeded) {
+    waiting.streaming = headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
+  }
+  const bytes = succeeded ? whole(body, waiting) : beginning(body);
+  return new Response(ReadableStream.from(bytes), { status, headers });
+}
+
+/** The bytes of an answer; fails when there are too many of them, or more values than may be parsed. */
+async function* whole(body: AnswerBody, waiting: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
+  const cost = new ParseCost(waiting?.streaming);
+  let size = 0;
+  try {
+    for await (const chunk of chunksOf(body)) {
+      size += chunk.byteLength;
+      cost.add(chunk);
+      if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
+      if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than is read');
+      yield chunk;
+    }
+  } catch (error) {
+    if (waiting !== undefined) waiting.fault = error;
+    throw error;
+  }
+}
+
+/** The first bytes of an error answer, which is read for its JSON-RPC error only. */
+async function* beginning(body: AnswerBody): AsyncGenerator<Uint8Array> {
+  let left = MAX_ERROR_ANSWER_BYTES;
+  for await (const chunk of chunksOf(body)) {
+    yield chunk.subarray(0, left);
+    left -= chunk.byteLength;
+    if (left <= 0) return;
+  }
+}
+
+/** Stored headers were checked when they were saved; checked again here, because a forbidden one would break the protocol. */
+export function storedHeaders(target: HttpTarget): Record<string, string> {
+  const headers: Record<string, string> = { 'user-agent': 'signalbox' };
+  if (target.bearerToken !== undefined) headers['authorization'] = `Bearer ${target.bearerToken}`;
+  for (const [name, value] of Object.entries(target.headers)) {
+    if (!isForbiddenHeader(name)) headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}

@@ -1,0 +1,111 @@
+import { type AnswerBody, chunksOf } from './answer-body.js';
+import { ParseCost } from '../../json/parse-cost.js';
+
+/** A whole event with the empty line that ends it, or a piece of one that is too large to be gathered. */
+export interface SsePart {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+/** Readers pass over one at the beginning of a stream. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+/** One byte less than the longest end of an event. */
+const SEARCHED_AGAIN = 2;
+
+/**
+ * Cuts an event stream (WHATWG HTML, "Server-sent events") into events. An event that the stream ends before is dropped, as
+ * that specification wants it; of one that was cut, the pieces have been handed out by then.
+ * @param limit bytes up to which an event is gathered; without it, as much as may be parsed
+ */
+export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerator<SsePart> {
+  let gathered: Buffer[] = [];
+  let size = 0;
+  let isCut = false;
+  let cost = new ParseCost();
+  /** The last bytes, in which an end may have begun. */
+  let rest: Buffer = Buffer.alloc(0);
+  let isFirst = true;
+  const take = (last: Buffer): Buffer => {
+    const bytes = gathered.length === 0 ? last : Buffer.concat([...gathered, last]);
+    const isMarked = isFirst && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    isFirst = false;
+    gathered = [];
+    size = 0;
+    cost = new ParseCost();
+    return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
+  };
+  for await (const chunk of chunksOf(body)) {
+    const searched: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (const end of endsOfEvents(searched)) {
+      yield { bytes: take(searched.subarray(start, end)), isWhole: !isCut };
+      isCut = false;
+      start = end;
+    }
+    const bytes = searched.subarray(start);
+    const kept = Math.max(0, bytes.length - SEARCHED_AGAIN);
+    rest = bytes.subarray(kept);
+    if (kept > 0) gathered.push(bytes.subarray(0, kept));
+    size += kept;
+    if (limit === undefined) cost.add(bytes.subarray(0, kept));
+    if (limit === undefined ? cost.isTooHigh : size > limit) {
+      yield { bytes: take(Buffer.alloc(0)), isWhole: false };
+      isCut = true;
+    }
+  }
+}
+
+/**
+ * The indexes after all empty lines, in one pass: a search for each of them would read the same bytes again and again. A line
+ * ends with LF, CR or both, and whoever took another one for an end would see other events than the caller does.
+ */
+function* endsOfEvents(bytes: Buffer): Generator<number> {
+  let [lf, cr] = [bytes.indexOf(LF), bytes.indexOf(CR)];
+  let lineStart = -1;
+  while (lf !== -1 || cr !== -1) {
+    const at = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+    const next = at === cr && lf === at + 1 ? at + 2 : at + 1;
+    // Its LF may be on its way.
+    const isHalf = at === bytes.length - 1 && bytes[at] === CR && bytes[at - 1] === LF;
+    if (at === lineStart && !isHalf) yield next;
+    lineStart = at === lineStart ? -1 : next;
+    if (cr !== -1 && cr < next) cr = bytes.indexOf(CR, next);
+    if (lf !== -1 && lf < next) lf = bytes.indexOf(LF, next);
+  }
+}
+
+/** Do these bytes, which come from a stream of events, end with the end of one? */
+export function endsEvent(bytes: Buffer): boolean {
+  const [third, second, last] = [bytes.at(-3), bytes.at(-2), bytes.at(-1)];
+  return last === LF && second === CR ? isLineEnd(third) : isLineEnd(last) && isLineEnd(second);
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === LF || byte === CR;
+}
+
+/** The data of an event as text; undefined for a comment or an event without data. */
+export function dataOf(event: Buffer): string | undefined {
+  const lines = event.toString('utf8').split(/\r\n|\n|\r/);
+  const data = lines.flatMap((line) => {
+    if (!line.startsWith('data:')) return [];
+    return [line.charAt(5) === ' ' ? line.slice(6) : line.slice(5)];
+  });
+  return data.length === 0 ? undefined : data.join('\n');
+}
+
+/** The same event, its id included, with other data. */
+export function withData(event: Buffer, data: string): Buffer {
+  const kept = event
+    .toString('utf8')
+    .split(/\r\n|\n|\r/)
+    .filter((line) => line !== '' && !line.startsWith('data:'));
+  const lines = data.split(/\r\n|\n|\r/).map((line) => `data: ${line}`);
+  return Buffer.from([...kept, ...lines, '', ''].join('\n'));
+}
+
+export function messageEvent(data: string): Buffer {
+  return Buffer.from(`event: message\ndata: ${data}\n\n`);
+}

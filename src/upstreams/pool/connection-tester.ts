@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../common/domain-error.js';
+import type { Connection } from '../../connections/connection.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import { UpstreamFactory } from './upstream-factory.js';
+import type { Upstream, UpstreamTool } from '../contract/upstream.js';
+import { UpstreamTargets } from './upstream-targets.js';
+
+/**
+ * How long connecting and listing the tools may take together, in milliseconds. The first start of a program may be the time
+ * when `npx` fetches it.
+ */
+const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000 } as const;
+
+/** What a test of a connection found. */
+export interface ConnectionCheck {
+  /** Milliseconds until it was known. */
+  readonly latencyMs: number;
+  /** How many tools were listed. */
+  readonly tools: number;
+  /** The negotiated MCP revision; null when it did not come to that. */
+  readonly protocolVersion: string | null;
+  /** Why the connection does not work, in a sentence; absent when it does. */
+  readonly fault?: string;
+}
+
+/** Tests connections with a session of their own, so that an old one that still works hides nothing. */
+@Injectable()
+export class ConnectionTester {
+  /** By connection and revision. */
+  private readonly underway = new Map<string, Promise<ConnectionCheck>>();
+
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly targets: UpstreamTargets,
+    private readonly upstreams: UpstreamFactory,
+  ) {}
+
+  /** Connects, lists the tools, and records what was found. Tests of the same connection at the same time are one. */
+  test(connection: Connection): Promise<ConnectionCheck> {
+    const key = `${connection.id}@${connection.revision}`;
+    const known = this.underway.get(key);
+    if (known !== undefined) return known;
+    const check = this.check(connection).finally(() => this.underway.delete(key));
+    this.underway.set(key, check);
+    return check;
+  }
+
+  private async check(connection: Connection): Promise<ConnectionCheck> {
+    const start = performance.now();
+    const { tools, protocolVersion, fault } = await this.probe(connection);
+    const latencyMs = Math.round(performance.now() - start);
+    if (tools !== undefined) await this.directory.rememberTools(connection, tools);
+    await this.directory.recordHealth(connection, fault);
+    return { latencyMs, tools: tools?.length ?? 0, protocolVersion: protocolVersion ?? null, fault };
+  }
+
+  private async probe(
+    connection: Connection,
+  ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string }> {
+    let upstream: Upstream | undefined;
+    try {
+      const target = this.targets.of(connection);
+      const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS[target.kind ?? 'http']);
+      upstream = this.upstreams.create({ ...target, timeoutMs });
+      const tools = await upstream.listTools();
+      return { tools, protocolVersion: upstream.protocolVersion };
+    } catch (error) {
+      if (error instanceof UpstreamError || error instanceof DomainError) return { fault: error.message };
+      throw error;
+    } finally {
+      void upstream?.close();
+    }
+  }
+}

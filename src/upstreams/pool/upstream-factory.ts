@@ -1,0 +1,23 @@
+import { Injectable } from '@nestjs/common';
+import { HttpUpstream } from '../http/http-upstream.js';
+import type { OnListChanged } from '../contract/list-change.js';
+import { StdioProcesses } from '../stdio/stdio-processes.js';
+import { StdioUpstream } from '../stdio/stdio-upstream.js';
+import { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import type { Upstream } from '../contract/upstream.js';
+import type { UpstreamTarget } from '../contract/upstream-target.js';
+
+/** Makes the MCP client of a target, whatever its kind. Whoever asks for one closes it. */
+@Injectable()
+export class UpstreamFactory {
+  constructor(
+    private readonly sockets: UpstreamSockets,
+    private readonly processes: StdioProcesses,
+  ) {}
+
+  /** @param onChanged wants to hear of changed lists for as long as the client lives; without it, nobody listens */
+  create(target: UpstreamTarget, onChanged?: OnListChanged): Upstream {
+    if (target.kind === 'stdio') return new StdioUpstream(target, this.processes, onChanged);
+    return new HttpUpstream(target, this.sockets, onChanged);
+  }
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Agent } from 'undici';
+import { HttpUpstream } from '../http/http-upstream.js';
+import type { Upstream } from '../contract/upstream.js';
+import { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import { UpstreamPool } from './upstream-pool.js';
+import type { HttpTarget, UpstreamTarget } from '../contract/upstream-target.js';
+
+function target(connectionId: string, revision = '1'): HttpTarget {
+  return {
+    organizationId: 'o',
+    connectionId,
+    revision,
+    url: 'http://upstream.example/mcp',
+    headers: {},
+    timeoutMs: 1_000,
+  };
+}
+
+describe('UpstreamPool', () => {
+  const sockets = new UpstreamSockets(new Agent());
+  /** What the pool created and closed, as `connection@revision`. */
+  let created: string[];
+  let closed: string[];
+  let pool: UpstreamPool;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    created = [];
+    closed = [];
+    const create = (of: UpstreamTarget): HttpUpstream => {
+      const name = `${of.connectionId}@${of.revision}`;
+      const upstream = new HttpUpstream(target(of.connectionId, of.revision), sockets);
+      jest.spyOn(upstream, 'close').mockImplementation(async () => void closed.push(name));
+      created.push(name);
+      return upstream;
+    };
+    pool = new UpstreamPool(create, { size: 2, idleMs: 1_000 });
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const touch = (of: UpstreamTarget): Promise<Upstream> => pool.use(of, async (upstream) => upstream);
+
+  /** Borrows an upstream until the returned function is called. */
+  function hold(of: UpstreamTarget): () => Promise<void> {
+    const gate = Promise.withResolvers<void>();
+    const use = pool.use(of, () => gate.promise);
+    return () => {
+      gate.resolve();
+      return use;
+    };
+  }
+
+  it('lends the same upstream to all users of one revision', async () => {
+    const [first, second] = await Promise.all([touch(target('a')), touch(target('a'))]);
+    expect(first).toBe(second);
+    expect(await touch(target('a', '2'))).not.toBe(first);
+    expect(created).toEqual(['a@1', 'a@2']);
+  });
+
+  it('closes what is idle, and nothing that is in use', async () => {
+    await touch(target('idle'));
+    const release = hold(target('busy'));
+    jest.advanceTimersByTime(1_000);
+    expect(closed).toEqual(['idle@1']);
+    await release();
+    jest.advanceTimersByTime(999);
+    expect(closed).toEqual(['idle@1']);
+    jest.advanceTimersByTime(1);
+    expect(closed).toEqual(['idle@1', 'busy@1']);
+  });
+
+  it('makes room by closing the least recently used idle one', async () => {
+    await touch(target('a'));
+    await touch(target('b'));
+    await touch(target('a'));
+    await touch(target('c'));
+    expect(closed).toEqual(['b@1']);
+    const release = hold(target('a'));
+    await touch(target('d'));
+    expect(closed).toEqual(['b@1', 'c@1']);
+    await release();
+  });
+
+  it('lets the calls of a displaced one finish', async () => {
+    const releases = [hold(target('a')), hold(target('b')), hold(target('c'))];
+    expect(closed).toEqual([]);
+    await Promise.all(releases.map((release) => release()));
+    expect(closed).toEqual(['a@1']);
+  });
+
+  it('evicts every revision of a connection, the busy ones when they are done', async () => {
+    await touch(target('a', '1'));
+    const release = hold(target('a', '2'));
+    pool.evict('a');
+    expect(closed).toEqual(['a@1']);
+    await touch(target('a', '2'));
+    expect(created).toEqual(['a@1', 'a@2', 'a@2']);
+    await release();
+    expect(closed).toEqual(['a@1', 'a@2']);
+  });
+
+  it('lets go of an older revision as soon as there is a newer one', async () => {
+    await touch(target('a', '1'));
+    await touch(target('b', '1'));
+    await touch(target('a', '2'));
+    expect(closed).toEqual(['a@1']);
+  });
+
+  it('gives the upstream back when the work fails', async () => {
+    await expect(pool.use(target('a'), () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    jest.advanceTimersByTime(1_000);
+    expect(closed).toEqual(['a@1']);
+  });
+
+  it('closes everything at shutdown', async () => {
+    await touch(target('a'));
+    const release = hold(target('b'));
+    await pool.closeAll();
+    expect(closed).toEqual(['a@1', 'b@1']);
+    await release();
+  });
+});

@@ -1,0 +1,157 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { Upstream } from '../contract/upstream.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { UpstreamTarget } from '../contract/upstream-target.js';
+
+export interface UpstreamPoolLimits {
+  /** Upstreams kept at once; the least recently used one makes room for a new one. */
+  size: number;
+  /** Milliseconds without use after which an upstream's session is closed. */
+  idleMs: number;
+}
+
+/** Tells when a target is no longer what its connection says; returns how to stop that. */
+export type WatchTarget = (target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void) => () => void;
+
+/** An upstream in use. */
+export interface Loan {
+  readonly upstream: Upstream;
+  /** To be called once. */
+  giveBack(): void;
+}
+
+interface Entry {
+  key: string;
+  connectionId: string;
+  upstream: Upstream;
+  /** Calls under way. */
+  users: number;
+  /** When it was last borrowed, as the count of all borrowings. */
+  lastUse: number;
+  /** No longer in the pool: closes with its last user. */
+  retired: boolean;
+  /** Runs from the last use; runs out in vain while somebody uses it. */
+  readonly idle: NodeJS.Timeout;
+  /** A program, which holds what the old revision gave it, and is ended with it. */
+  readonly isProgram: boolean;
+  readonly unwatch: () => void;
+}
+
+/**
+ * The live upstreams of this process, one for each connection and revision. Callers borrow one; whatever leaves
+ * the pool (idle, edited, displaced) is closed when its last caller is done with it.
+ */
+export class UpstreamPool implements OnApplicationShutdown {
+  private readonly entries = new Map<string, Entry>();
+  private uses = 0;
+  private isClosed = false;
+
+  constructor(
+    private readonly create: (target: UpstreamTarget) => Upstream,
+    private readonly limits: UpstreamPoolLimits,
+    private readonly watch: WatchTarget = () => () => undefined,
+  ) {}
+
+  /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
+  async use<T>(target: UpstreamTarget, work: (upstream: Upstream) => Promise<T>): Promise<T> {
+    const loan = this.borrow(target);
+    try {
+      return await work(loan.upstream);
+    } finally {
+      loan.giveBack();
+    }
+  }
+
+  /** Lends the upstream of this target until it is given back. @throws UpstreamError when the service is stopping */
+  borrow(target: UpstreamTarget): Loan {
+    if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
+    const entry = this.entryOf(target);
+    entry.users++;
+    entry.lastUse = ++this.uses;
+    return { upstream: entry.upstream, giveBack: () => this.giveBack(entry) };
+  }
+
+  /** Lets go of every revision of a connection that was edited or deleted; calls under way finish. */
+  evict(connectionId: string): void {
+    for (const entry of this.entries.values()) {
+      if (entry.connectionId === connectionId) this.retire(entry);
+    }
+  }
+
+  /** Closes everything at once and for good; calls under way fail with `cancelled`. */
+  async closeAll(): Promise<void> {
+    this.isClosed = true;
+    const entries = [...this.entries.values()];
+    this.entries.clear();
+    await Promise.all(
+      entries.map((entry) => {
+        entry.retired = true;
+        clearTimeout(entry.idle);
+        entry.unwatch();
+        return entry.upstream.close();
+      }),
+    );
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.closeAll();
+  }
+
+  private entryOf(target: UpstreamTarget): Entry {
+    const key = `${target.connectionId}@${target.revision}`;
+    const known = this.entries.get(key);
+    if (known !== undefined) return known;
+    // What was opened with credentials that were replaced since is of no more use.
+    for (const entry of this.entries.values()) {
+      if (entry.connectionId === target.connectionId) this.end(entry, 'edited');
+    }
+    return this.newEntry(key, target);
+  }
+
+  private newEntry(key: string, target: UpstreamTarget): Entry {
+    const { connectionId } = target;
+    const upstream = this.create(target);
+    const idle = setTimeout(() => entry.users === 0 && this.retire(entry), this.limits.idleMs).unref();
+    const entry: Entry = {
+      key,
+      connectionId,
+      upstream,
+      users: 0,
+      lastUse: 0,
+      retired: false,
+      idle,
+      isProgram: target.kind === 'stdio',
+      unwatch: this.watch(target, (end) => this.end(entry, end)),
+    };
+    if (this.entries.size >= this.limits.size) this.makeRoom();
+    this.entries.set(key, entry);
+    return entry;
+  }
+
+  private giveBack(entry: Entry): void {
+    entry.users--;
+    if (entry.users > 0) return;
+    if (entry.retired) void entry.upstream.close();
+    else entry.idle.refresh();
+  }
+
+  private makeRoom(): void {
+    const byLastUse = [...this.entries.values()].toSorted((a, b) => a.lastUse - b.lastUse);
+    const displaced = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
+    if (displaced !== undefined) this.retire(displaced);
+  }
+
+  private retire(entry: Entry): void {
+    this.entries.delete(entry.key);
+    entry.retired = true;
+    clearTimeout(entry.idle);
+    entry.unwatch();
+    if (entry.users === 0) void entry.upstream.close();
+  }
+
+  /** Calls under way go on over HTTP when the connection was edited; whatever else holds what was taken back is cut off. */
+  private end(entry: Entry, end: 'edited' | 'closed'): void {
+    this.retire(entry);
+    if (entry.users > 0 && (end === 'closed' || entry.isProgram)) void entry.upstream.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../common/domain-error.js';
+import { AppConfig } from '../../config/app-config.js';
+import type { Connection } from '../../connections/connection.js';
+import { isSettable, type VariableRule } from '../../connections/environment-faults.js';
+import { ConnectionSecrets } from '../../connections/connection-secrets.js';
+import type { HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
+
+const DEFAULT_DIRECTORY = '/';
+
+/** Injects the stored credentials: a connection in, what its kind of client needs out. */
+@Injectable()
+export class UpstreamTargets {
+  private readonly commands: readonly string[];
+  private readonly variables: VariableRule;
+  /** Goes with the connection, which is believed for less than a second: a busy one is not decrypted for each call. */
+  private readonly targets = new WeakMap<Connection, UpstreamTarget>();
+
+  constructor(
+    private readonly secrets: ConnectionSecrets,
+    config: AppConfig,
+  ) {
+    this.commands = config.settings.stdioCommands;
+    this.variables = config.settings.stdioVariables;
+  }
+
+  /** @throws DomainError `connection_unavailable` */
+  of(connection: Connection): UpstreamTarget {
+    const known = this.targets.get(connection);
+    if (known !== undefined) return known;
+    const target = this.targetOf(connection);
+    this.targets.set(connection, target);
+    return target;
+  }
+
+  private targetOf(connection: Connection): UpstreamTarget {
+    if (connection.type === 'HTTP') return this.httpTarget(connection);
+    if (connection.type === 'STDIO') return this.stdioTarget(connection);
+    throw new DomainError('connection_unavailable', 'An agent cannot be called as a connection by this version.');
+  }
+
+  private httpTarget(connection: Connection): HttpTarget {
+    const { id, organizationId, url, revision, timeoutMs } = connection;
+    if (url === null) throw new DomainError('connection_unavailable', 'The connection has no URL.');
+    const credentials = opened(() => this.secrets.open(connection));
+    return { organizationId, connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
+  }
+
+  private stdioTarget({ id, organizationId, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {
+    if (stdio === null) throw new DomainError('connection_unavailable', 'The connection has no program.');
+    const { command, args, cwd } = stdio;
+    // The list may have become shorter since the connection was saved.
+    if (!this.commands.includes(command)) {
+      throw new DomainError('connection_unavailable', 'This service does not run the command of the connection.');
+    }
+    const env = opened(() => this.secrets.openStdioEnv(id, sealed.stdioEnv));
+    this.refuseVariables(Object.keys(env));
+    const identity = { connectionId: id, revision: String(revision), timeoutMs };
+    return { kind: 'stdio', organizationId, ...identity, command, args, env, cwd: cwd ?? DEFAULT_DIRECTORY };
+  }
+
+  /** Stored ones, too: the rule may have become stricter since the connection was saved. */
+  private refuseVariables(names: readonly string[]): void {
+    const refused = names.filter((name) => !isSettable(name, this.variables));
+    if (refused.length === 0) return;
+    const detail = `This service does not let connections set ${refused.join(', ')}; STDIO_ENV_ALLOW lists what it does.`;
+    throw new DomainError('connection_unavailable', detail);
+  }
+}
+
+function opened<T>(open: () => T): T {
+  try {
+    return open();
+  } catch (cause) {
+    const detail = 'The stored credentials of the connection cannot be decrypted; store them anew.';
+    throw new DomainError('connection_unavailable', detail, [], { cause });
+  }
+}

@@ -1,0 +1,37 @@
+import type { CallToolResult, StandardSchemaV1, Tool } from '@modelcontextprotocol/client';
+import { isRecord } from '../../common/is-record.js';
+import type { ToolPage } from '../contract/tool-listing.js';
+
+/**
+ * A `tools/call` result, kept as the upstream sent it: members that this version of MCP does not know stay, in the
+ * content blocks too, where the SDK's own schema would drop them. An absent `content` becomes an empty list.
+ */
+export const CALL_TOOL_RESULT = schema<CallToolResult>((value) => {
+  const content = value['content'] ?? [];
+  if (!Array.isArray(content) || !content.every((block) => isRecord(block) && typeof block['type'] === 'string')) {
+    return undefined;
+  }
+  return { ...value, content };
+});
+
+/** The result of any request, as the upstream sent it. */
+export const ANY_RESULT = schema<object>((value) => value);
+
+/** A `tools/list` result; the tools are kept as the upstream sent them. */
+export const TOOL_PAGE = schema<ToolPage>(({ tools, nextCursor }) => {
+  if (!Array.isArray(tools) || !tools.every(isTool)) return undefined;
+  return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
+});
+
+function isTool(value: unknown): value is Tool {
+  return isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
+}
+
+/** A Standard Schema over a plain function; undefined means that the value does not fit. */
+function schema<T>(read: (value: Record<string, unknown>) => T | undefined): StandardSchemaV1<unknown, T> {
+  const validate = (input: unknown): StandardSchemaV1.Result<T> => {
+    const value = isRecord(input) ? read(input) : undefined;
+    return value === undefined ? { issues: [{ message: 'The result has another shape than MCP defines' }] } : { value };
+  };
+  return { '~standard': { version: 1, vendor: 'signalbox', validate } };
+}

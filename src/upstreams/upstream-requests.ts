@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../connections/connection.js';
+import { requireActive } from './contract/require-active.js';
+import type { CallToolOptions } from './contract/upstream.js';
+import { UpstreamHealth } from './pool/upstream-health.js';
+import { UpstreamPool } from './pool/upstream-pool.js';
+import { UpstreamTargets } from './pool/upstream-targets.js';
+
+/** Asks upstreams for prompts, resources and completions: everything that is neither a tool nor a call of one. */
+@Injectable()
+export class UpstreamRequests {
+  constructor(
+    private readonly targets: UpstreamTargets,
+    private readonly pool: UpstreamPool,
+    private readonly health: UpstreamHealth,
+  ) {}
+
+  /**
+   * The result as the upstream sent it.
+   * @throws DomainError `connection_unavailable`, UpstreamError
+   */
+  async send(
+    connection: Connection,
+    method: string,
+    params: Record<string, unknown>,
+    options: CallToolOptions = {},
+  ): Promise<object> {
+    requireActive(connection);
+    const target = this.targets.of(connection);
+    return this.health.watch(connection, () =>
+      this.pool.use(target, (upstream) => upstream.request(method, params, options)),
+    );
+  }
+}

@@ -1,0 +1,248 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import supertest from 'supertest';
+import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { findFreePort } from '../../src/embedded-postgres/server.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type Announced, ServiceProcess } from '../support/service-process.js';
+
+const START_MS = 60_000;
+/** What an operator sets instead of taking the key that is printed. */
+const BOOTSTRAP_KEY = generateApiKey();
+const AGENT = { data: { title: 'Agent' } };
+
+const services: ServiceProcess[] = [];
+
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.kill('SIGTERM')));
+}, START_MS);
+
+/** Stopped after the test. */
+function start(env: Record<string, string>): ServiceProcess {
+  const service = new ServiceProcess(env);
+  services.push(service);
+  return service;
+}
+
+function tool(url: string, apiKey: string, name: string, body: object): supertest.Test {
+  return supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${apiKey}`).send(body);
+}
+
+/** Makes an agent and a thread of it; returns the agent's id. */
+async function createThread(url: string, apiKey: string, threadId: string): Promise<string> {
+  const agent = await tool(url, apiKey, 'COLLECTION_VIRTUAL_MCP_CREATE', AGENT).expect(200);
+  const agentId: string = agent.body.item.id;
+  const data = { id: threadId, title: 'Thread', virtual_mcp_id: agentId };
+  await tool(url, apiKey, 'COLLECTION_THREADS_CREATE', { data }).expect(200);
+  return agentId;
+}
+
+describe('a data folder of its own', () => {
+  let dataDir: string;
+  let apiKey: string;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'signalbox-dist-'));
+    if (process.getuid?.() === 0) await chmod(dataDir, 0o711); // for the user that PostgreSQL runs as
+  });
+
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+  const lockFile = (): string => join(dataDir, 'postgres', 'postmaster.pid');
+
+  async function postmasterPid(): Promise<number> {
+    return Number.parseInt(await readFile(lockFile(), 'utf8'), 10);
+  }
+
+  async function expectThread({ url }: Announced): Promise<void> {
+    const thread = await tool(url, apiKey, 'COLLECTION_THREADS_GET', { id: 'kept' }).expect(200);
+    expect(thread.body.item.title).toBe('Thread');
+  }
+
+  it(
+    'gets a database and a key that works; SIGTERM ends the service and its PostgreSQL',
+    async () => {
+      const service = start({ DATA_DIR: dataDir });
+      const announced = await service.listening();
+      apiKey = announced.apiKey ?? '';
+      await createThread(announced.url, apiKey, 'kept');
+      await supertest(announced.url).get('/health/ready').expect(200);
+      const postmaster = await postmasterPid();
+      expect(await service.kill('SIGTERM')).toBe(0);
+      expect(existsSync(lockFile())).toBe(false);
+      await expectGone(postmaster);
+    },
+    START_MS,
+  );
+
+  it(
+    'is found again by the second start, which prints no key',
+    async () => {
+      const announced = await start({ DATA_DIR: dataDir }).listening();
+      expect(announced.apiKey).toBeUndefined();
+      await expectThread(announced);
+    },
+    START_MS,
+  );
+
+  it(
+    'is found again after kill -9, with the PostgreSQL that was left running; SIGINT ends both',
+    async () => {
+      const killed = start({ DATA_DIR: dataDir });
+      await killed.listening();
+      const postmaster = await postmasterPid();
+      expect(await killed.kill('SIGKILL')).toBe('SIGKILL');
+
+      const service = start({ DATA_DIR: dataDir });
+      await expectThread(await service.listening());
+      expect(await postmasterPid()).toBe(postmaster);
+      expect(await service.kill('SIGINT')).toBe(0);
+      expect(existsSync(lockFile())).toBe(false);
+    },
+    START_MS,
+  );
+
+  it(
+    'is left in order by a signal that arrives while the service starts',
+    async () => {
+      const service = start({ DATA_DIR: dataDir });
+      while (!existsSync(lockFile())) await sleep(10);
+      expect(await service.kill('SIGINT')).toBe(0);
+      expect(existsSync(lockFile())).toBe(false);
+    },
+    START_MS,
+  );
+
+  it(
+    'belongs to one service at a time',
+    async () => {
+      await start({ DATA_DIR: dataDir }).listening();
+      const second = start({ DATA_DIR: dataDir });
+      expect(await second.exit()).toBe(1);
+      expect(second.output).toMatch(/^The data folder \S+ is in use by another Signalbox process .*\n$/);
+    },
+    START_MS,
+  );
+});
+
+describe('bad settings end the start with one sentence', () => {
+  const database = 'postgres://127.0.0.1:1/none';
+  it.each<[variable: string, env: Record<string, string>]>([
+    ['PORT', { PORT: 'abc' }],
+    ['ENCRYPTION_KEYS', { DATABASE_URL: database }],
+    ['ENCRYPTION_KEYS', { ENCRYPTION_KEYS: `main:${Buffer.alloc(32).toString('base64')}` }],
+    ['BOOTSTRAP_API_KEY', { BOOTSTRAP_API_KEY: 'change-me' }],
+    ['DATABASE_URL', { DATABASE_URL: database, ENCRYPTION_KEYS: generateEncryptionKey('test') }],
+  ])(
+    '%s %#',
+    async (variable, env) => {
+      const service = start({ DATA_DIR: join(tmpdir(), 'signalbox-never-made'), ...env });
+      expect(await service.exit()).toBe(1);
+      expect(service.output).toMatch(/^[^\n]+\.\n$/);
+      expect(service.output).toContain(variable);
+      for (const value of Object.values(env)) expect(service.output).not.toContain(value);
+    },
+    START_MS,
+  );
+});
+
+describe('processes that share a database', () => {
+  let database: TestDatabase;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase('template0');
+    env = { DATABASE_URL: database.url, ENCRYPTION_KEYS: generateEncryptionKey('test') };
+  });
+
+  afterAll(() => database.drop());
+
+  async function count(table: string): Promise<number> {
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int FROM ${table}`);
+      return rows[0]?.count ?? 0;
+    } finally {
+      await client.end();
+    }
+  }
+
+  it(
+    'start together on an empty one, and make one organization and one key between them',
+    async () => {
+      const announced = await Promise.all([start(env).listening(), start(env).listening()]);
+      const [apiKey, ...others] = announced.flatMap((each) => each.apiKey ?? []);
+      expect(others).toEqual([]);
+      expect([await count('organizations'), await count('api_keys')]).toEqual([1, 1]);
+      for (const { url } of announced) await tool(url, apiKey ?? '', 'RUN_LIST', {}).expect(200);
+    },
+    START_MS,
+  );
+
+  it(
+    'complete a run as ROLE=api and ROLE=worker',
+    async () => {
+      const port = String(await findFreePort());
+      start({ ...env, ROLE: 'worker', PORT: port });
+      const withKey = { ...env, ROLE: 'api', BOOTSTRAP_API_KEY: BOOTSTRAP_KEY };
+      const { url } = await start(withKey).listening();
+      const agentId = await createThread(url, BOOTSTRAP_KEY, 'shared');
+
+      const thread = `${url}/api/default/agent-runtime/threads/shared`;
+      const authorization = `Bearer ${BOOTSTRAP_KEY}`;
+      const stream = await fetch(`${thread}/stream`, { headers: { authorization } });
+      await supertest(thread)
+        .post('/messages')
+        .set('authorization', authorization)
+        .send({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }], agent: { id: agentId } })
+        .expect(202);
+      const frames = await stream.text();
+      expect(frames).toContain('"delta":"You ');
+      expect(frames).toMatch(/data: \[DONE\]\n\n$/);
+      const { body } = await tool(url, BOOTSTRAP_KEY, 'COLLECTION_THREADS_GET', { id: 'shared' });
+      expect(body.item.status).toBe('completed');
+      // A worker answers health checks and nothing else.
+      await supertest(`http://127.0.0.1:${port}`).get('/health/ready').expect(200);
+      await supertest(`http://127.0.0.1:${port}`).get('/api/default/tools').expect(404);
+    },
+    START_MS,
+  );
+});
+
+it(
+  'the demo succeeds',
+  async () => {
+    const script = fileURLToPath(new URL('../../examples/demo.mjs', import.meta.url));
+    const demo = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [demo.stdout, demo.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const [code] = await once(demo, 'close');
+    expect(output).toContain('-> The sum of 2 and 3 is 5.');
+    expect(output).toMatch(/Run +\S+: completed/);
+    expect(code).toBe(0);
+  },
+  START_MS,
+);
+
+/** A process that has ended is there until it is reaped, and that is up to the system once its parent has ended too. */
+async function expectGone(pid: number): Promise<void> {
+  const isThere = (): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  for (let look = 0; look < 100 && isThere(); look++) await sleep(50);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+}

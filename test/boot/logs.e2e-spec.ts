@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import supertest from 'supertest';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../support/fake-openai.js';
+import { startToolServer, type ToolServer } from '../support/tool-server.js';
+
+type Line = Record<string, unknown>;
+
+/** What may never stand in a log, each where a caller puts such a thing. */
+const SECRETS = {
+  providerKey: 'provider-key-5f0c1d',
+  connectionToken: 'connection-token-88a2e4',
+  headerValue: 'header-value-c3b7f9',
+  message: 'words-of-the-user-1a2b3c',
+  argument: 'argument-of-the-tool-9d8e7f',
+  instructions: 'instructions-of-the-agent-4c5d6e',
+  queryText: 'text-in-the-query-0b1c2d',
+  rejected: 'rejected-credential-7e6f5a',
+};
+
+const lines: string[] = [];
+let service: TestApp;
+let provider: FakeOpenAI;
+let tools: ToolServer;
+
+beforeAll(async () => {
+  [provider, tools] = await Promise.all([startFakeOpenAI({ apiKey: SECRETS.providerKey }), startToolServer('echo')]);
+  service = await startTestApp({ env: { LOG_LEVEL: 'trace' }, onLogLine: (line) => lines.push(line) });
+});
+afterAll(async () => {
+  await service?.close();
+  await Promise.all([provider?.close(), tools?.close()]);
+});
+
+/** The line of the request with this id. It is written when the response has ended, so it may come a moment later. */
+async function lineOf(requestId: string): Promise<Line> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const found = lines
+      .map((line) => JSON.parse(line) as Line)
+      .filter((line) => line['request_id'] === requestId && line['msg'] === 'request');
+    expect(found.length).toBeLessThan(2);
+    if (found[0] !== undefined) return found[0];
+    await sleep(10);
+  }
+  throw new Error(`No line for the request ${requestId}`);
+}
+
+describe('the log line of a request', () => {
+  const COMMON = {
+    level: 'info',
+    service: 'signalbox',
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+    duration_ms: expect.any(Number),
+    msg: 'request',
+  };
+
+  it('tells who asked for what and how long it took', async () => {
+    const path = '/api/default/tools/API_KEY_LIST';
+    await service.tool('API_KEY_LIST').set('x-request-id', 'log-1').expect(200);
+    expect(await lineOf('log-1')).toEqual({
+      ...COMMON,
+      request_id: 'log-1',
+      method: 'POST',
+      path,
+      route: '/api/:org/tools/:name',
+      status: 200,
+      organization: 'default',
+      principal_kind: 'api_key',
+      api_key_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+  });
+
+  it.each([
+    ['log-public', '/health/live', 200],
+    ['log-unknown', '/nowhere', 404],
+    ['log-refused', '/api/default/tools', 401],
+    ['log-undecodable', '/api/%zz', 404],
+  ])('is written for anonymous callers too: %s', async (requestId, path, status) => {
+    await supertest(service.url).get(path).set('x-request-id', requestId).expect(status);
+    expect(await lineOf(requestId)).toMatchObject({ ...COMMON, path, status, principal_kind: 'anonymous' });
+  });
+
+  it('leaves the query out', async () => {
+    const path = '/api/default/tools';
+    const query = { token: SECRETS.queryText };
+    await supertest(service.url).get(path).query(query).set('x-request-id', 'log-query').expect(401);
+    expect(await lineOf('log-query')).toMatchObject({ path });
+  });
+});
+
+describe('the log of a whole flow', () => {
+  it('holds no credential, no message and no argument', async () => {
+    const created = await service.tool('API_KEY_CREATE', { name: 'flow', permissions: { self: ['*'], '*': ['*'] } });
+    const key = created.body.key as string;
+    const call = async (name: string, data: object): Promise<string> =>
+      (await service.tool(name, { data }, key).expect(200)).body.item?.id as string;
+
+    const connectionId = await call('COLLECTION_CONNECTIONS_CREATE', {
+      connection_type: 'HTTP',
+      title: 'Tools',
+      connection_url: tools.url,
+      connection_token: SECRETS.connectionToken,
+      connection_headers: { headers: { 'x-api-key': SECRETS.headerValue } },
+    });
+    await service.tool('CONNECTION_TEST', { id: connectionId }, key).expect(200);
+    const agentId = await call('COLLECTION_VIRTUAL_MCP_CREATE', {
+      title: 'Agent',
+      instructions: SECRETS.instructions,
+      connections: [{ connection_id: connectionId, selected_tools: null }],
+    });
+    const run = async (threadId: string, text: string): Promise<void> => {
+      await call('COLLECTION_THREADS_CREATE', { id: threadId, title: SECRETS.message, virtual_mcp_id: agentId });
+      await supertest(service.url)
+        .post(`/api/default/agent-runtime/threads/${threadId}/messages`)
+        .set('authorization', `Bearer ${key}`)
+        .send({ messages: [{ role: 'user', parts: [{ type: 'text', text }] }], agent: { id: agentId } })
+        .expect(202);
+      await settled(threadId);
+    };
+    await run('builtin', `${SECRETS.message}\n/call echo {"text":"${SECRETS.argument}"}\n/fail ${SECRETS.message}`);
+
+    const providerId = await call('AI_PROVIDER_CREATE', {
+      title: 'Fake',
+      kind: 'openai-compatible',
+      base_url: provider.baseUrl,
+      api_key: SECRETS.providerKey,
+    });
+    await call('MODEL_TIERS_SET', { smart: { provider_id: providerId, model: 'fake' } });
+    await run('provider', SECRETS.message);
+    provider.script({ kind: 'status', status: 401 }, { kind: 'status', status: 401 });
+    await run('refusal', SECRETS.message);
+    provider.script({ kind: 'malformed-after', deltas: [SECRETS.message] });
+    await run('malformed', SECRETS.message);
+
+    // The flow is worth looking at only if everything was really sent.
+    expect(tools.calls('tools/call').map(({ message }) => message.params)).toMatchObject([
+      { arguments: { text: SECRETS.argument } },
+    ]);
+    expect(provider.requests.length).toBeGreaterThanOrEqual(3);
+
+    await service.tool('API_KEY_LIST', {}, SECRETS.rejected).expect(401);
+    await service.tool('COLLECTION_THREADS_CREATE', { data: { title: 7, extra: SECRETS.argument } }, key).expect(400);
+    await service.tool('API_KEY_DELETE', { id: created.body.id }).expect(200);
+
+    expect(lines.length).toBeGreaterThan(20);
+    for (const secret of [...Object.values(SECRETS), PROVIDER_SECRET, key, service.apiKey]) {
+      expect({ secret, logged: lines.find((line) => line.includes(secret)) }).toEqual({ secret, logged: undefined });
+    }
+    expect(lines.join('')).not.toMatch(/sbx_[0-9A-Za-z]{10}/);
+  });
+});
+
+async function settled(id: string): Promise<void> {
+  for (let attempt = 0; attempt < 400; attempt++) {
+    const { body } = await service.tool('COLLECTION_THREADS_GET', { id }).expect(200);
+    if (body.item.status !== 'in_progress') return;
+    await sleep(25);
+  }
+  throw new Error(`The thread ${id} is still in progress.`);
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { createAgent, openStream, ThreadClient } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { expectProblem } from '../support/problem.js';
+import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
+import { ServiceProcess } from '../support/service-process.js';
+import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+
+const redisServer = redisServerCommand();
+const START_MS = 120_000;
+/** What a busy machine adds to the second or two that a refusal takes. */
+const SOON_MS = 8_000;
+const STOP_WITHIN_MS = 15_000;
+
+let database: TestDatabase;
+let redis: RedisServer;
+let toDatabase: TcpProxy;
+let toRedis: TcpProxy;
+let env: Record<string, string>;
+
+const ifRedis = redisServer === undefined ? describe.skip : describe;
+
+beforeAll(async () => {
+  if (redisServer === undefined) return;
+  [database, redis] = await Promise.all([createTestDatabase(), startRedisServer(redisServer)]);
+  toDatabase = await startTcpProxy(database.url);
+  toRedis = await startTcpProxy(redis.url);
+  env = {
+    DATABASE_URL: through(toDatabase, database.url),
+    REDIS_URL: through(toRedis, redis.url),
+    ENCRYPTION_KEYS: generateEncryptionKey('outages'),
+  };
+}, START_MS);
+
+afterAll(async () => {
+  await Promise.all([toDatabase?.close(), toRedis?.close()]);
+  await redis?.stop();
+  await database?.drop();
+});
+
+ifRedis('while Redis is away', () => {
+  let app: TestApp;
+  let thread: ThreadClient;
+
+  beforeAll(async () => {
+    const { REDIS_URL = '', ENCRYPTION_KEYS = '' } = env;
+    app = await startTestApp({ database, env: { REDIS_URL, ENCRYPTION_KEYS, ROLE: 'api' } });
+    thread = await ThreadClient.create(app, await createAgent(app));
+  }, START_MS);
+
+  afterAll(() => app?.close());
+
+  it.each([
+    ['refuses connections', () => toRedis.cut(), () => toRedis.restore()],
+    ['falls silent', async () => toRedis.freeze(), async () => toRedis.thaw()],
+  ])(
+    'and %s, requests that need it are refused soon, and none is answered 500',
+    async (_, leave, comeBack) => {
+      const queued = await thread.postMessage('waits for a worker');
+      await leave();
+
+      const cancelling = await soon(thread.cancel(queued));
+      expectProblem(cancelling, 503, 'storage_unavailable');
+      expect(cancelling.headers['retry-after']).toBe('1');
+      expectProblem(await soon(app.tool('RUN_CANCEL', { id: queued })), 503, 'storage_unavailable');
+      for (const options of [{}, { query: { taskId: queued } }]) {
+        const stream = await soon(openStream(app.url, app.org, thread.id, app.apiKey, options));
+        expect({ status: stream.status, body: JSON.parse(await stream.text()) }).toMatchObject({
+          status: 503,
+          body: { code: 'storage_unavailable' },
+        });
+      }
+      expect((await soon(app.tool('RUN_GET', { id: queued }))).body.item.status).toBe('queued');
+      // A message is stored; its run is asked for again when Redis is back.
+      expect(await soon(thread.postMessage('posted meanwhile'))).toEqual(expect.any(String));
+
+      await comeBack();
+      await eventuallyAccepted(() => thread.cancel());
+      expect((await thread.run(queued)).status).toBe('cancelled');
+    },
+    START_MS,
+  );
+});
+
+ifRedis('a process that is told to stop', () => {
+  const away: [string, () => unknown, () => unknown][] = [
+    ['Redis is away', () => toRedis.cut(), () => toRedis.restore()],
+    ['PostgreSQL is away', () => toDatabase.cut(), () => toDatabase.restore()],
+    [
+      'both have fallen silent',
+      () => [toDatabase.freeze(), toRedis.freeze()],
+      () => [toDatabase.thaw(), toRedis.thaw()],
+    ],
+  ];
+
+  it.each(away)(
+    'ends within 15 s with exit code 0 while %s, whatever its role',
+    async (_, leave, comeBack) => {
+      const processes = ['api', 'worker', 'all'].map(
+        (role) => new ServiceProcess({ ...env, ROLE: role, LOG_LEVEL: 'debug' }),
+      );
+      await Promise.all(processes.map((one) => one.printed(/successfully started/)));
+      await leave();
+      const told = performance.now();
+      const codes = await Promise.all(processes.map((one) => one.kill('SIGTERM')));
+      expect(codes).toEqual([0, 0, 0]);
+      expect(performance.now() - told).toBeLessThan(STOP_WITHIN_MS + 2_000);
+      await comeBack();
+    },
+    START_MS,
+  );
+});
+
+async function soon<T>(answer: PromiseLike<T>): Promise<T> {
+  const asked = performance.now();
+  const answered = await answer;
+  expect(performance.now() - asked).toBeLessThan(SOON_MS);
+  return answered;
+}
+
+async function eventuallyAccepted(ask: () => PromiseLike<{ status: number }>): Promise<void> {
+  for (const deadline = performance.now() + 20_000; (await ask()).status !== 202;) {
+    if (performance.now() > deadline) throw new Error('Redis came back, but requests are still refused.');
+  }
+}

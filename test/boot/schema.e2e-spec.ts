@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { startTestApp } from '../support/app.js';
+import { createTestDatabase } from '../support/database.js';
+
+/** Tables without an entity: TypeORM's own, and the event bus, which speaks SQL. */
+const WITHOUT_ENTITY = ['migrations', 'run_event_batches', 'run_event_streams'];
+
+async function tablesOf(database: DataSource): Promise<string[]> {
+  const rows: { tablename: string }[] = await database.query(
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`,
+  );
+  return rows.map(({ tablename }) => tablename);
+}
+
+describe('the migrated schema', () => {
+  let service: Awaited<ReturnType<typeof startTestApp>>;
+  let database: DataSource;
+
+  /** What TypeORM would do to make the schema what the entities say. */
+  const differences = async (): Promise<string[]> => {
+    const { upQueries } = await database.driver.createSchemaBuilder().log();
+    return upQueries.map(({ query }) => query);
+  };
+
+  beforeAll(async () => {
+    service = await startTestApp();
+    database = service.app.get(DataSource);
+  });
+  afterAll(() => service?.close());
+
+  it('has an entity for every table', async () => {
+    const ofEntities = database.entityMetadatas.map(({ tableName }) => tableName);
+    expect(await tablesOf(database)).toEqual([...ofEntities, ...WITHOUT_ENTITY].toSorted());
+  });
+
+  it('is what the entities say', async () => {
+    expect(await differences()).toEqual([]);
+  });
+
+  it('would not pass with a column, a foreign key or an index too few', async () => {
+    await database.query(`
+      ALTER TABLE threads DROP COLUMN title;
+      ALTER TABLE runs DROP CONSTRAINT runs_organization_id_thread_id_fkey;
+      DROP INDEX runs_open_idx`);
+    expect(await differences()).toEqual([
+      expect.stringContaining('"threads" ADD "title"'),
+      expect.stringContaining('INDEX "runs_open_idx"'),
+      expect.stringContaining('"runs_organization_id_thread_id_fkey"'),
+    ]);
+  });
+});
+
+it('can be taken back, migration by migration', async () => {
+  const database = await createTestDatabase();
+  const dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
+  try {
+    for (const _ of dataSource.migrations) await dataSource.undoLastMigration({ transaction: 'each' });
+    expect(await tablesOf(dataSource)).toEqual(['migrations']);
+    expect(await dataSource.query('SELECT name FROM migrations')).toEqual([]);
+    await dataSource.runMigrations({ transaction: 'each' });
+    expect(await dataSource.query('SELECT name FROM migrations')).toHaveLength(dataSource.migrations.length);
+  } finally {
+    await dataSource.destroy();
+    await database.drop();
+  }
+});

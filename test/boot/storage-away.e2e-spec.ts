@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import supertest from 'supertest';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { expectProblem } from '../support/problem.js';
+import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let service: TestApp;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startTcpProxy(database.url);
+  service = await startTestApp({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
+});
+
+afterAll(async () => {
+  await service?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+const health = (probe: 'live' | 'ready'): supertest.Test => supertest(service.url).get(`/health/${probe}`);
+
+async function readyAgain(): Promise<void> {
+  const giveUpAt = Date.now() + 15_000;
+  while ((await health('ready')).status !== 200) {
+    if (Date.now() > giveUpAt) throw new Error('The service did not become ready again.');
+    await sleep(100);
+  }
+}
+
+describe('health', () => {
+  it('is live and ready, for anyone', async () => {
+    expect((await health('live').expect(200)).body).toEqual({ status: 'ok' });
+    const ready = await health('ready').expect(200);
+    expect(ready.body).toEqual({ status: 'ok', checks: { database: 'ok', queue: 'ok' } });
+  });
+});
+
+describe('while the database is away', () => {
+  it('the service lives, says so, and goes on when the database is back', async () => {
+    const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } }).expect(200);
+    const agentId = agent.body.item.id as string;
+    await proxy.cut();
+
+    const refused = await service.tool('API_KEY_LIST');
+    expectProblem(refused, 503, 'storage_unavailable');
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(refused.text).not.toMatch(/ECONN|terminated|127\.0\.0\.1/);
+    // By now the key is no longer believed without asking: still no 401, which would make callers drop a good key.
+    await sleep(1000);
+    expectProblem(await service.tool('API_KEY_LIST'), 503, 'storage_unavailable');
+
+    expect((await health('live')).status).toBe(200);
+    const ready = await health('ready');
+    expect(ready.status).toBe(503);
+    expect(ready.body).toEqual({ status: 'unavailable', checks: { database: 'unavailable', queue: 'unavailable' } });
+
+    await proxy.restore();
+    await readyAgain();
+    await service.tool('API_KEY_LIST').expect(200);
+
+    // The queue and the event bus have recovered too: a run ends.
+    const data = { id: 'after', title: 'After', virtual_mcp_id: agentId };
+    await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
+    await supertest(service.url)
+      .post('/api/default/agent-runtime/threads/after/messages')
+      .set('authorization', `Bearer ${service.apiKey}`)
+      .send({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }], agent: { id: agentId } })
+      .expect(202);
+    await expectCompleted('after');
+  });
+});
+
+async function expectCompleted(id: string): Promise<void> {
+  const giveUpAt = Date.now() + 20_000;
+  let status = 'in_progress';
+  while (status === 'in_progress' && Date.now() < giveUpAt) {
+    await sleep(50);
+    status = (await service.tool('COLLECTION_THREADS_GET', { id }).expect(200)).body.item.status as string;
+  }
+  expect(status).toBe('completed');
+}

@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { succeed } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { callProxy, openProxy, rpcOf } from '../support/proxy-calls.js';
+import { connectProgram, until } from '../support/proxy-connections.js';
+import {
+  legacyServer,
+  type ScriptedServer,
+  sendResult,
+  SSE_TYPE,
+  startScripted,
+} from '../support/scripted-upstream.js';
+
+const SERVER = fileURLToPath(new URL('support/stdio-fixtures/hostile-server.mjs', import.meta.url));
+
+let app: TestApp;
+/** Another process of the service, whose programs and sessions these are. */
+let other: TestApp;
+let upstream: ScriptedServer;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  other = await startTestApp({ database: app.database, env: { STDIO_COMMANDS: 'node' } });
+  const { script } = legacyServer(({ message }, response) => {
+    const tools = [{ name: 'hang', inputSchema: { type: 'object' } }];
+    if (message.method === 'tools/list') sendResult(response, message, { tools });
+  });
+  upstream = await startScripted((seen, response) => {
+    if (seen.method !== 'GET') return script(seen, response);
+    response.writeHead(200, SSE_TYPE).flushHeaders();
+    return undefined;
+  });
+});
+
+afterAll(async () => {
+  await other?.close();
+  await app?.close();
+  await upstream?.close();
+});
+
+interface Key {
+  id: string;
+  key: string;
+}
+
+const createKey = (): Promise<Key> =>
+  succeed<Key>(app, 'API_KEY_CREATE', { name: 'brief', permissions: { '*': ['*'] } });
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+class McpSession {
+  private constructor(
+    readonly path: string,
+    readonly key: string,
+    readonly id: string | undefined,
+  ) {}
+
+  static shared(connectionId: string, key: string): McpSession {
+    return new McpSession(`/api/default/mcp/${connectionId}`, key, undefined);
+  }
+
+  static async open(connectionId: string, key: string): Promise<McpSession> {
+    const path = `/api/default/mcp/${connectionId}`;
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+    const answer = await callProxy(other, path, { key, body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
+    expect(answer.status).toBe(200);
+    return new McpSession(path, key, String(answer.headers['mcp-session-id']));
+  }
+
+  get headers(): Record<string, string> {
+    return this.id === undefined ? {} : { 'mcp-session-id': this.id };
+  }
+
+  async call(name: string) {
+    const body = { jsonrpc: '2.0', id: name, method: 'tools/call', params: { name, arguments: {} } };
+    return callProxy(other, this.path, { key: this.key, headers: this.headers, body });
+  }
+
+  async pid(): Promise<number> {
+    return Number(rpcOf(await this.call('pid')).result?.content?.[0]?.text);
+  }
+
+  /** Resolves when the stream of what comes unasked has ended. */
+  async listen(): Promise<{ ended: Promise<unknown> }> {
+    const headers = { ...this.headers, accept: 'text/event-stream' };
+    const stream = await openProxy(other, this.path, { method: 'GET', key: this.key, headers });
+    expect(stream.statusCode).toBe(200);
+    stream.on('error', () => undefined).resume();
+    return { ended: new Promise((resolve) => stream.once('close', () => resolve(true))) };
+  }
+}
+
+const CHANGES = {
+  deleted: (id: string) => succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id }),
+  'switched off': (id: string) => succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { status: 'inactive' } }),
+  edited: (id: string) => succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { timeout: 77_000 } }),
+};
+
+describe.each(Object.entries(CHANGES))('a connection that is %s in another process', (_name, change) => {
+  it('ends its programs, those of sessions and the shared one, with the calls and streams in them', async () => {
+    const id = await connectProgram(app, [SERVER]);
+    const [shared, session] = [McpSession.shared(id, app.apiKey), await McpSession.open(id, app.apiKey)];
+    const pids = [await shared.pid(), await session.pid()];
+    const stream = await session.listen();
+    const calls = [shared.call('never'), session.call('never')];
+    await change(id);
+    await until('the programs are gone', () => !pids.some(isAlive));
+    for (const call of calls) expect(rpcOf(await call).error).toBeDefined();
+    await stream.ended;
+  });
+
+  it('ends the streams of sessions over HTTP', async () => {
+    const data = { title: 'HTTP', connection_type: 'HTTP', connection_url: upstream.url };
+    const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
+    const session = await McpSession.open(item.id, app.apiKey);
+    const stream = await session.listen();
+    await change(item.id);
+    await stream.ended;
+  });
+});
+
+describe('a key that is deleted in another process', () => {
+  it('ends the programs of its sessions, and no others', async () => {
+    const id = await connectProgram(app, [SERVER]);
+    const key = await createKey();
+    const [mine, theirs] = [await McpSession.open(id, key.key), await McpSession.open(id, app.apiKey)];
+    const [pid, shared, kept] = [await mine.pid(), await McpSession.shared(id, key.key).pid(), await theirs.pid()];
+    const call = mine.call('never').then(rpcOf, () => undefined);
+    await succeed(app, 'API_KEY_DELETE', { id: key.id });
+    await until('the program is gone', () => !isAlive(pid));
+    expect((await call)?.result).toBeUndefined();
+    expect([isAlive(shared), isAlive(kept)]).toEqual([true, true]);
+    expect(await theirs.pid()).toBe(kept);
+  });
+
+  it('cuts off its calls under way, which cancels them at the upstream', async () => {
+    const data = { title: 'HTTP', connection_type: 'HTTP', connection_url: upstream.url };
+    const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
+    const [program, key] = [await connectProgram(app, [SERVER]), await createKey()];
+    const [shared, session] = [McpSession.shared(item.id, key.key), await McpSession.open(item.id, key.key)];
+    const before = upstream.calls('tools/call').length;
+    const theirs = McpSession.shared(item.id, app.apiKey).call('hang');
+    await until('their call has arrived', () => upstream.calls('tools/call').length === before + 1);
+    const calls = [shared.call('hang'), session.call('hang'), McpSession.shared(program, key.key).call('never')];
+    const ends = calls.map((call) =>
+      call.then(
+        () => 'answered',
+        () => 'cut off',
+      ),
+    );
+    await until('the calls have arrived', () => upstream.calls('tools/call').length === before + 3);
+    await succeed(app, 'API_KEY_DELETE', { id: key.id });
+    expect(await Promise.all(ends)).toEqual(['cut off', 'cut off', 'cut off']);
+    const [kept, ...cut] = upstream.calls('tools/call').slice(before);
+    for (const { hungUp } of cut) expect(await hungUp).toBe(true);
+    expect(await Promise.race([kept?.hungUp, sleep(200, 'under way')])).toBe('under way');
+    theirs.catch(() => undefined);
+  });
+});

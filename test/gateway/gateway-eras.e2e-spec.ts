@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { type Fixture, startFixture } from '../conformance/fixture/start-fixture.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { agentOf, gatewayPath } from '../support/gateway-agents.js';
+import { connectTo } from '../support/proxy-connections.js';
+
+let app: TestApp;
+/** Speaks the modern era (2026-07-28) with whoever asks for it, as the service does. */
+let fixture: Fixture;
+let url: URL;
+
+beforeAll(async () => {
+  [app, fixture] = [await startTestApp(), await startFixture()];
+  const members = [await connectTo(app, fixture.url, { title: 'Left' }), await connectTo(app, fixture.url)];
+  url = new URL(gatewayPath(await agentOf(app, members)), app.url);
+});
+afterAll(async () => {
+  await app?.close();
+  await fixture?.close();
+});
+
+describe.each([
+  ['legacy', 'legacy' as const],
+  ['modern', { pin: '2026-07-28' }],
+])('a client of the %s era at an agent over upstreams of the modern era', (_era, mode) => {
+  let client: Client;
+  beforeAll(async () => {
+    client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+    const requestInit = { headers: { authorization: `Bearer ${app.apiKey}` } };
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+  });
+  afterAll(() => client?.close());
+
+  it('calls tools, one that wants an argument in a header too', async () => {
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toContain('left_test_header_parameter');
+    const { content } = await client.callTool({ name: 'left_test_multiple_content_types' });
+    expect(content.map(({ type }) => type)).toEqual(expect.arrayContaining(['text', 'image', 'resource']));
+    const region = { region: 'Zürich' };
+    const answered = await client.callTool({ name: 'left_test_header_parameter', arguments: region });
+    expect(JSON.stringify(answered.content)).toContain('Zürich');
+  });
+
+  it('hears of progress', async () => {
+    const heard: unknown[] = [];
+    const onprogress = (progress: object): void => void heard.push(progress);
+    await client.callTool({ name: 'left_test_tool_with_progress' }, { onprogress });
+    expect(heard.slice(0, 2)).toMatchObject([{ progress: 0 }, { progress: 50 }]);
+  });
+
+  it('reads resources and prompts, and completes', async () => {
+    const uri = 'test://template/7/data';
+    expect((await client.readResource({ uri })).contents[0]?.uri).toBe(uri);
+    const name = 'left_test_prompt_with_arguments';
+    expect((await client.listPrompts()).prompts.map((prompt) => prompt.name)).toContain(name);
+    const { messages } = await client.getPrompt({ name, arguments: { arg1: 'one', arg2: 'two' } });
+    expect(JSON.stringify(messages)).toContain('one');
+    const ref = { type: 'ref/prompt' as const, name };
+    expect(await client.complete({ ref, argument: { name: 'arg1', value: 'a' } })).toHaveProperty('completion.values');
+  });
+});

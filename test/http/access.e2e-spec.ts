@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { request } from 'node:http';
+import { RouteAccessTable } from '../../src/auth/route-access-table.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+
+interface Route {
+  method: string;
+  path: string;
+}
+
+const routes: Route[] = [];
+let service: TestApp;
+
+beforeAll(async () => {
+  service = await startTestApp({
+    onRoute: ({ method, url }) => {
+      routes.push(...[method].flat().map((name) => ({ method: name, path: url })));
+    },
+  });
+});
+afterAll(() => service?.close());
+
+/** What the guard asks for; routes outside the controllers (the reference) are not guarded at all. */
+function accessOf({ method, path }: Route): string {
+  const declared = service.app.get(RouteAccessTable, { strict: false }).all();
+  return declared.find((route) => route.method === method && route.path === path)?.access ?? 'public';
+}
+
+/** The status that a caller without a credential gets. The stream of the response is not read. */
+function statusWithoutCredential({ method, path }: Route): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  const target = `${service.url}${path.replaceAll(/:\w+/g, 'default').replace('*', 'none')}`;
+  const call = request(target, { method }, (response) => {
+    resolve(response.statusCode);
+    response.destroy();
+  });
+  call.on('error', reject);
+  call.end();
+  return promise;
+}
+
+describe('the access of all routes', () => {
+  it('is exactly this', () => {
+    const table = routes.map((route) => `${route.method} ${route.path} ${accessOf(route)}`).sort();
+    expect(table).toMatchInlineSnapshot(`
+     [
+       "DELETE /api/:org/mcp/:connectionId mcp",
+       "DELETE /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "DELETE /api/:org/mcp/self mcp",
+       "DELETE /mcp/:connectionId mcp",
+       "GET /.well-known/oauth-protected-resource/api/:org/mcp/:connectionId public",
+       "GET /.well-known/oauth-protected-resource/api/:org/mcp/gateway/:virtualMcpId public",
+       "GET /.well-known/oauth-protected-resource/mcp/:connectionId public",
+       "GET /api/:org/agent-runtime/threads/:threadId/stream organization",
+       "GET /api/:org/mcp/:connectionId mcp",
+       "GET /api/:org/mcp/:connectionId/.well-known/oauth-protected-resource public",
+       "GET /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "GET /api/:org/mcp/gateway/:virtualMcpId/.well-known/oauth-protected-resource public",
+       "GET /api/:org/mcp/self mcp",
+       "GET /api/:org/tools organization",
+       "GET /docs public",
+       "GET /docs/ public",
+       "GET /docs/* public",
+       "GET /docs/LICENSE public",
+       "GET /docs/docs/swagger-ui-init.js public",
+       "GET /docs/index.html public",
+       "GET /docs/swagger-ui-init.js public",
+       "GET /health/live public",
+       "GET /health/ready public",
+       "GET /mcp/:connectionId mcp",
+       "GET /mcp/:connectionId/.well-known/oauth-protected-resource public",
+       "GET /openapi.json public",
+       "HEAD /docs/* public",
+       "POST /api/:org/agent-runtime/threads/:threadId/cancel organization",
+       "POST /api/:org/agent-runtime/threads/:threadId/messages organization",
+       "POST /api/:org/mcp/:connectionId mcp",
+       "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",
+       "POST /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "POST /api/:org/mcp/self mcp",
+       "POST /api/:org/tools/:name tool",
+       "POST /mcp/:connectionId mcp",
+       "POST /mcp/:connectionId/call-tool/:toolName mcp",
+     ]
+    `);
+  });
+
+  it('is what the running service asks for', async () => {
+    for (const route of routes) {
+      const refused = (await statusWithoutCredential(route)) === 401;
+      expect({ ...route, refused }).toEqual({ ...route, refused: accessOf(route) !== 'public' });
+    }
+  });
+});

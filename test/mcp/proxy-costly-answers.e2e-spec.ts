@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { succeed } from '../support/agent-runs.js';
+import type { TestApp } from '../support/app.js';
+import { modernRequest } from '../support/era-clients.js';
+import { type AnswerScript, type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
+import { callProxy, errorIn, pathOf, rpc, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { JSON_TYPE, SSE_TYPE } from '../support/scripted-upstream.js';
+
+let proxied: ProxiedUpstream;
+let app: TestApp;
+
+beforeAll(async () => {
+  proxied = await startProxiedUpstream();
+  ({ app } = proxied);
+});
+afterAll(() => proxied?.close());
+
+const MIB = 1024 * 1024;
+/** Arrays that would keep whoever parses them from anything else, or lead it to the end of its stack. */
+const COSTLY = [
+  ['too many values', `[${'{},'.repeat((24 * MIB) / 3)}1]`],
+  ['too much text', `["${'x'.repeat(24 * MIB)}"]`],
+  ['too much depth', '['.repeat(100_000) + ']'.repeat(100_000)],
+] as const;
+
+const inTool = (array: string): string => `{"tools":[{"name":"fine","inputSchema":{"type":"object","enum":${array}}}]}`;
+const inResult = (array: string): string => `{"content":[],"structuredContent":{"all":${array}}}`;
+
+const answering =
+  (type: Record<string, string>, result: string): AnswerScript =>
+  (response, { id }) => {
+    const [before, after] = type === SSE_TYPE ? ['data: ', '\n\n'] : ['', ''];
+    response.writeHead(200, type);
+    response.end(`${before}{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}${after}`);
+  };
+
+/** How long everything else had to wait, in milliseconds. */
+async function longestHold(work: () => Promise<void>): Promise<number> {
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  await work();
+  delays.disable();
+  return delays.max / 1e6;
+}
+
+function timeToParse(text: string): number {
+  const start = performance.now();
+  JSON.parse(text);
+  return performance.now() - start;
+}
+
+describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
+  // Another connection for each: the breaker opens at repeated failures.
+  const prepare = async () => {
+    const connectionId = await connectTo(app, proxied.upstream.url);
+    const key = await keyWith(app, { [connectionId]: ['fine'] });
+    const path = pathOf(connectionId);
+    expect((await callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') })).status).toBe(200);
+    return { connectionId, key, path };
+  };
+
+  describe.each([
+    ['JSON', JSON_TYPE],
+    ['a stream', SSE_TYPE],
+  ])('in %s', (_form, type) => {
+    it.each([
+      ['a list that is filtered', () => ({ headers: TAKES_STREAMS, body: rpc('tools/list') })],
+      ['a list that is translated', () => modernRequest('tools/list')],
+    ])('is not read for %s', async (_reason, request) => {
+      const { key, path } = await prepare();
+      const answer = await proxied.whileListing(answering(type, inTool(array)), () =>
+        callProxy(app, path, { key, ...request() }),
+      );
+      expect(errorIn(answer)?.data.code).toBe('upstream_protocol');
+    });
+
+    it('is not read for a call that is translated', async () => {
+      const { key, path } = await prepare();
+      const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
+        callProxy(app, path, { key, ...modernRequest('tools/call', { name: 'fine', arguments: {} }) }),
+      );
+      expect(errorIn(answer)?.data.code).toBe('upstream_protocol');
+    });
+
+    it('is not read for a test of the connection', async () => {
+      const { connectionId } = await prepare();
+      const found = await proxied.whileListing(answering(type, inTool(array)), () =>
+        succeed(app, 'CONNECTION_TEST', { id: connectionId }),
+      );
+      expect(found).toMatchObject({ ok: false, error: expect.stringContaining('more than is read') });
+    });
+
+    it('reaches whoever calls the tool in its own era', async () => {
+      const { key, path } = await prepare();
+      const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
+        callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') }),
+      );
+      expect(answer.status).toBe(200);
+      expect(answer.text.includes(inResult(array))).toBe(true);
+    });
+  });
+
+  it('is not gathered for a caller that accepts no stream', async () => {
+    const { key, path } = await prepare();
+    const answer = await proxied.whileCalling(answering(SSE_TYPE, inResult(array)), () =>
+      callProxy(app, path, { key, headers: TAKES_JSON, body: toolCall('fine') }),
+    );
+    expect(errorIn(answer)?.data.code).toBe('upstream_protocol');
+  });
+});
+
+it('an upstream holds up nobody with what it answers', async () => {
+  const connectionId = await connectTo(app, proxied.upstream.url);
+  const [, array] = COSTLY[0];
+  const result = inResult(array);
+  const hold = await longestHold(async () => {
+    await proxied.whileCalling(answering(JSON_TYPE, result), () =>
+      callProxy(app, pathOf(connectionId), {
+        key: app.apiKey,
+        ...modernRequest('tools/call', { name: 'fine', arguments: {} }),
+      }),
+    );
+  });
+  expect(hold).toBeLessThan(timeToParse(result) / 2);
+});

@@ -1,0 +1,281 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
+import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
+import { succeed } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { type ChangingServer, startLegacyServer, startModernServer } from '../support/changing-server.js';
+import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
+import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
+import { connectTo, keyWith, until } from '../support/proxy-connections.js';
+
+const GROWING_SERVER = new URL('support/stdio-fixtures/growing-server.mjs', import.meta.url).pathname;
+const ERAS = [
+  ['legacy', () => startLegacyServer()],
+  ['modern', () => startModernServer()],
+] as const;
+
+let app: TestApp;
+const closing: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+});
+afterAll(() => app?.close());
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function started(start: () => Promise<ChangingServer>): Promise<ChangingServer> {
+  const server = await start();
+  closing.push(() => server.close());
+  return server;
+}
+
+const namesOf = async (path: string) => (await listThrough(app, path)).names;
+
+async function promptsOf(path: string): Promise<string[]> {
+  const answer = await callProxy(app, path, { key: app.apiKey, body: rpc('prompts/list') });
+  const { prompts } = rpcOf(answer).result as unknown as { prompts: { name: string }[] };
+  return prompts.map(({ name }) => name);
+}
+
+/** An agent over this one server, after its first list, when the service has begun to listen. */
+async function listenedTo(server: ChangingServer): Promise<{ connectionId: string; agent: string; agentId: string }> {
+  const connectionId = await connectTo(app, server.url);
+  const agentId = await agentOf(app, [connectionId]);
+  const agent = gatewayPath(agentId);
+  expect(await namesOf(agent)).toEqual(['first']);
+  await until('the service listens', () => server.streams().length === 1);
+  return { connectionId, agent, agentId };
+}
+
+// What is announced is seen within 15 s (`until`); without it, tools would be read anew after 60 s and prompts after 30 s.
+describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
+  it('that announces a change of its lists has it seen, and is listened to once', async () => {
+    const server = await started(start);
+    const { connectionId, agent } = await listenedTo(server);
+    expect(await promptsOf(agent)).toEqual(['first']);
+    server.offered.tools = ['first', 'second'];
+    server.offered.prompts = ['first', 'second'];
+    // It may not be subscribed yet when the request for the stream has just come in.
+    await until('the tool is listed', async () => {
+      await server.announce('tools');
+      return (await namesOf(agent)).includes('second');
+    });
+    await until('the prompt is listed', async () => {
+      await server.announce('prompts');
+      return (await promptsOf(agent)).includes('second');
+    });
+    expect(await namesOf(pathOf(connectionId))).toEqual(['first', 'second']);
+    expect((await callThrough(app, agent, 'second')).rpc.result).toBeDefined();
+    expect(server.streams()).toHaveLength(1);
+  });
+
+  it('that was started anew is asked for its lists, and listened to again', async () => {
+    const server = await started(start);
+    const { agent } = await listenedTo(server);
+    // The stream must stand before it can end.
+    await sleep(200);
+    server.offered.tools = ['second'];
+    await server.restart();
+    await until('the new tool is listed', async () => (await namesOf(agent)).join() === 'second');
+    await until('the service listens again', () => server.streams().length >= 2);
+    server.offered.tools = ['third'];
+    await until('the newest tool is listed', async () => {
+      await server.announce('tools');
+      return (await namesOf(agent)).join() === 'third';
+    });
+  });
+
+  it('is no longer listened to under credentials that were replaced', async () => {
+    const server = await started(start);
+    const { connectionId, agent } = await listenedTo(server);
+    const data = { connection_token: 'another' };
+    await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data });
+    await callThrough(app, agent, 'first');
+    await until('the service listens anew', () => server.streams().length === 2);
+    const [old, present] = server.streams();
+    await old?.hungUp;
+    expect([old, present].map((stream) => stream?.headers.authorization)).toEqual([undefined, 'Bearer another']);
+  });
+});
+
+describe('An HTTP upstream of the legacy era', () => {
+  it.each([
+    ['switched off', 'COLLECTION_CONNECTIONS_UPDATE', { data: { status: 'inactive' } }],
+    ['deleted', 'COLLECTION_CONNECTIONS_DELETE', {}],
+  ])('is no longer listened to when its connection is %s', async (_what, tool, more) => {
+    const server = await started(() => startLegacyServer());
+    const { connectionId } = await listenedTo(server);
+    await succeed(app, tool, { id: connectionId, ...more });
+    expect(await server.streams()[0]?.hungUp).toBe(true);
+    expect(server.streams()).toHaveLength(1);
+  });
+
+  it.each([
+    ['405', 405, ''],
+    ['409', 409, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict"},"id":null}'],
+    ['404, though it knows the session', 404, 'Cannot GET /mcp'],
+    ['500', 500, ''],
+  ])('that answers the request for a stream with %s is asked once, and works', async (_what, status, body) => {
+    const server = await started(() => startLegacyServer((response) => void response.writeHead(status).end(body)));
+    const { agent } = await listenedTo(server);
+    for (let call = 0; call < 5; call++) expect((await callThrough(app, agent, 'first')).status).toBe(200);
+    await sleep(2_500);
+    expect(server.streams()).toHaveLength(1);
+    expect(server.calls('initialize')).toHaveLength(1);
+  });
+
+  it('that floods the stream is cut off, and costs its connection nothing else', async () => {
+    const event = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n';
+    const server = await started(() =>
+      startLegacyServer(async (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        while (!response.destroyed) {
+          response.write(event.repeat(100));
+          await sleep(1);
+        }
+      }),
+    );
+    const { agent } = await listenedTo(server);
+    expect(await server.streams()[0]?.hungUp).toBe(true);
+    await sleep(3_000);
+    expect(server.streams()).toHaveLength(1);
+    // One reading each 2 s at most, however often it says so.
+    expect(server.calls('tools/list').length).toBeLessThanOrEqual(4);
+    expect((await callThrough(app, agent, 'first')).status).toBe(200);
+  });
+
+  it('that sends an event without end does not fill the memory, and is cut off', async () => {
+    const server = await started(() =>
+      startLegacyServer(async (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: ');
+        const piece = 'x'.repeat(64 * 1024);
+        while (!response.destroyed) {
+          response.write(piece);
+          await sleep(1);
+        }
+      }),
+    );
+    await listenedTo(server);
+    expect(await server.streams()[0]?.hungUp).toBe(true);
+  });
+
+  it('that asks on the stream whether we are there is answered', async () => {
+    const server = await started(() =>
+      startLegacyServer((response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('data: {"jsonrpc":"2.0","id":"are-you-there","method":"ping"}\n\n');
+      }),
+    );
+    await listenedTo(server);
+    await until('the answer is in', () => server.requests.some(({ message }) => message.id === 'are-you-there'));
+    const pong = server.requests.find(({ message }) => message.id === 'are-you-there');
+    expect(pong?.message).toEqual({ jsonrpc: '2.0', id: 'are-you-there', result: {} });
+  });
+});
+
+describe.each([
+  ['legacy', []],
+  ['modern', ['--modern']],
+])('A program of the %s era', (_era, options) => {
+  it('that announces a change of its tools has it seen', async () => {
+    const stdio = { command: 'node', args: [GROWING_SERVER, ...options], cwd: process.cwd() };
+    const data = { title: 'Growing', connection_type: 'STDIO', stdio };
+    const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
+    const agent = gatewayPath(await agentOf(app, [item.id]));
+    expect(await namesOf(agent)).toEqual(['first']);
+    expect((await callThrough(app, agent, 'first')).rpc.result).toBeDefined();
+    await until('the tool is listed', async () => (await namesOf(agent)).includes('second'));
+    expect(await namesOf(pathOf(item.id))).toEqual(['first', 'second']);
+  });
+});
+
+it('A subscription to a program does not keep it running when it is not used', async () => {
+  const environment = { PATH: process.env['PATH'] ?? '' };
+  const programs = new StdioProcesses({
+    maxProcesses: 1,
+    idleMs: 200,
+    maxMemoryBytes: 2 ** 30,
+    environment,
+    hasOthers: async () => false,
+  });
+  closing.push(() => programs.onApplicationShutdown());
+  const ended = jest.fn();
+  const start = programs.start.bind(programs);
+  programs.start = (target, { onLine, onCostlyAnswer }, holder) =>
+    start(target, { onLine, onCostlyAnswer, onEnd: ended }, holder);
+  const identity = { connectionId: 'c1', revision: '1', timeoutMs: 20_000 };
+  const run = { command: 'node', args: [GROWING_SERVER, '--modern'], env: {}, cwd: process.cwd() };
+  const upstream = new StdioUpstream(
+    { kind: 'stdio', organizationId: 'o', ...identity, ...run },
+    programs,
+    () => undefined,
+  );
+  await upstream.listTools();
+  expect(upstream.protocolVersion).toBe('2026-07-28');
+  await until('the program is ended', () => ended.mock.calls.length > 0);
+});
+
+describe('Who listens to an agent', () => {
+  interface Listener {
+    readonly told: string[];
+    readonly promises: unknown;
+  }
+  const LISTS = ['tools', 'prompts'] as const;
+  const methodOf = <K extends (typeof LISTS)[number]>(kind: K) => `notifications/${kind}/list_changed` as const;
+
+  async function legacyListener(path: string, key: string): Promise<Listener> {
+    const client = new LegacyClient({ name: 'listener', version: '1' });
+    const told: string[] = [];
+    client.fallbackNotificationHandler = async ({ method }) => void told.push(method);
+    const requestInit = { headers: { authorization: `Bearer ${key}` } };
+    await client.connect(new LegacyHttp(new URL(path, app.url), { requestInit }));
+    closing.push(() => client.close());
+    return { told, promises: client.getServerCapabilities() };
+  }
+
+  async function modernListener(path: string, key: string): Promise<Listener> {
+    const versionNegotiation = { mode: { pin: '2026-07-28' } };
+    const client = new ModernClient({ name: 'listener', version: '1' }, { versionNegotiation });
+    const told: string[] = [];
+    for (const kind of LISTS) client.setNotificationHandler(methodOf(kind), () => void told.push(methodOf(kind)));
+    const requestInit = { headers: { authorization: `Bearer ${key}` } };
+    await client.connect(new ModernHttp(new URL(path, app.url), { requestInit }));
+    await client.listen({ toolsListChanged: true, promptsListChanged: true });
+    closing.push(() => client.close());
+    return { told, promises: client.getServerCapabilities() };
+  }
+
+  it.each([
+    ['legacy', legacyListener],
+    ['modern', modernListener],
+  ])('in the %s era hears of the lists that it may see, and of no others', async (_era, listen) => {
+    const server = await started(() => startLegacyServer());
+    const { connectionId, agent, agentId } = await listenedTo(server);
+    const [all, toolsOnly] = [
+      await listen(agent, app.apiKey),
+      await listen(agent, await keyWith(app, { [connectionId]: ['first', 'second'], [agentId]: ['first', 'second'] })),
+    ];
+    expect(all.promises).toMatchObject({ tools: { listChanged: true }, prompts: { listChanged: true } });
+    await promptsOf(agent);
+    server.offered.prompts = ['second'];
+    await until('the change of the prompts is told', async () => {
+      await server.announce('prompts');
+      await sleep(200);
+      return all.told.includes(methodOf('prompts'));
+    });
+    expect(await promptsOf(agent)).toEqual(['second']);
+    server.offered.tools = ['first', 'second'];
+    await server.announce('tools');
+    await until('the change of the tools is told', () =>
+      [all, toolsOnly].every(({ told }) => told.includes(methodOf('tools'))),
+    );
+    expect(await namesOf(agent)).toEqual(['first', 'second']);
+    expect(toolsOnly.told).not.toContain(methodOf('prompts'));
+  });
+});

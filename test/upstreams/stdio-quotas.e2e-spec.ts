@@ -1,0 +1,194 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JSON } from '../support/proxy-calls.js';
+import { connectProgram, keyWith, until } from '../support/proxy-connections.js';
+
+const SERVER = fileURLToPath(new URL('support/stdio-fixtures/hostile-server.mjs', import.meta.url));
+/** A quarter of this is what one key can have, half of it one connection. */
+const MAX_PROCESSES = 8;
+const ALL = { '*': ['*'] };
+const REFUSED = { status: 503, headers: { 'retry-after': '1' } };
+
+let app: TestApp;
+let connectionId: string;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { STDIO_COMMANDS: 'node', STDIO_MAX_PROCESSES: String(MAX_PROCESSES) } });
+  connectionId = await connectProgram(app, [SERVER]);
+});
+afterAll(() => app?.close());
+
+interface Caller {
+  key?: string | undefined;
+  session?: string;
+  connection?: string;
+}
+
+function headersOf({ session }: Caller): Record<string, string> {
+  return { ...TAKES_JSON, ...(session !== undefined && { 'mcp-session-id': session }) };
+}
+
+function post(caller: Caller, method: string, params: object): Promise<ProxyAnswer> {
+  const body = { jsonrpc: '2.0', id: 1, method, params };
+  const path = `/api/default/mcp/${caller.connection ?? connectionId}`;
+  return callProxy(app, path, { key: caller.key, headers: headersOf(caller), body });
+}
+
+function initialize(caller: Caller): Promise<ProxyAnswer> {
+  const clientInfo = { name: 'test', version: '1' };
+  return post(caller, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+}
+
+async function openSession(caller: Caller): Promise<Caller> {
+  const answer = await initialize(caller);
+  expect(answer).toMatchObject({ status: 200, headers: { 'mcp-session-id': expect.any(String) } });
+  return { ...caller, session: String(answer.headers['mcp-session-id']) };
+}
+
+async function call(caller: Caller, name: string, args: object = {}): Promise<RpcAnswer> {
+  return rpcOf(await post(caller, 'tools/call', { name, arguments: args }));
+}
+
+async function pidOf(caller: Caller): Promise<string> {
+  const { result, error } = await call(caller, 'pid');
+  expect(error).toBeUndefined();
+  return result?.content?.[0]?.text ?? '';
+}
+
+/** A call that is not answered until `end` hangs up. */
+async function occupy(caller: Caller): Promise<{ end(): void }> {
+  const path = `/api/default/mcp/${connectionId}`;
+  const body = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'never', arguments: {} } };
+  const abort = new AbortController();
+  const sent = fetch(new URL(path, app.url), {
+    method: 'POST',
+    signal: abort.signal,
+    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json', ...headersOf(caller) },
+    body: JSON.stringify(body),
+  }).catch(() => undefined);
+  // What follows it in the session shows that it has arrived.
+  await pidOf(caller);
+  return {
+    end() {
+      abort.abort();
+      void sent;
+    },
+  };
+}
+
+describe('callers without a credential', () => {
+  it('share one process of a program, however many sessions they open', async () => {
+    const sessions = await Promise.all(Array.from({ length: 40 }, () => openSession({})));
+    const pids = await Promise.all([...sessions.map(pidOf), pidOf({}), pidOf({ key: app.apiKey })]);
+    expect(new Set(pids).size).toBe(1);
+    expect(new Set(sessions.map(({ session }) => session)).size).toBe(40);
+  });
+
+  it('get the protocol around such a session as with any other one', async () => {
+    const session = await openSession({});
+    const path = `/api/default/mcp/${connectionId}`;
+    const headers = { ...headersOf(session), accept: 'text/event-stream' };
+    const stream = await openProxy(app, path, { method: 'GET', headers });
+    expect(stream.statusCode).toBe(401);
+    stream.resume();
+    expect(rpcOf(await post(session, 'tools/list', {})).result?.tools).not.toEqual([]);
+    expect(rpcOf(await post(session, 'logging/setLevel', { level: 'info' })).error).toBeDefined();
+    expect((await callProxy(app, path, { method: 'DELETE', headers: headersOf(session) })).status).toBe(200);
+    const malformed = await post({}, 'initialize', { protocolVersion: 1 });
+    expect(malformed.status).toBe(400);
+  });
+});
+
+describe('the programs of sessions', () => {
+  it('are bounded for each key; those in use are left alone, and others still start', async () => {
+    const [mine, others] = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
+    const sessions = await Promise.all([openSession({ key: mine }), openSession({ key: mine })]);
+    const calls = await Promise.all(sessions.map(occupy));
+    const refused = await initialize({ key: mine });
+    expect(refused).toMatchObject(REFUSED);
+    expect(rpcOf(refused).error?.data.code).toBe('upstream_busy');
+    const other = await openSession({ key: others });
+    expect(await pidOf(other)).not.toBe(await pidOf({}));
+    for (const running of calls) running.end();
+    await until('the calls are cancelled', async () => (await initialize({ key: mine })).status === 200);
+  });
+
+  it('make room for the next session of their caller when they are not in use, and come back when they are', async () => {
+    const key = await keyWith(app, ALL);
+    const first = await openSession({ key });
+    const pid = await pidOf(first);
+    for (let n = 0; n < 4; n++) await pidOf(await openSession({ key }));
+    const next = await pidOf(first);
+    expect(next).toMatch(/^\d+$/);
+    expect(next).not.toBe(pid);
+  });
+
+  it('are bounded for each connection, its shared program aside', async () => {
+    const keys = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
+    const sessions = await Promise.all([...keys, ...keys].map((key) => openSession({ key })));
+    const calls = await Promise.all(sessions.map(occupy));
+    expect(await initialize({ key: app.apiKey })).toMatchObject(REFUSED);
+    expect(await pidOf({ key: app.apiKey })).toMatch(/^\d+$/);
+    const another = await connectProgram(app, [SERVER]);
+    expect((await initialize({ key: app.apiKey, connection: another })).status).toBe(200);
+    for (const running of calls) running.end();
+  });
+
+  it('end when they do not answer `initialize`, and when its caller has gone', async () => {
+    const [key, other] = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
+    const data = {
+      title: 'Mute',
+      connection_type: 'STDIO',
+      timeout: 1000,
+      stdio: { command: 'node', args: [SERVER, '--mute'] },
+    };
+    const created = await app.tool('COLLECTION_CONNECTIONS_CREATE', { data });
+    const connection = (created.body as { item: { id: string } }).item.id;
+    const answers = await Promise.all(Array.from({ length: 6 }, () => initialize({ key, connection })));
+    for (const answer of answers) expect(rpcOf(answer).error).toBeDefined();
+    // None of them is left that would count for this key.
+    await openSession({ key });
+    await openSession({ key });
+    const patient = await connectProgram(app, [SERVER, '--mute']);
+    for (let n = 0; n < 6; n++) {
+      const abort = new AbortController();
+      const url = new URL(`/api/default/mcp/${patient}`, app.url);
+      const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+      const headers = { authorization: `Bearer ${other}`, 'content-type': 'application/json' };
+      setTimeout(() => abort.abort(), 300);
+      await fetch(url, { method: 'POST', body, headers, signal: abort.signal }).catch(() => undefined);
+    }
+    await until('a session can be opened', async () => (await initialize({ key: other })).status === 200);
+  });
+});
+
+describe('what a program prints', () => {
+  it.each([
+    ['many values', 'values', { count: 300_000 }],
+    ['many levels', 'deep', { depth: 6_000 }],
+    ['much text', 'text', { mebibytes: 9 }],
+  ])('fails the one call that it answers with %s', async (_name, tool, args) => {
+    const pid = await pidOf({});
+    const { error } = await call({ key: app.apiKey }, tool, args);
+    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('more than can be parsed') });
+    expect(await pidOf({})).toBe(pid);
+  });
+
+  it('passes through a session of its caller as it is, costly or not', async () => {
+    const session = await openSession({ key: await keyWith(app, ALL) });
+    const { result } = await call(session, 'text', { mebibytes: 20 });
+    expect(result?.content?.[0]?.text).toHaveLength(20 * 2 ** 20);
+    expect((await post(session, 'tools/call', { name: 'deep', arguments: { depth: 6_000 } })).status).toBe(200);
+    expect(await pidOf(session)).toMatch(/^\d+$/);
+  });
+
+  it('ends it when a line does not end', async () => {
+    const session = await openSession({ key: await keyWith(app, ALL) });
+    const pid = await pidOf(session);
+    const { error } = await call(session, 'pour');
+    expect(error?.data.code).toBe('upstream_protocol');
+    expect(await pidOf(session)).not.toBe(pid);
+  });
+});
