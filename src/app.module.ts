@@ -17,6 +17,7 @@ import { HealthModule } from './health/health.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
 import { McpHttpModule } from './mcp/http/mcp-http.module.js';
+import { SelfModule } from './mcp/self/self.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
@@ -43,6 +44,7 @@ const API = [
   ThreadsModule,
   RunsModule,
   StreamingModule,
+  SelfModule,
   McpHttpModule,
 ];
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { throughOutage } from '../common/through-outage.js';
-import type { ToolCaller } from '../upstreams/tool-call.js';
+import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import { AgentComposition } from './composition/agent-composition.js';
@@ -70,7 +70,15 @@ export class AgentToolset {
       call: async (args, signal) => {
         const found = await throughOutage(() => this.invoker.find({ organizationId, connectionId }));
         const connection = connectionOf(place, found);
-        const call = { connection, toolName: upstreamName, args, caller, door: 'run', agentId, permitted } as const;
+        const call = {
+          connection,
+          toolName: upstreamName,
+          args,
+          caller,
+          entryPoint: 'run',
+          agentId,
+          permitted,
+        } as const;
         return this.invoker.callTool(call, { signal });
       },
     };

@@ -1,5 +1,5 @@
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { AUDIT_DOORS, AUDIT_STATUSES } from './audit-record.js';
+import { ENTRY_POINTS, AUDIT_STATUSES } from './audit-record.js';
 
 /** What MONITORING_LOGS_LIST publishes. */
 export const AUDIT_LIST = {
@@ -7,7 +7,7 @@ export const AUDIT_LIST = {
   fields: {
     id: { column: 'record.id', type: 'uuid' },
     at: { column: 'record.at', type: 'date' },
-    door: { column: 'record.door', type: 'enum', values: AUDIT_DOORS },
+    door: { column: 'record.door', type: 'enum', values: ENTRY_POINTS },
     connection_id: { column: 'record.connectionId', type: 'uuid', nullable: true },
     agent_id: { column: 'record.agentId', type: 'uuid', nullable: true },
     tool_name: { column: 'record.toolName', type: 'string' },

@@ -19,7 +19,7 @@ export interface AuditEntry {
   close(outcome: InvocationOutcome): Promise<void>;
 }
 
-/** The record of every tool invocation, allowed or denied, from every door. */
+/** The record of every tool invocation, allowed or denied, from every entry point. */
 @Injectable()
 export class AuditLog implements OnApplicationShutdown {
   private readonly calls = new CallsInFlight();

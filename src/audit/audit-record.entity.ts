@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { AuditDoor, AuditStatus } from './audit-record.js';
+import type { EntryPoint, AuditStatus } from './audit-record.js';
 
 /** One tool invocation, as it is read. It is written by `AuditWriter`, and never changed. */
 @Entity('audit_records')
@@ -15,7 +15,7 @@ export class AuditRecordEntity {
   id: string;
 
   @Column({ type: 'varchar', length: 16 })
-  door: AuditDoor;
+  door: EntryPoint;
 
   @Column({ type: 'uuid', name: 'connection_id', nullable: true })
   connectionId: string | null;

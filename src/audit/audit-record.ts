@@ -1,6 +1,6 @@
 /** Through which endpoint a tool was invoked. */
-export const AUDIT_DOORS = ['proxy', 'legacy', 'call_tool', 'gateway', 'self', 'run'] as const;
-export type AuditDoor = (typeof AUDIT_DOORS)[number];
+export const ENTRY_POINTS = ['proxy', 'legacy', 'call_tool', 'gateway', 'self', 'run'] as const;
+export type EntryPoint = (typeof ENTRY_POINTS)[number];
 
 /** How an invocation ended. `denied`: it was refused before anything was sent upstream. */
 export const AUDIT_STATUSES = ['success', 'error', 'denied'] as const;
@@ -9,7 +9,7 @@ export type AuditStatus = (typeof AUDIT_STATUSES)[number];
 /** What is known of an invocation when it begins. Never credentials. */
 export interface InvocationFacts {
   readonly organizationId: string;
-  readonly door: AuditDoor;
+  readonly entryPoint: EntryPoint;
   /** Null for the management tools of `self`. */
   readonly connectionId: string | null;
   readonly agentId: string | null;

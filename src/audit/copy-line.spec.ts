@@ -7,7 +7,7 @@ const AT = '2026-01-02T03:04:05.678Z';
 
 const FACTS: InvocationFacts = {
   organizationId: '019ab000-0000-7000-8000-000000000002',
-  door: 'proxy',
+  entryPoint: 'proxy',
   connectionId: '019ab000-0000-7000-8000-000000000003',
   agentId: null,
   toolName: 'echo',
@@ -35,7 +35,7 @@ describe('a line for COPY', () => {
       organization_id: FACTS.organizationId,
       at: AT,
       id: ID,
-      door: 'proxy',
+      entryPoint: 'proxy',
       connection_id: FACTS.connectionId,
       agent_id: String.raw`\N`,
       tool_name: 'echo',

@@ -36,7 +36,7 @@ export function copyLine(id: string, at: string, facts: InvocationFacts, outcome
   const { status, errorCode, durationMs } = outcome;
   const code = errorCode === null ? NULL : text(errorCode, MAX_ERROR_CODE_LENGTH);
   return (
-    `${facts.organizationId}\t${at}\t${id}\t${facts.door}\t${uuid(facts.connectionId)}\t${uuid(facts.agentId)}\t` +
+    `${facts.organizationId}\t${at}\t${id}\t${facts.entryPoint}\t${uuid(facts.connectionId)}\t${uuid(facts.agentId)}\t` +
     `${text(facts.toolName, MAX_TOOL_NAME_LENGTH)}\t${status}\t${code}\t${milliseconds(durationMs)}\t` +
     `${uuid(facts.userId)}\t${uuid(facts.apiKeyId)}\t${uuid(facts.runId)}\t` +
     `${text(facts.requestId, MAX_REQUEST_ID_LENGTH)}\t${facts.public ? 't' : 'f'}\t${content(facts, outcome)}\n`

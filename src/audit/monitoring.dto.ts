@@ -13,7 +13,7 @@ import {
 } from 'class-validator';
 import { PageOf } from '../common/paging/page-of.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
-import { AUDIT_DOORS, AUDIT_STATUSES, type AuditDoor, type AuditStatus } from './audit-record.js';
+import { ENTRY_POINTS, AUDIT_STATUSES, type EntryPoint, type AuditStatus } from './audit-record.js';
 
 /** One tool invocation as it is shown. */
 export class MonitoringLogItem {
@@ -24,8 +24,8 @@ export class MonitoringLogItem {
   @IsISO8601()
   at: string;
 
-  @IsIn(AUDIT_DOORS)
-  door: AuditDoor;
+  @IsIn(ENTRY_POINTS)
+  door: EntryPoint;
 
   /** Null for the management tools of `self`. */
   @MayBeNull()

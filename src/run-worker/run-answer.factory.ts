@@ -4,7 +4,7 @@ import type { StreamWriter } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
-import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunExecution } from '../runs/records/run-execution.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { MessageFolder } from './message-folder.js';
 import { stepCount } from './pending-tool-calls.js';
@@ -15,7 +15,7 @@ import { RunAnswer } from './run-answer.js';
 export class RunAnswerFactory {
   constructor(
     private readonly events: RunEvents,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
     private readonly transcript: TranscriptService,
   ) {}
 

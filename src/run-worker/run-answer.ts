@@ -5,7 +5,7 @@ import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
-import type { RunExecutionService } from '../runs/records/run-execution.js';
+import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
 import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
@@ -36,7 +36,7 @@ export class RunAnswer {
     private readonly run: ClaimedRun,
     private readonly folder: MessageFolder,
     private readonly publisher: RunEventPublisher,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
   ) {
     this.steps = run.step;
     this.modelName = run.model;

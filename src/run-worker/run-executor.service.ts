@@ -5,7 +5,7 @@ import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { ModelsService, type ResolvedModel } from '../models/models.service.js';
 import { StaleAttemptError } from '../runs/records/run-attempt.js';
-import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunExecution } from '../runs/records/run-execution.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunEntity, RunError } from '../runs/records/run.entity.js';
@@ -35,7 +35,7 @@ export class RunExecutorService {
 
   constructor(
     private readonly config: AppConfig,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
     private readonly answers: RunAnswerFactory,
     private readonly models: ModelsService,
     private readonly sessions: AgentSessionService,

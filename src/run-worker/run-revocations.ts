@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { RunRevocationService } from '../runs/records/run-revocation.js';
+import { RunRevocation } from '../runs/records/run-revocation.js';
 import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { UnstartedRun } from '../runs/unstarted-run.js';
@@ -24,7 +24,7 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
   private isFailing = false;
 
   constructor(
-    private readonly revocation: RunRevocationService,
+    private readonly revocation: RunRevocation,
     private readonly supervisor: RunSupervisor,
     private readonly unstarted: UnstartedRun,
   ) {}

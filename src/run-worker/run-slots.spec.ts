@@ -5,16 +5,16 @@ import { runInNewContext } from 'node:vm';
 import type { AppConfig } from '../config/app-config.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
-import type { RunExecutionService } from '../runs/records/run-execution.js';
+import type { RunExecution } from '../runs/records/run-execution.js';
 import type { PassedOver, RunTurns } from '../runs/records/run-turns.js';
 import { RunSlots } from './run-slots.js';
 
-type Execution = Pick<RunExecutionService, 'claim'>;
+type Execution = Pick<RunExecution, 'claim'>;
 
 /** Slots of a worker whose database answers so. */
 function slotsOf(claim: Execution['claim'], findNext: RunTurns['findNext'] = async () => undefined): RunSlots {
   const config = { settings: { runConcurrency: 4, runLockMs: 30_000 } } as AppConfig;
-  return new RunSlots(config, { claim } as RunExecutionService, { findNext } as RunTurns);
+  return new RunSlots(config, { claim } as RunExecution, { findNext } as RunTurns);
 }
 
 function runOf(apiKeyId: string, id = apiKeyId): ClaimedRun {

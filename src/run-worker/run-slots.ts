@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
 import { newEpoch } from '../events/frame-position.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
-import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunExecution } from '../runs/records/run-execution.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import { type PassedOver, RunTurns, type Tenant } from '../runs/records/run-turns.js';
 import { SlotShares } from './slot-shares.js';
@@ -30,7 +30,7 @@ export class RunSlots {
 
   constructor(
     config: AppConfig,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
     private readonly turns: RunTurns,
   ) {
     this.shares = new SlotShares(config.settings.runConcurrency);

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { AppConfig } from '../config/app-config.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
-import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunExecution } from '../runs/records/run-execution.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
 
 /** Keeps the attempts of this process: tells the database that they live, and stops those that are to stop. */
@@ -15,7 +15,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
 
   constructor(
     private readonly config: AppConfig,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
     private readonly events: RunEvents,
   ) {}
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
-import { RunExecutionService } from '../runs/records/run-execution.js';
+import { RunExecution } from '../runs/records/run-execution.js';
 import { RunQueue } from '../runs/run-queue.js';
 
 /**
@@ -15,7 +15,7 @@ export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown
 
   constructor(
     private readonly config: AppConfig,
-    private readonly execution: RunExecutionService,
+    private readonly execution: RunExecution,
     private readonly queue: RunQueue,
   ) {}
 

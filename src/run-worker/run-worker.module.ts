@@ -7,6 +7,7 @@ import { AgentSessionService } from './agent-session.service.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunProcessor } from './run.processor.js';
+import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { RunQueueModule } from '../runs/run-queue.module.js';
 import { RunRevocations } from './run-revocations.js';
 import { RunSlots } from './run-slots.js';
@@ -15,7 +16,7 @@ import { RunSweeper } from './run-sweeper.js';
 
 /** The worker's side of runs: executing them. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunQueueModule],
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule],
   providers: [
     RunProcessor,
     RunExecutorService,

@@ -4,8 +4,8 @@ import { validateInput } from '../common/validation/validate-input.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunItem } from './records/run.dto.js';
 import type { RunEntity } from './records/run.entity.js';
-import { RunCancellingService } from './records/run-cancelling.js';
-import { RunReaderService } from './records/run-reader.js';
+import { RunCancelling } from './records/run-cancelling.js';
+import { RunReader } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
 import { UnstartedRun } from './unstarted-run.js';
@@ -17,8 +17,8 @@ export class RunCancellationService {
 
   constructor(
     private readonly threads: ThreadService,
-    private readonly runs: RunReaderService,
-    private readonly cancelling: RunCancellingService,
+    private readonly runs: RunReader,
+    private readonly cancelling: RunCancelling,
     private readonly events: RunEvents,
     private readonly unstarted: UnstartedRun,
   ) {}

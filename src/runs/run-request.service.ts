@@ -6,7 +6,7 @@ import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { DEFAULT_TIER } from '../common/tier.js';
-import { RunPostingService } from './records/run-posting.js';
+import { RunPosting } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { parseRunRequest } from './parse-run-request.js';
 import { RunQueue } from './run-queue.js';
@@ -19,7 +19,7 @@ export class RunRequestService {
   constructor(
     private readonly threads: ThreadService,
     private readonly agents: AgentsService,
-    private readonly posting: RunPostingService,
+    private readonly posting: RunPosting,
     private readonly queue: RunQueue,
   ) {}
 

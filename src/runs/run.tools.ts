@@ -4,11 +4,11 @@ import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import { RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
-import { RunReaderService } from './records/run-reader.js';
+import { RunReader } from './records/run-reader.js';
 
 @Injectable()
 export class RunTools {
-  constructor(private readonly runs: RunReaderService) {}
+  constructor(private readonly runs: RunReader) {}
 
   @ManagementTool({
     name: 'RUN_GET',

@@ -1,18 +1,19 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
-
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelTools } from './run-cancel.tools.js';
+import { RunRecordsModule } from './records/run-records.module.js';
 import { RunQueueModule } from './run-queue.module.js';
 import { RunRequestService } from './run-request.service.js';
+import { RunTools } from './run.tools.js';
 import { RunsController } from './runs.controller.js';
 
-/** The caller's side of runs: posting and cancelling them. */
+/** The caller's side of runs: posting, reading and cancelling them. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, EventsModule, RunQueueModule],
+  imports: [ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule],
   controllers: [RunsController],
-  providers: [RunRequestService, RunCancellationService, RunCancelTools],
+  providers: [RunRequestService, RunCancellationService, RunCancelTools, RunTools],
 })
 export class RunsModule {}

@@ -5,7 +5,7 @@ import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
-import { RunReaderService, type RunState } from '../runs/records/run-reader.js';
+import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunFrames } from './run-frames.js';
 import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
@@ -17,7 +17,7 @@ import type { StreamQuery } from './stream-query.js';
 export class RunStreamService {
   constructor(
     private readonly threads: ThreadService,
-    private readonly runs: RunReaderService,
+    private readonly runs: RunReader,
     private readonly events: RunEvents,
     private readonly ending: StreamEnding,
   ) {}

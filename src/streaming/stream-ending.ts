@@ -3,7 +3,7 @@ import type { UIMessageChunk } from 'ai';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
-import { RunReaderService } from '../runs/records/run-reader.js';
+import { RunReader } from '../runs/records/run-reader.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import type { RunFrames } from './run-frames.js';
 
@@ -18,7 +18,7 @@ const LOST: UIMessageChunk = {
 @Injectable()
 export class StreamEnding {
   constructor(
-    private readonly runs: RunReaderService,
+    private readonly runs: RunReader,
     private readonly transcript: TranscriptService,
     private readonly events: RunEvents,
   ) {}

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { EventsModule } from '../events/events.module.js';
+import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunStreamService } from './run-stream.service.js';
 import { StreamController } from './stream.controller.js';
@@ -9,7 +10,7 @@ import { StreamEnding } from './stream-ending.js';
 import { StreamResponder } from './stream-responder.js';
 
 @Module({
-  imports: [ThreadsModule, EventsModule, ApiKeysModule, AnswerBudgetModule],
+  imports: [ThreadsModule, RunRecordsModule, EventsModule, ApiKeysModule, AnswerBudgetModule],
   controllers: [StreamController],
   providers: [RunStreamService, StreamResponder, StreamEnding],
 })

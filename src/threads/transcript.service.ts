@@ -7,12 +7,19 @@ import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
-import type { RunEntity } from '../runs/records/run.entity.js';
 import { HISTORY, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
 /** A message as the agent loop reads it. */
 export type TranscriptMessage = UIMessage & { runId: string };
+
+/** A run as the transcript has to know it: its place in the thread and the message that is its answer. */
+export interface TranscriptRun {
+  readonly organizationId: string;
+  readonly threadId: string;
+  readonly position: number;
+  readonly messageId: string;
+}
 
 /** Reads the durable transcript: the messages of a thread in the order of the runs that brought or wrote them. */
 @Injectable()
@@ -40,7 +47,7 @@ export class TranscriptService {
     organizationId,
     threadId,
     messageId,
-  }: RunEntity): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
+  }: Omit<TranscriptRun, 'position'>): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
     return this.messages.findOneBy({ organizationId, threadId, id: messageId });
   }
 
@@ -49,7 +56,7 @@ export class TranscriptService {
    * the run's own answer not. Of a long conversation the newest runs that fit, see `HISTORY`.
    * @param maxBytes of JSON text
    */
-  async readHistory(run: RunEntity, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
+  async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
     const { organizationId, threadId, position, messageId } = run;
     const values = [organizationId, threadId, position, messageId, MAX_HISTORY_MESSAGES, maxBytes];
     return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();

@@ -1,5 +1,6 @@
-import type { AuditDoor } from '../audit/audit-record.js';
+import type { EntryPoint } from '../audit/audit-record.js';
 import type { Connection } from '../connections/connection.js';
+import type { ToolCaller } from './contract/tool-caller.js';
 import type { ToolList } from './catalog/tool-list.js';
 
 /** Names a connection. */
@@ -8,24 +9,14 @@ export interface ConnectionRef {
   readonly connectionId: string;
 }
 
-/** On whose behalf a tool is called. */
-export interface ToolCaller {
-  /** Absent for a caller without a credential. */
-  readonly userId?: string;
-  readonly apiKeyId?: string;
-  readonly runId?: string;
-  /** Sent upstream as `x-request-id`. */
-  readonly requestId: string;
-}
-
-/** A call of an upstream's tool, as the door has to judge it. */
+/** A call of an upstream's tool, with everything that `ToolInvoker` needs to decide on it. */
 export interface ToolCall {
   readonly connection: Connection;
   /** The upstream's own name of the tool. */
   readonly toolName: string;
   readonly args: unknown;
   readonly caller: ToolCaller;
-  readonly door: AuditDoor;
+  readonly entryPoint: EntryPoint;
   /** The agent whose composition the call came through. */
   readonly agentId?: string;
   /** May the caller call this tool of the connection? A tool that is public needs no permission. */

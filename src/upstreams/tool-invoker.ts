@@ -1,18 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { AuditLog } from '../audit/audit-log.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
-import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
 import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
 import { ToolCatalog } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
-import { Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
+import { InvocationLog } from './invocation-log.js';
+import { type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './contract/require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
-import { keyOfCaller } from './contract/caller-key.js';
+import { keyOfCaller } from './contract/tool-caller.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
@@ -21,7 +20,7 @@ import { UpstreamPool } from './pool/upstream-pool.js';
 import { UpstreamTargets } from './pool/upstream-targets.js';
 
 /**
- * The one door to the upstreams. Whoever calls a tool, for whatever reason, passes the same steps here: active? → permitted?
+ * The one way to call a tool of an upstream. Every call, from any entry point, passes the same steps: active? → permitted?
  * → arguments valid? → (inject → forward) → record.
  */
 @Injectable()
@@ -31,8 +30,7 @@ export class ToolInvoker {
     private readonly lister: ToolLister,
     private readonly catalog: ToolCatalog,
     private readonly checker: ArgumentChecker,
-    private readonly audit: AuditLog,
-    private readonly telemetry: ProxyTelemetry,
+    private readonly invocations: InvocationLog,
     private readonly health: UpstreamHealth,
     private readonly targets: UpstreamTargets,
     private readonly pool: UpstreamPool,
@@ -94,35 +92,13 @@ export class ToolInvoker {
    */
   async admit(call: ToolCall): Promise<Invocation> {
     const startedAt = performance.now();
-    const { connection, caller, toolName, door, agentId = null } = call;
-    const isPermitted = call.permitted(toolName);
+    const { connection } = call;
+    const isPermitted = call.permitted(call.toolName);
     const looked = this.lookUp(call, isPermitted);
     const found = looked instanceof Promise ? await looked : looked;
     const isPublic = !isPermitted && found.tool?.isPublic === true;
-    const entry = this.audit.open({
-      organizationId: connection.organizationId,
-      door,
-      connectionId: connection.id,
-      agentId,
-      toolName,
-      userId: caller.userId ?? null,
-      apiKeyId: caller.apiKeyId ?? null,
-      runId: caller.runId ?? null,
-      requestId: caller.requestId,
-      public: isPublic,
-      content: connection.auditContent ? { arguments: call.args } : undefined,
-    });
-    const measured = this.telemetry.begin({
-      connectionId: connection.id,
-      toolName,
-      // A name that no upstream lists must not become a label: callers make up as many as they like.
-      toolLabel: found.tool === undefined ? 'other' : toolName,
-      method: 'tools/call',
-      requestId: caller.requestId,
-      streamable: call.streamable ?? false,
-      incoming: call.trace ?? {},
-    });
-    const invocation = new Invocation(entry, measured, startedAt);
+    const isKnownTool = found.tool !== undefined;
+    const invocation = this.invocations.openInvocation({ ...call, isKnownTool, isPublic, startedAt });
     try {
       requireActive(connection);
       if (!isPermitted && !isPublic) throw denied();

@@ -13,6 +13,7 @@ import { ToolCatalog } from './catalog/tool-catalog.js';
 import { UpstreamChannels } from './channels/upstream-channels.js';
 import { ConnectionTester } from './pool/connection-tester.js';
 import { FanOutReport } from './fan-out-report.js';
+import { InvocationLog } from './invocation-log.js';
 import { ListChangeFeed } from './catalog/list-change-feed.js';
 import { StdioProcesses } from './stdio/stdio-processes.js';
 import { StdioSessions } from './stdio/stdio-sessions.js';
@@ -36,7 +37,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
   return new GuardedDispatcher(policy, { connections: DIALLED_PER_ORIGIN });
 }
 
-/** The clients of upstream MCP servers behind one door. */
+/** The clients of upstream MCP servers behind one `ToolInvoker`. */
 @Module({
   imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule],
   providers: [
@@ -93,12 +94,14 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     ToolLister,
     ToolCatalog,
     ToolInvoker,
+    InvocationLog,
     ConnectionTester,
     UpstreamRequests,
     FanOutReport,
   ],
   exports: [
     ToolInvoker,
+    InvocationLog,
     ToolCatalog,
     ListChangeFeed,
     StdioSessions,

@@ -143,7 +143,7 @@ describe('the tools of an agent', () => {
     const invoker = app.app.get(ToolInvoker, { strict: false });
     const forbidden = invoker.callTool({
       connection: await invoker.find({ organizationId, connectionId }),
-      door: 'run',
+      entryPoint: 'run',
       toolName: 'b',
       args: {},
       caller: CALLER,

@@ -23,7 +23,7 @@ const SUCCESS: InvocationOutcome = { status: 'success', errorCode: null, duratio
 
 const factsOf = (requestId: string, more: Partial<InvocationFacts> = {}): InvocationFacts => ({
   organizationId: newId(),
-  door: 'proxy',
+  entryPoint: 'proxy',
   connectionId: newId(),
   agentId: null,
   toolName: 'echo',

@@ -38,10 +38,10 @@ beforeAll(async () => {
   const [own] = await database.query(`SELECT id FROM organizations WHERE slug = 'default'`);
   organizationId = own.id as string;
   await record('first', {}, { durationMs: 1.25 });
-  await record('second', { door: 'gateway', agentId: AGENT }, { status: 'error', errorCode: 'upstream_timeout' });
+  await record('second', { entryPoint: 'gateway', agentId: AGENT }, { status: 'error', errorCode: 'upstream_timeout' });
   await record('third', { toolName: 'write' }, { status: 'denied', errorCode: 'permission_denied' });
-  await record('fourth', { door: 'run', runId: RUN, public: true });
-  await record('fifth', { door: 'self', connectionId: null, toolName: 'API_KEY_LIST' });
+  await record('fourth', { entryPoint: 'run', runId: RUN, public: true });
+  await record('fifth', { entryPoint: 'self', connectionId: null, toolName: 'API_KEY_LIST' });
   await record('foreign', { organizationId: other.id });
 });
 afterAll(() => service?.close());
@@ -53,7 +53,7 @@ async function record(
 ): Promise<void> {
   const entry = service.app.get(AuditLog, { strict: false }).open({
     organizationId,
-    door: 'proxy',
+    entryPoint: 'proxy',
     connectionId: CONNECTION,
     agentId: null,
     toolName: 'read',

@@ -26,7 +26,7 @@ type Door = 'direct' | 'legacy' | 'call-tool' | 'scoped call-tool';
 type CallerName = 'no key' | 'bad key' | 'malformed' | 'expired' | 'other organization' | 'no grant' | 'grant' | '*';
 
 const DOORS: readonly Door[] = ['direct', 'legacy', 'call-tool', 'scoped call-tool'];
-const AUDIT_DOORS = { direct: 'proxy', legacy: 'legacy', 'call-tool': 'call_tool', 'scoped call-tool': 'call_tool' };
+const ENTRY_POINTS = { direct: 'proxy', legacy: 'legacy', 'call-tool': 'call_tool', 'scoped call-tool': 'call_tool' };
 
 /** What a call gets: HTTP status, JSON-RPC code and stable word, and what is recorded of it. */
 interface Expected {
@@ -163,7 +163,7 @@ describe('a tool call', () => {
     const isKnown = caller !== 'no key';
     expect(record).toMatchObject({
       ...expected.audit,
-      door: AUDIT_DOORS[door],
+      door: ENTRY_POINTS[door],
       connection_id: honoring,
       agent_id: null,
       run_id: null,

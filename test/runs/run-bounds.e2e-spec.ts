@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import type { RunItem } from '../../src/runs/records/run.dto.js';
-import { RunExecutionService } from '../../src/runs/records/run-execution.js';
+import { RunExecution } from '../../src/runs/records/run-execution.js';
 import type { MessageItem } from '../../src/threads/thread.dto.js';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
@@ -220,7 +220,7 @@ describe('an answer that cannot be written', () => {
   afterEach(() => void jest.restoreAllMocks());
 
   it.each(['saveAnswer', 'finish'] as const)('by %s fails its run in the first attempt', async (method) => {
-    const execution = app.app.get(RunExecutionService);
+    const execution = app.app.get(RunExecution);
     const tooDeep = () => Promise.reject(new RangeError('Maximum call stack size exceeded'));
     jest.spyOn(execution, method).mockImplementationOnce(tooDeep);
     const thread = await ThreadClient.create(app, agentId);

@@ -3,9 +3,9 @@ import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
 import type { NewRun } from '../../src/runs/records/new-run.js';
 import { type RunClaim, StaleAttemptError } from '../../src/runs/records/run-attempt.js';
-import { RunCancellingService } from '../../src/runs/records/run-cancelling.js';
-import { RunExecutionService } from '../../src/runs/records/run-execution.js';
-import { RunPostingService } from '../../src/runs/records/run-posting.js';
+import { RunCancelling } from '../../src/runs/records/run-cancelling.js';
+import { RunExecution } from '../../src/runs/records/run-execution.js';
+import { RunPosting } from '../../src/runs/records/run-posting.js';
 import { createAgent, createThread } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
@@ -15,8 +15,8 @@ const FAILED = { status: 'failed' as const, error: { code: 'internal', message: 
 
 let app: TestApp;
 let database: DataSource;
-let posting: RunPostingService;
-let execution: RunExecutionService;
+let posting: RunPosting;
+let execution: RunExecution;
 let agentId: string;
 let request: NewRun;
 
@@ -24,8 +24,8 @@ let request: NewRun;
 beforeAll(async () => {
   app = await startTestApp({ env: { ROLE: 'api' } });
   database = app.app.get(DataSource);
-  posting = app.app.get(RunPostingService);
-  execution = app.app.get(RunExecutionService);
+  posting = app.app.get(RunPosting);
+  execution = app.app.get(RunExecution);
   agentId = await createAgent(app);
 });
 afterAll(() => app?.close());
@@ -171,7 +171,7 @@ describe('finishing', () => {
   });
 
   it('ends a queued run without an answer, and no run that has started', async () => {
-    const cancelling = app.app.get(RunCancellingService);
+    const cancelling = app.app.get(RunCancelling);
     const { runId } = await posting.post(another());
     expect(await cancelling.cancelQueued(claim.runId)).toBeUndefined();
     const ended = await cancelling.cancelQueued(runId);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { RunEvents } from '../../src/events/run-events.js';
 import { RunSupervisor } from '../../src/run-worker/run-supervisor.js';
-import { RunExecutionService } from '../../src/runs/records/run-execution.js';
+import { RunExecution } from '../../src/runs/records/run-execution.js';
 import { type CollectedStream, connect, createAgent, type StreamFrame, ThreadClient } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { eventually } from '../support/run-event-probes.js';
@@ -143,7 +143,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       'keeps a worker out whose claim was lost with the stream, and made again',
       async () => {
         const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: String(RUN_LOCK_MS) });
-        const [events, execution] = [api.app.get(RunEvents), api.app.get(RunExecutionService)];
+        const [events, execution] = [api.app.get(RunEvents), api.app.get(RunExecution)];
         const thread = await ThreadClient.create(api, agentId);
         const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
         const taskId = await thread.postMessage('/random 20\n/wait 3000\n/random 20');

@@ -1,41 +1,43 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AgentsService } from '../../agents/records/agents.service.js';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
-import type { AuditDoor } from '../../audit/audit-record.js';
+import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../common/domain-error.js';
 import { allowsNothing } from '../../common/permissions.js';
+import { onceClosed } from '../../http/once-closed.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
+import { startForwarding } from '../forwarding/forwarding-context.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import { onceClosed } from '../../http/once-closed.js';
-import { deadlineOfReply } from '../forwarding/reply-deadline.js';
+import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
+import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import { isModernRequest, modernVersionOf, traceContextOf } from '../protocol/mcp-headers.js';
+import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
-import { type AgentCall, AgentToolRouter, type RoutedCall } from './offering/agent-tool-router.js';
-import { type AgentRequestContext, AgentMcpServer } from './offering/agent-mcp-server.js';
-import { AgentNotificationStream } from './offering/agent-notification-stream.js';
-import { EVERYTHING, AgentCapabilities } from './offering/agent-capabilities.js';
-import { ModernAgentRequests } from './modern-agent-requests.js';
-import { toolListText } from './offering/agent-tool-list.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
-import { ownInitialize } from './client-upstream-sessions/own-initialize.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
+import { ModernAgentRequests } from './modern-agent-requests.js';
+import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.js';
+import { AgentMcpServer, type AgentServerContext } from './offering/agent-mcp-server.js';
+import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
+import { toolListText } from './offering/agent-tool-list.js';
+import { AgentToolRouter } from './offering/agent-tool-router.js';
+
+/** The requests that a client can declare to answer, as far as upstreams can send them by way of an agent. */
+const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
 
 /**
- * One POST to an agent. A tool call goes to the tool's upstream as the bytes that came, under the upstream's own name; the
- * legacy era's list of tools is put together here; almost everything else is answered by an MCP server of our own.
+ * Handles one POST to an agent. A tool call goes to the tool's upstream as the bytes that came, under the upstream's own name;
+ * the list of tools of the legacy era is composed here; an MCP server of our own answers almost everything else.
  */
 @Injectable()
 export class AgentRequestHandler implements OnApplicationShutdown {
-  private readonly hosted: HostedMcp<AgentRequestContext>;
+  private readonly hosted: HostedMcp<AgentServerContext>;
 
   constructor(
     servers: AgentMcpServer,
@@ -44,76 +46,66 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     private readonly tools: AgentToolRouter,
     private readonly requests: RequestForwarder,
     private readonly modern: ModernAgentRequests,
-    private readonly sessions: SealedSessions,
+    private readonly sealedSessions: SealedSessions,
     private readonly telemetry: ProxyTelemetry,
-    private readonly stream: AgentNotificationStream,
-    private readonly memberSessions: ClientUpstreamSessions,
-    private readonly members: ClientSessionHandler,
-    private readonly inSession: SessionComposition,
-    private readonly promising: AgentCapabilities,
+    private readonly notifications: AgentNotificationStream,
+    private readonly clientSessions: ClientUpstreamSessions,
+    private readonly sessionMessages: ClientSessionHandler,
+    private readonly sessionCompositions: SessionComposition,
+    private readonly capabilities: AgentCapabilities,
     private readonly writer: ReplyWriter,
   ) {
     this.hosted = new HostedMcp((context) => servers.for(context));
   }
 
   /** @throws DomainError */
-  async post(request: FastifyRequest, reply: FastifyReply, door: AuditDoor, asked: AgentCall): Promise<void> {
-    const { caller, message } = asked;
+  async handle(context: McpRequestContext): Promise<void> {
+    const { request, reply, caller, message } = context;
     const isModern = isModernRequest(request.headers) || modernVersionOf(message) !== undefined;
-    const owner = isModern ? undefined : this.ownerOf(request, asked);
-    const isCall = message.kind === 'request' && message.method === 'tools/call';
-    if (isCall) {
-      if (isModern) await this.modern.callTool(request, reply, door, asked);
-      else if (owner !== undefined) await this.members.callTool({ request, reply, door, owner, message });
-      else await this.forward(request, reply, door, await this.tools.find(request, door, asked));
+    const owner = isModern ? undefined : this.ownerOf(context);
+    if (message.kind === 'request' && message.method === 'tools/call') {
+      if (isModern) await this.modern.callTool(context);
+      else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
+      else await this.requests.forward(startForwarding(await this.tools.route(context), { kind: 'shared' }));
       return;
     }
     requireActive(caller.connection);
-    if (isModern && (await this.modern.ask(request, reply, door, asked))) return;
-    this.measure(request, reply, asked);
+    if (isModern && (await this.modern.forwardToSource(context))) return;
+    this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list' && !isModern) {
-      await this.list(request, reply, caller, message, owner);
+      await this.list(context, message, owner);
       return;
     }
-    if (owner !== undefined && (await this.members.handle({ request, reply, door, owner, message }))) return;
-    const context = await this.contextOf(asked);
-    if (!isModern && message.method === 'initialize') this.announceSession(reply, asked);
+    if (owner !== undefined && (await this.sessionMessages.handle({ ...context, owner }))) return;
+    const serverContext = await this.serverContextOf(context);
+    if (!isModern && message.method === 'initialize') this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
-    if (message.method === 'subscriptions/listen') await this.stream.subscribe(request, reply, parsed, context);
-    else await this.hosted.answer(request, reply, parsed, context);
+    if (message.method === 'subscriptions/listen') {
+      await this.notifications.subscribe(request, reply, parsed, serverContext);
+    } else {
+      await this.hosted.answer(request, reply, parsed, serverContext);
+    }
   }
 
   onApplicationShutdown(): Promise<void> {
     return this.hosted.close();
   }
 
-  private ownerOf({ headers }: FastifyRequest, { caller, message }: AgentCall): SessionOwner | undefined {
-    const sessionId = headers['mcp-session-id'];
+  private ownerOf({ request, caller, message }: McpRequestContext): SessionOwner | undefined {
+    const sessionId = request.headers['mcp-session-id'];
     if (sessionId === undefined || message.method === 'initialize') return undefined;
-    const session = this.sessions.open(String(sessionId), caller.connection, caller.principal);
-    return this.memberSessions.ownerOf(caller, session);
+    const session = this.sealedSessions.open(String(sessionId), caller.connection, caller.principal);
+    return this.clientSessions.ownerOf(caller, session);
   }
 
-  private announceSession(reply: FastifyReply, { caller, message }: AgentCall): void {
-    const initialize = ownInitialize(message);
+  private announceSession({ reply, caller, message }: McpRequestContext): void {
+    const initialize = clientInitialize(message);
     const session = { hasOwnTools: false, ...(initialize !== undefined && { initialize }) };
-    reply.header('mcp-session-id', this.sessions.seal(session, caller.connection, caller.principal));
-  }
-
-  private async forward(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    door: AuditDoor,
-    { caller, message }: RoutedCall,
-  ): Promise<void> {
-    const scope = deadlineOfReply(reply, caller.connection.timeoutMs);
-    await this.requests.answer(request, reply, door, { caller, message, scope, route: { kind: 'shared' } });
+    reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));
   }
 
   private async list(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    caller: ProxyCaller,
+    { request, reply, caller }: McpRequestContext,
     { id, params }: InboundRequest,
     owner: SessionOwner | undefined,
   ): Promise<void> {
@@ -128,27 +120,28 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     const mayBePublic = connection.publicTools === 'honor';
     // Nothing of the agent can be on the list, whatever it consists of.
     if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
-    return toolListText(caller, await (owner ? this.inSession.of(owner) : this.compositions.of(connection)));
+    const composition = owner ? this.sessionCompositions.of(owner) : this.compositions.of(connection);
+    return toolListText(caller, await composition);
   }
 
-  private async contextOf({ caller, message }: AgentCall): Promise<AgentRequestContext> {
-    if (!isOpening(message)) return { caller, promises: EVERYTHING, instructions: undefined };
+  private async serverContextOf({ caller, message }: McpRequestContext): Promise<AgentServerContext> {
+    if (!asksForDescription(message)) return { caller, features: ALL_FEATURES, instructions: undefined };
     const { id, organizationId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
     const [agent, { sources }] = await Promise.all([
       reading,
       this.compositions.namesOf({ id, organizationId, reading }),
     ]);
-    const isSession = message.method === 'initialize' && ownInitialize(message) !== undefined;
-    const isAnswering = isSession && caller.principal !== undefined;
-    const promises = await this.promising.for(caller, sources, isAnswering);
+    const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
+    const hasOwnSessions = isSession && caller.principal !== undefined;
+    const features = await this.capabilities.featuresFor(caller, sources, hasOwnSessions);
     // They may say more of the agent than its public tools do.
     const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
-    return { caller, promises, instructions: instructions ?? undefined };
+    return { caller, features, instructions: instructions ?? undefined };
   }
 
-  /** A tool call is measured where it goes to, under the connection's id; everything else under the agent's. */
-  private measure(request: FastifyRequest, reply: FastifyReply, { caller, message }: AgentCall): void {
+  /** Measured under the agent's id; a tool call is measured where it continues to, under the connection's id. */
+  private measure({ request, reply, caller, message }: McpRequestContext): void {
     if (message.kind !== 'request') return;
     const measured = this.telemetry.begin({
       connectionId: caller.connection.id,
@@ -163,7 +156,18 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   }
 }
 
-/** Does the client ask what the server is? */
-function isOpening({ method }: InboundMessage): boolean {
+function asksForDescription({ method }: InboundMessage): boolean {
   return method === 'initialize' || method === 'server/discover';
+}
+
+/**
+ * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as JSON
+ * text; undefined for a client that answers none.
+ * @throws DomainError `invalid_rpc_request` if it is too large to be kept
+ */
+function clientInitialize(message: InboundMessage): string | undefined {
+  const declared = message.params['capabilities'] as Record<string, unknown> | null | undefined;
+  const kept = Object.entries(declared ?? {}).filter(([name]) => ANSWERABLE.includes(name));
+  if (kept.length === 0) return undefined;
+  return toStoredInitialize({ ...message, params: { ...message.params, capabilities: Object.fromEntries(kept) } });
 }

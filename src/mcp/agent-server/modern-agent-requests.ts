@@ -1,28 +1,25 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
-import type { AuditDoor } from '../../audit/audit-record.js';
 import { DomainError } from '../../common/domain-error.js';
-import { deadlineOfReply } from '../forwarding/reply-deadline.js';
+import { startForwarding } from '../forwarding/forwarding-context.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
+import { forwardedHeaders } from '../protocol/mcp-headers.js';
+import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
-import { type AgentCall, AgentToolRouter } from './offering/agent-tool-router.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { namedHeaders } from './named-headers.js';
+import { AgentToolRouter } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
 
-/** A request of the modern era to an agent, and where it leads. */
-interface Led {
-  readonly caller: ProxyCaller;
-  readonly message: InboundRequest;
-}
+/** What a header carries as it is (MCP 2026-07-28, transports): visible ASCII with spaces inside, and nothing that looks encoded. */
+const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * What clients of the modern era (MCP 2026-07-28) ask of one connection of an agent. It goes there as it came, under the
- * upstream's own name, so that an upstream can answer that it needs further input.
+ * Requests of clients of the modern era (MCP 2026-07-28) that concern one connection of an agent. They are forwarded as they
+ * came, under the upstream's own name, so that an upstream can answer that it needs further input.
  */
 @Injectable()
 export class ModernAgentRequests {
@@ -34,35 +31,34 @@ export class ModernAgentRequests {
   ) {}
 
   /** @throws DomainError */
-  async callTool(request: FastifyRequest, reply: FastifyReply, door: AuditDoor, asked: AgentCall): Promise<void> {
-    // The upstream looks at it too, but only after the arguments were checked here.
-    if (asked.message.kind === 'request') requireEnvelope(request.headers, asked.message);
-    await this.pass(request, reply, door, await this.tools.find(request, door, asked));
+  async callTool(context: McpRequestContext): Promise<void> {
+    const { message, request } = context;
+    // The upstream checks it too, but only after the arguments were validated here.
+    if (message.kind === 'request') requireEnvelope(request.headers, message);
+    await this.forward(await this.tools.route(context));
   }
 
-  /** Passes a request for a prompt or a resource on; false if it does not lead to one connection. @throws DomainError */
-  async ask(request: FastifyRequest, reply: FastifyReply, door: AuditDoor, asked: AgentCall): Promise<boolean> {
-    const { caller, message } = asked;
+  /** Forwards a request for a prompt or a resource; false if it does not concern exactly one connection. @throws DomainError */
+  async forwardToSource(context: McpRequestContext): Promise<boolean> {
+    const { caller, message } = context;
     if (message.kind !== 'request' || caller.connection.status === 'inactive') return false;
-    const led = await this.lead(caller, message);
-    if (led === undefined) return false;
-    await this.pass(request, reply, door, led);
+    const target = await this.findTarget(caller, message);
+    if (target === undefined) return false;
+    await this.forward({ ...context, ...target });
     return true;
   }
 
-  private async pass(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    door: AuditDoor,
-    { caller, message }: Led,
-  ): Promise<void> {
-    const scope = deadlineOfReply(reply, caller.connection.timeoutMs);
+  private async forward(context: McpRequestContext<InboundRequest>): Promise<void> {
+    const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
-    const route = { kind: 'stateless', headers: namedHeaders(request.headers, String(name)) } as const;
-    await this.modern.answer(request, reply, door, { caller, message, scope, route });
+    const headers = namedHeaders(request.headers, String(name));
+    await this.modern.forward(startForwarding(context, { kind: 'stateless', headers }));
   }
 
-  private async lead(caller: ProxyCaller, message: InboundRequest): Promise<Led | undefined> {
+  private async findTarget(
+    caller: ProxyCaller,
+    message: InboundRequest,
+  ): Promise<Pick<McpRequestContext<InboundRequest>, 'caller' | 'message'> | undefined> {
     const { name, uri } = message.params;
     try {
       if (message.method === 'prompts/get' && typeof name === 'string') {
@@ -74,7 +70,7 @@ export class ModernAgentRequests {
       if (source === undefined || others.length > 0) return undefined;
       return { caller: callerOf(source, caller), message };
     } catch (error) {
-      // What there is not is told as everything else that the agent answers by itself.
+      // The agent's own server reports what does not exist, as it answers everything that concerns no single connection.
       if (error instanceof DomainError && error.code === 'not_found') return undefined;
       throw error;
     }
@@ -87,4 +83,12 @@ export class ModernAgentRequests {
 
 function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller): ProxyCaller {
   return new ProxyCaller(principal, connection, requestId);
+}
+
+/** The MCP headers of a request that continues under another name; without an `Mcp-Name` there is none to replace. */
+export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
+  const forwarded = forwardedHeaders(headers);
+  if (!('mcp-name' in forwarded)) return forwarded;
+  const encoded = PLAIN.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
+  return { ...forwarded, 'mcp-name': encoded };
 }

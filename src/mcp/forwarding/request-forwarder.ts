@@ -1,95 +1,90 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../audit/audit-record.js';
-import { DomainError } from '../../common/domain-error.js';
+import type { FastifyRequest } from 'fastify';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { discard } from '../../upstreams/messages/answer-body.js';
-import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
+import { discard } from '../../upstreams/messages/answer-body.js';
+import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
-import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { forwardedHeaders, traceContextOf } from '../protocol/mcp-headers.js';
+import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
+import { toProxyError } from '../protocol/to-proxy-error.js';
+import { callerFilter } from './caller-filter.js';
+import type { ForwardingContext, Route } from './forwarding-context.js';
 import { relayAnswer } from './relay/relay-answer.js';
 import type { CallerFilter } from './relay/tool-list-filter.js';
+import { ReplyWriter } from './reply-writer.js';
 import { SessionOpening } from './session-opening.js';
+import { SessionTools } from './session/session-tools.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { toProxyError } from '../protocol/to-proxy-error.js';
-import { ReplyWriter } from './reply-writer.js';
-import { type Dispatch, UpstreamSender } from './upstream-sender.js';
 import { ToolCalls } from './tool-calls.js';
+import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
 
 /** The requests whose answers list what not every caller may see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 
-/** Of sessions only; the modern revision reads results with `tasks/get` (SEP-2663). */
-const LEGACY_TASK_RESULT = 'tasks/result';
-
-/** What happens to a request on its way: what it needs sent along, and where its end is told. */
+/** What is measured and recorded of a request: what that adds to the request upstream, and where to report its end. */
 interface Measured {
   readonly traceHeaders: Readonly<Record<string, string>>;
   settle(outcome: InvocationOutcome, result?: unknown): Promise<void>;
 }
 
-/** One request of the MCP transport: to the upstream, and its answer back to the caller. */
+export interface ForwardingOptions {
+  /** Instead of the sender that sends the message as it came. */
+  readonly sender?: MessageSender;
+  /** Can the answer be an event stream? Otherwise it is gathered into one JSON body. By default what `Accept` says. */
+  readonly acceptsStream?: boolean;
+}
+
+/** Forwards one request to the upstream, and the answer back to the caller. */
 @Injectable()
 export class RequestForwarder {
   constructor(
     private readonly toolCalls: ToolCalls,
     private readonly telemetry: ProxyTelemetry,
-    private readonly sender: UpstreamSender,
+    private readonly upstream: UpstreamSender,
     private readonly sessions: SessionOpening,
+    private readonly sessionTools: SessionTools,
     private readonly catalog: ToolCatalog,
     private readonly tasks: TaskOwners,
     private readonly writer: ReplyWriter,
   ) {}
 
-  /**
-   * @param acceptsStream may the answer be an event stream? If not, it is gathered into one JSON body
-   * @throws DomainError
-   */
-  async answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    door: AuditDoor,
-    dispatch: Omit<Dispatch, 'headers'> & { message: InboundRequest },
-    acceptsStream = request.headers.accept?.includes('text/event-stream') === true,
-  ): Promise<void> {
-    const { message, route, scope, caller } = dispatch;
-    const measured =
-      message.method === 'tools/call'
-        ? await this.toolCalls.admit(request, door, dispatch)
-        : this.measure(request, dispatch);
+  /** @throws DomainError */
+  async forward(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
+    const { request, reply, message, route, deadline, caller } = context;
+    const { sender = this.upstream, acceptsStream = takesStream(request) } = options;
+    const measured = message.method === 'tools/call' ? await this.toolCalls.admit(context) : this.measure(context);
     try {
       requireActive(caller.connection);
       if (message.method.startsWith('tasks/') && !caller.holdsAll) {
-        if (route.kind === 'stateless' && message.method === LEGACY_TASK_RESULT) {
-          throw new DomainError('unknown_method', 'This revision of the protocol has no such method.');
-        }
+        if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
         await this.tasks.admit(caller, message);
       }
       const headers = { ...headersFor(request, route), ...measured.traceHeaders };
-      const { answer, sentId } = await this.sender.send({ ...dispatch, headers });
-      if (route.kind === 'opening') announce(() => this.sessions.announce(reply, answer, dispatch), answer);
+      const sent = await sender.send(context, headers);
+      const { answer, sentId } = sent;
+      if (route.kind === 'opening') this.announceSession(context, sent);
       const relayed = await relayAnswer(answer, {
         callerId: message.id,
         sentId,
         acceptsStream,
         requestId: request.id,
-        filter: this.filterFor(dispatch),
+        filter: this.filterFor(context),
         isList: LISTS.has(message.method),
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
-        onListChanged: () => this.toolCalls.listChanged(dispatch),
-        explain: (error) => scope.explain(error),
-        settle: (outcome, answer) => this.settle(dispatch, measured, outcome, answer),
+        onListChanged: () =>
+          this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
+        explain: (error) => deadline.explain(error),
+        settle: (outcome, result) => this.settle(context, measured, outcome, result),
       });
       if (reply.raw.destroyed) throw abandoned(answer);
       this.writer.write(request, reply, relayed, answer.headers);
     } catch (error) {
-      const cause = scope.explain(error);
+      const cause = deadline.explain(error);
       await measured.settle(outcomeOf(cause));
       throw toProxyError(cause);
     }
@@ -97,7 +92,7 @@ export class RequestForwarder {
 
   /** Resolves when what has to be known of the answer before it leaves is stored. */
   private settle(
-    { caller, message }: { caller: ProxyCaller; message: InboundRequest },
+    { caller, message }: ForwardingContext<InboundRequest>,
     measured: Measured,
     outcome: InvocationOutcome,
     answer: Record<string, unknown> | undefined,
@@ -109,12 +104,12 @@ export class RequestForwarder {
     return this.tasks.remember(caller, String(message.params['name']), task).then(() => settled);
   }
 
-  private measure(request: FastifyRequest, { caller, message }: Omit<Dispatch, 'headers'>): Measured {
+  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measured {
     const measured = this.telemetry.begin({
       connectionId: caller.connection.id,
       toolName: '',
       toolLabel: '',
-      method: message.method ?? '',
+      method: message.method,
       requestId: request.id,
       streamable: false,
       incoming: traceContextOf(request.headers),
@@ -126,42 +121,41 @@ export class RequestForwarder {
     };
   }
 
-  /** What comes passes as it is to a caller who may call everything. */
-  private filterFor({ caller, message, route }: Omit<Dispatch, 'headers'>): CallerFilter | undefined {
-    if (caller.holdsAll) return undefined;
-    const isList = message.method === 'tools/list';
-    const isEveryonesList = isList && route.kind === 'shared' && asksForAll(message.params);
-    return {
-      shows: (tool) => caller.sees(tool),
-      ownsTask: (taskId) => this.tasks.owns(caller, taskId),
-      ...(isEveryonesList && { onComplete: (tools) => this.catalog.learn(caller.connection, tools) }),
-    };
+  private announceSession(context: ForwardingContext, sent: Sent): void {
+    try {
+      this.sessions.announce(context, sent);
+    } catch (error) {
+      discard(sent.answer.body);
+      throw error;
+    }
+  }
+
+  /** A list that is the same for every caller also tells the catalog which tools there are. */
+  private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
+    const filter = callerFilter(caller, this.tasks);
+    const isEveryonesList = message.method === 'tools/list' && route.kind === 'shared' && asksForAll(message.params);
+    if (filter === undefined || !isEveryonesList) return filter;
+    return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
   }
 }
 
-/** What else a caller asks with may make it another list than everybody's. */
+function takesStream({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/event-stream') === true;
+}
+
+/** Other params may make it another list than the one for every caller. */
 function asksForAll({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
   return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => name === 'progressToken');
 }
 
-/** Does the work, or lets go of the answer that nobody will read. */
-function announce(work: () => void, answer: UpstreamAnswer): void {
-  try {
-    work();
-  } catch (error) {
-    discard(answer.body);
-    throw error;
-  }
-}
-
-/** A caller that is gone reads nothing, and a stream that nobody reads would never end. */
+/** A caller that has hung up reads nothing, and a stream without a reader would never end. */
 function abandoned(answer: UpstreamAnswer): UpstreamError {
   discard(answer.body);
   return new UpstreamError('cancelled', 'The caller went away.');
 }
 
 /** Sessions and the modern era bring MCP headers of their own; in a shared session the service's own ones count. */
-export function headersFor(request: FastifyRequest, route: Dispatch['route']): Record<string, string> {
+export function headersFor(request: FastifyRequest, route: Route): Record<string, string> {
   const own = { 'x-request-id': request.id };
   if (route.kind === 'shared') return own;
   const given = 'headers' in route ? route.headers : undefined;

@@ -1,33 +1,29 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../audit/audit-record.js';
 import { DomainError } from '../../common/domain-error.js';
 import type { ToolList } from '../../upstreams/catalog/tool-list.js';
-import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import type { Invocation } from '../../upstreams/invocation.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
-import { credentialMissing } from '../http/caller-resolver.js';
+import type { InboundRequest } from '../protocol/inbound-message.js';
 import { traceContextOf } from '../protocol/mcp-headers.js';
-import { SessionTools } from './session/session-tools.js';
+import { credentialMissing } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { type Dispatch, sessionAtUpstream } from './upstream-sender.js';
+import type { ForwardingContext } from './forwarding-context.js';
+import { SessionTools } from './session/session-tools.js';
+import { sessionAtUpstream } from './upstream-sender.js';
 
-type Unsent = Omit<Dispatch, 'headers'>;
-
-/** Takes the tool calls of MCP clients to the one door. */
+/** Takes the tool calls of MCP clients to `ToolInvoker`. */
 @Injectable()
 export class ToolCalls {
   constructor(
     private readonly invoker: ToolInvoker,
-    private readonly catalog: ToolCatalog,
     private readonly channels: UpstreamChannels,
     private readonly sessionTools: SessionTools,
   ) {}
 
-  /** @throws what `ToolInvoker.admit` throws; a caller without a credential is told that one is missing */
-  async admit(request: FastifyRequest, door: AuditDoor, dispatch: Unsent): Promise<Invocation> {
-    const { caller, message, route } = dispatch;
+  /** @throws what `ToolInvoker.admit` throws; `credential_missing` instead of `permission_denied` without a credential */
+  async admit(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
+    const { caller, message, route, entryPoint, request } = context;
     const { name, arguments: args } = message.params;
     if (typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
@@ -38,12 +34,12 @@ export class ToolCalls {
         toolName: name,
         args,
         caller: caller.asToolCaller,
-        door,
-        streamable: door === 'call_tool',
+        entryPoint,
+        streamable: entryPoint === 'call_tool',
         ...(caller.agentId !== undefined && { agentId: caller.agentId }),
         permitted: (toolName) => caller.mayCall(toolName),
         trace: traceContextOf(request.headers),
-        ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(dispatch) }),
+        ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(context) }),
       });
     } catch (error) {
       const isAnonymous = caller.principal === undefined;
@@ -52,16 +48,10 @@ export class ToolCalls {
     }
   }
 
-  /** The upstream says so, in a stream that it sends to this caller. */
-  listChanged({ caller, route }: Unsent): void {
-    if (route.kind === 'session') this.sessionTools.forget(route.session.key);
-    this.catalog.refresh(caller.connection);
-  }
-
-  private async toolsOf({ caller, route, scope }: Unsent): Promise<ToolList> {
+  private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {
     if (route.kind === 'shared') throw new Error('A shared session has no tools of its own.');
     const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
-    return this.sessionTools.of(session.key, channel, { signal: scope.signal, caller: caller.key });
+    return this.sessionTools.of(session.key, channel, { signal: deadline.signal, caller: caller.key });
   }
 }

@@ -6,57 +6,58 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { type ForwardingContext, isShared, type Route } from './forwarding-context.js';
 import { uniqueId } from './relay/unique-id.js';
 import { storedInitialize } from './session/initialize-request.js';
-import type { Route } from './route.js';
-
-/** What is sent, in which way. */
-export interface Dispatch {
-  readonly caller: ProxyCaller;
-  readonly route: Route;
-  readonly message: InboundMessage;
-  /** Headers for the upstream. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly scope: CallDeadline;
-}
 
 export interface Sent {
   readonly answer: UpstreamAnswer;
   /** The id that was sent instead of the caller's, JSON text. */
   readonly sentId?: string | undefined;
+  /** The answer to an `initialize` whose session exists here only: its requests go upstream in a shared session. */
+  readonly isTranslated?: true;
+}
+
+/** Sends one message and returns the upstream's answer, or one that is given in its place. */
+export interface MessageSender {
+  /**
+   * @param headers for the upstream
+   * @throws DomainError `connection_unavailable`, UpstreamError
+   */
+  send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
 /** Sends callers' messages upstream, as the bytes that came. Only a request that shares a session gets another id. */
 @Injectable()
-export class UpstreamSender {
+export class UpstreamSender implements MessageSender {
   constructor(
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
   ) {}
 
-  /** @throws DomainError `connection_unavailable`, UpstreamError */
-  send(dispatch: Dispatch): Promise<Sent> {
-    return this.health.watch(dispatch.caller.connection, () => this.post(dispatch));
+  send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    return this.health.watch(context.caller.connection, () => this.post(context, headers));
   }
 
-  private async post(dispatch: Dispatch): Promise<Sent> {
-    const { caller, route, message, headers, scope } = dispatch;
-    const options = new ScopedExchange(headers, scope, caller.key);
-    const sentId = message.kind === 'request' && isShared(dispatch) ? uniqueId() : undefined;
+  private async post(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    const { caller, route, message, deadline } = context;
+    const options = new ExchangeUntilDeadline(headers, deadline, caller.key);
+    const sentId = message.kind === 'request' && isShared(context) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'shared') {
-      return { answer: await this.postInSession(dispatch, route, outgoing), sentId };
+      return { answer: await this.postInSession(context, headers, route, outgoing), sentId };
     }
     const channel = this.channels.pooled(caller.connection);
     if (sentId !== undefined) {
       // In the legacy era a closed connection cancels nothing: the upstream has to be told.
-      scope.onStop(() => void channel.cancel(sentId, caller.key));
+      deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
     return { answer: await channel.post(outgoing, options), sentId };
   }
 
   private async postInSession(
-    { caller, headers, scope: { signal } }: Dispatch,
+    { caller, deadline: { signal } }: ForwardingContext,
+    headers: Readonly<Record<string, string>>,
     route: Exclude<Route, { kind: 'shared' }>,
     outgoing: OutgoingMessage,
   ): Promise<UpstreamAnswer> {
@@ -75,27 +76,21 @@ export class UpstreamSender {
   }
 }
 
-/** The options of an exchange that ends with its scope. Of a class: a literal with an accessor is made anew each time, slowly. */
-class ScopedExchange implements ExchangeOptions {
+/** The options of an exchange that ends with its deadline. A class, because object literals with accessors are slow to create. */
+class ExchangeUntilDeadline implements ExchangeOptions {
   constructor(
     readonly headers: Readonly<Record<string, string>>,
-    private readonly scope: CallDeadline,
+    private readonly deadline: CallDeadline,
     readonly caller: string,
   ) {}
 
   get signal(): AbortSignal {
-    return this.scope.signal;
+    return this.deadline.signal;
   }
 
   onStop(callback: () => void): void {
-    this.scope.onStop(callback);
+    this.deadline.onStop(callback);
   }
-}
-
-/** Do other callers send requests in the same session, or to an upstream that keeps none and may mix them up? */
-export function isShared({ caller, route }: Pick<Dispatch, 'caller' | 'route'>): boolean {
-  if (route.kind !== 'session') return route.kind === 'shared';
-  return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
 }
 
 function toOutgoing(message: InboundMessage, sentId: string | undefined): OutgoingMessage {

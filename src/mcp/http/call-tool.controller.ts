@@ -17,6 +17,6 @@ export class CallToolController {
   @McpEndpoint()
   @ApiOperation({ summary: 'Calls a tool; the body is its arguments, the answer streams as the upstream sends it.' })
   call(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.calls.call(request, reply);
+    return this.calls.handle(request, reply);
   }
 }

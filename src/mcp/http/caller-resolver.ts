@@ -6,7 +6,7 @@ import { mapMaybePromise } from '../../common/map-maybe-promise.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { ProxyCaller } from '../protocol/proxy-caller.js';
+import { credentialMissing, ProxyCaller } from '../protocol/proxy-caller.js';
 
 /** What the path of a request names. */
 interface Wanted {
@@ -82,8 +82,4 @@ function existing(connection: Connection | undefined, wanted: Wanted): Connectio
 
 function isKind({ type }: Connection, { mustBeAgent }: Wanted): boolean {
   return !mustBeAgent || type === 'VIRTUAL';
-}
-
-export function credentialMissing(): DomainError {
-  return new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
 }

@@ -12,7 +12,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 @Controller('api/:org/mcp/:connectionId')
 export class DirectController {
   constructor(
-    private readonly exchange: McpRequestHandler,
+    private readonly messages: McpRequestHandler,
     private readonly sessions: SessionHandler,
   ) {}
 
@@ -20,7 +20,7 @@ export class DirectController {
   @McpEndpoint()
   @ApiOperation({ summary: 'Forwards one MCP message (JSON-RPC 2.0) to the upstream of the connection.' })
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.exchange.post(request, reply, 'proxy');
+    return this.messages.handle(request, reply, 'proxy');
   }
 
   @Get()

@@ -12,7 +12,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 @Controller('api/:org/mcp/gateway/:virtualMcpId')
 export class GatewayController {
   constructor(
-    private readonly exchange: McpRequestHandler,
+    private readonly messages: McpRequestHandler,
     private readonly sessions: SessionHandler,
   ) {}
 
@@ -20,7 +20,7 @@ export class GatewayController {
   @McpEndpoint()
   @ApiOperation({ summary: 'Answers one MCP message (JSON-RPC 2.0) out of the connections of the agent.' })
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.exchange.post(request, reply, 'gateway');
+    return this.messages.handle(request, reply, 'gateway');
   }
 
   @Get()

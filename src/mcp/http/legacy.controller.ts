@@ -12,7 +12,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 @Controller('mcp/:connectionId')
 export class LegacyController {
   constructor(
-    private readonly exchange: McpRequestHandler,
+    private readonly messages: McpRequestHandler,
     private readonly sessions: SessionHandler,
     private readonly calls: ToolCallHandler,
     private readonly deprecation: Deprecation,
@@ -22,7 +22,7 @@ export class LegacyController {
   @McpEndpoint()
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.exchange.post(request, reply, 'legacy');
+    return this.messages.handle(request, reply, 'legacy');
   }
 
   @Get()
@@ -43,6 +43,6 @@ export class LegacyController {
   @McpEndpoint()
   call(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.calls.call(request, reply);
+    return this.calls.handle(request, reply);
   }
 }

@@ -1,92 +1,87 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../audit/audit-record.js';
-import { discard } from '../../upstreams/messages/answer-body.js';
+import type { EntryPoint } from '../../audit/audit-record.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
-import { CallerResolver } from './caller-resolver.js';
+import { discard } from '../../upstreams/messages/answer-body.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
-import { readMessage } from '../protocol/inbound-message.js';
+import { type ForwardingContext, isRequest, isShared, startForwarding } from '../forwarding/forwarding-context.js';
+import { headersFor, RequestForwarder } from '../forwarding/request-forwarder.js';
+import { UpstreamRouter } from '../forwarding/upstream-router.js';
+import { UpstreamSender } from '../forwarding/upstream-sender.js';
+import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
 import { checkHeaders, requireTakesStream } from '../protocol/mcp-headers.js';
 import { requireGrant, requireMethod } from '../protocol/method-rules.js';
-import { OriginPolicy } from './origin-policy.js';
-import { CallsToCancel } from '../translation/calls-to-cancel.js';
-import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
-import { OpeningRequests } from '../translation/opening-requests.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { headersFor, RequestForwarder } from '../forwarding/request-forwarder.js';
-import type { Route } from '../forwarding/route.js';
-import { UpstreamRouter } from '../forwarding/router.js';
-import { deadlineOfReply } from '../forwarding/reply-deadline.js';
-import { type Dispatch, isShared, UpstreamSender } from '../forwarding/upstream-sender.js';
+import { CallsToCancel } from '../translation/calls-to-cancel.js';
+import { InitializeNegotiator } from '../translation/initialize-negotiator.js';
+import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
+import { CallerResolver } from './caller-resolver.js';
+import { OriginPolicy } from './origin-policy.js';
 
 const CANCELLED = 'notifications/cancelled';
 
-/** One POST of the MCP transport: from the caller's bytes to the upstream and back. */
+/** One POST of the MCP transport: from the caller's bytes to the agent or the upstream, and back. */
 @Injectable()
 export class McpRequestHandler {
   constructor(
     private readonly origins: OriginPolicy,
     private readonly callers: CallerResolver,
+    private readonly agents: AgentRequestHandler,
     private readonly router: UpstreamRouter,
     private readonly requests: RequestForwarder,
-    private readonly sender: UpstreamSender,
-    private readonly gateway: AgentRequestHandler,
-    private readonly openings: OpeningRequests,
+    private readonly upstream: UpstreamSender,
+    private readonly negotiator: InitializeNegotiator,
     private readonly modern: ModernRequestTranslator,
     private readonly callsToCancel: CallsToCancel,
   ) {}
 
   /** @throws DomainError */
-  async post(request: FastifyRequest, reply: FastifyReply, door: AuditDoor): Promise<void> {
+  async handle(request: FastifyRequest, reply: FastifyReply, entryPoint: EntryPoint): Promise<void> {
     this.origins.check(request.headers);
-    // First, so that whoever lacks a credential is told how to get one, whatever the body is.
+    // First, so that a caller without a credential learns how to get one, whatever the body is.
     const resolved = this.callers.resolve(request);
     const caller = resolved instanceof Promise ? await resolved : resolved;
     const message = readMessage(request.body);
     checkHeaders(request.headers, message);
     requireTakesStream(request.headers, message);
+    const context = { request, reply, entryPoint, caller, message };
     if (caller.connection.type === 'VIRTUAL') {
-      await this.gateway.post(request, reply, door, { caller, message });
+      await this.agents.handle(context);
       return;
     }
     requireMethod(message, caller);
-    const route = this.router.routeOf(request, message, caller);
-    const scope = deadlineOfReply(reply, caller.connection.timeoutMs);
-    const dispatch = { caller, route, message, scope };
-    if (message.kind !== 'request') {
-      await this.pass(request, reply, dispatch);
-      return;
-    }
+    const forwarding = startForwarding(context, this.router.routeOf(request, message, caller));
+    await (isRequest(forwarding) ? this.forward(forwarding) : this.passOn(forwarding));
+  }
+
+  private forward(context: ForwardingContext<InboundRequest>): Promise<void> {
+    const { request, reply, message, route, deadline } = context;
     const sessionId = request.headers['mcp-session-id'];
-    if (sessionId !== undefined && isShared(dispatch)) {
-      this.callsToCancel.add(String(sessionId), message, scope, reply);
+    if (sessionId !== undefined && isShared(context)) {
+      this.callsToCancel.add(String(sessionId), message, deadline, reply);
     }
-    await this.wayOf(route).answer(request, reply, door, { ...dispatch, message });
+    // A caller and an upstream of different eras meet in these two cases only.
+    if (route.kind === 'opening') return this.requests.forward(context, { sender: this.negotiator });
+    return route.kind === 'stateless' ? this.modern.forward(context) : this.requests.forward(context);
   }
 
-  /** Where a caller and an upstream of different eras may meet, there is a way of its own. */
-  private wayOf({ kind }: Route): RequestForwarder | ModernRequestTranslator {
-    if (kind === 'opening') return this.openings;
-    return kind === 'stateless' ? this.modern : this.requests;
-  }
-
-  /** A notification, or an answer to a request of the upstream. A caller without a session sends it to nobody. */
-  private async pass(request: FastifyRequest, reply: FastifyReply, dispatch: Omit<Dispatch, 'headers'>): Promise<void> {
-    const { caller, route, message, scope } = dispatch;
+  /** A notification, or an answer to a request of the upstream. From a caller without a session it goes nowhere. */
+  private async passOn(context: ForwardingContext): Promise<void> {
+    const { request, reply, caller, route, message, deadline } = context;
     requireActive(caller.connection);
     const isForProgram = route.kind === 'stateless' && caller.connection.type === 'STDIO';
-    const sharesUpstream = isShared(dispatch);
-    // Nothing tells the upstream whose request is answered: it takes the answer of anybody.
+    const sharesUpstream = isShared(context);
+    // The upstream cannot tell whose request is answered: it takes the answer of any caller.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
-    // Nor whose is cancelled: there only this service knows which are the caller's own.
+    // Nor whose is cancelled: only this service knows which requests are the caller's own.
     if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
-      this.callsToCancel.tell(String(request.headers['mcp-session-id']), message);
+      this.callsToCancel.cancel(String(request.headers['mcp-session-id']), message);
     } else if (!isForProgram) {
       try {
-        const { answer } = await this.sender.send({ ...dispatch, headers: headersFor(request, route) });
+        const { answer } = await this.upstream.send(context, headersFor(request, route));
         discard(answer.body);
       } catch (error) {
-        throw toProxyError(scope.explain(error));
+        throw toProxyError(deadline.explain(error));
       }
     }
     await reply.status(202).send();

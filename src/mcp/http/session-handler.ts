@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
 import { OpenConnections } from '../../connections/open-connections.js';
-import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
@@ -14,6 +13,8 @@ import { AgentNotificationStream } from '../agent-server/offering/agent-notifica
 import { ClientUpstreamSessions } from '../agent-server/client-upstream-sessions/client-upstream-sessions.js';
 import { ClientSessionStreams } from '../agent-server/client-upstream-sessions/client-session-streams.js';
 import { forwardedHeaders } from '../protocol/mcp-headers.js';
+import { callerFilter } from '../forwarding/caller-filter.js';
+import { isShared } from '../forwarding/forwarding-context.js';
 import { OriginPolicy } from './origin-policy.js';
 import { requireGrant } from '../protocol/method-rules.js';
 import { rpcErrorText } from '../protocol/json-rpc-error.js';
@@ -26,8 +27,8 @@ import { TaskOwners } from '../forwarding/tasks/task-owners.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { onceClosed } from '../../http/once-closed.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
-import { UpstreamRouter } from '../forwarding/router.js';
-import { isShared, sessionAtUpstream } from '../forwarding/upstream-sender.js';
+import { UpstreamRouter } from '../forwarding/upstream-router.js';
+import { sessionAtUpstream } from '../forwarding/upstream-sender.js';
 
 /** Longer than any `setTimeout` can wait is longer than any session. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
@@ -42,7 +43,6 @@ export class SessionHandler {
     private readonly router: UpstreamRouter,
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
-    private readonly catalog: ToolCatalog,
     private readonly sessionTools: SessionTools,
     private readonly tasks: TaskOwners,
     private readonly connections: OpenConnections,
@@ -63,24 +63,27 @@ export class SessionHandler {
     }
     requireGrant(caller);
     if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
-    const scope = new CallDeadline(undefined, NO_LIMIT_MS);
-    onceClosed(reply, () => scope.cancel());
+    const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
+    onceClosed(reply, () => deadline.cancel());
     onceClosed(
       reply,
       this.connections.watch(caller.connection, () => reply.raw.destroy()),
     );
-    const answer = await this.exchange(caller, session, scope, (channel, options) => channel.listen(options), request);
+    const answer = await this.exchange(
+      caller,
+      session,
+      deadline,
+      (channel, options) => channel.listen(options),
+      request,
+    );
     if (answer.contentType !== 'text/event-stream') {
       discard(answer.body);
       throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
     }
-    const ownsTask = (taskId: string): boolean => this.tasks.owns(caller, taskId);
-    const filter = caller.holdsAll ? undefined : { shows: caller.sees.bind(caller), ownsTask };
     const body = keepAlive(
-      relayUnsolicited(answer.body, filter, () => {
-        this.sessionTools.forget(session.key);
-        this.catalog.refresh(caller.connection);
-      }),
+      relayUnsolicited(answer.body, callerFilter(caller, this.tasks), () =>
+        this.sessionTools.listChanged(caller.connection, session.key),
+      ),
       0,
     );
     this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
@@ -100,9 +103,15 @@ export class SessionHandler {
       await reply.status(200).send();
       return;
     }
-    const scope = new CallDeadline(undefined, END_TIMEOUT_MS);
+    const deadline = new CallDeadline(undefined, END_TIMEOUT_MS);
     try {
-      const answer = await this.exchange(caller, session, scope, (channel, options) => channel.end(options), request);
+      const answer = await this.exchange(
+        caller,
+        session,
+        deadline,
+        (channel, options) => channel.end(options),
+        request,
+      );
       discard(answer.body);
       this.sessionTools.forget(session.key);
       reply.status(answer.status).headers(answer.headers);
@@ -110,7 +119,7 @@ export class SessionHandler {
         ? reply.send()
         : reply.type('application/json').send(refusedEnd(answer.status, request.id)));
     } finally {
-      scope.end();
+      deadline.end();
     }
   }
 
@@ -130,7 +139,7 @@ export class SessionHandler {
   private async exchange(
     caller: ProxyCaller,
     session: Session,
-    scope: CallDeadline,
+    deadline: CallDeadline,
     work: (channel: UpstreamChannel, options: ExchangeOptions) => Promise<UpstreamAnswer>,
     request: FastifyRequest,
   ): Promise<UpstreamAnswer> {
@@ -142,10 +151,10 @@ export class SessionHandler {
           connection,
           sessionAtUpstream({ kind: 'session', session }, caller),
         );
-        return work(channel, { signal: scope.signal, headers, caller: caller.key });
+        return work(channel, { signal: deadline.signal, headers, caller: caller.key });
       });
     } catch (error) {
-      throw toProxyError(scope.explain(error));
+      throw toProxyError(deadline.explain(error));
     }
   }
 }

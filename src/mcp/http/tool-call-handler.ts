@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
-import { CallerResolver } from './caller-resolver.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
-import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
-import { OriginPolicy } from './origin-policy.js';
+import { startForwarding } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import { deadlineOfReply } from '../forwarding/reply-deadline.js';
+import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
+import { CallerResolver } from './caller-resolver.js';
+import { OriginPolicy } from './origin-policy.js';
 
 /** A tool call whose body is the arguments alone, and whose answer streams through as the upstream sends it. */
 @Injectable()
@@ -19,16 +19,15 @@ export class ToolCallHandler {
   ) {}
 
   /** @throws DomainError */
-  async call(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.origins.check(request.headers);
     const { toolName = '' } = request.params as { toolName?: string };
-    const resolved = await this.callers.resolve(request);
-    const asked = { message: requestFor(toolName, request), caller: resolved };
-    const isAgent = asked.caller.connection.type === 'VIRTUAL';
-    const { message, caller } = isAgent ? await this.agentTools.find(request, 'call_tool', asked) : asked;
-    const scope = deadlineOfReply(reply, caller.connection.timeoutMs);
-    const dispatch = { caller, route: { kind: 'shared' }, message, scope } as const;
-    await this.requests.answer(request, reply, 'call_tool', dispatch, !isAgent);
+    const caller = await this.callers.resolve(request);
+    const message = requestFor(toolName, request);
+    const context = { request, reply, entryPoint: 'call_tool', caller, message } as const;
+    const isAgent = caller.connection.type === 'VIRTUAL';
+    const routed = isAgent ? await this.agentTools.route(context) : context;
+    await this.requests.forward(startForwarding(routed, { kind: 'shared' }), { acceptsStream: !isAgent });
   }
 }
 
@@ -38,10 +37,10 @@ function requestFor(toolName: string, request: FastifyRequest): InboundRequest {
   return message;
 }
 
-/** The arguments in the JSON-RPC request that they belong to; no body means none. */
+/** The JSON-RPC request that the arguments belong to; without a body there are no arguments. */
 function envelope(toolName: string, { body, id }: FastifyRequest): Buffer {
   const args = Buffer.isBuffer(body) && body.length > 0 ? body : Buffer.from('{}');
-  // By itself, so that it cannot end the envelope and begin something else.
+  // Parsed alone, so that the body cannot close the envelope and add members to it.
   requireObject(args);
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":{"name":${JSON.stringify(toolName)},"arguments":`;
   return Buffer.concat([Buffer.from(head), args, Buffer.from('}}')]);

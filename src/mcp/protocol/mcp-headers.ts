@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { withoutCredentials } from '../../common/credential-forms.js';
 import { DomainError } from '../../common/domain-error.js';
 import type { InboundMessage } from './inbound-message.js';
+import { MODERN_VERSIONS } from './protocol-versions.js';
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 /** The member of `params` that `Mcp-Name` repeats, for each method that has one. */
@@ -14,9 +15,6 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 /** What goes upstream as it came, beside `mcp-param-*`; nothing else of the caller's headers does. */
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
-
-/** The revisions without sessions; a request of one says so in a header and in itself. */
-export const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
 
 /** Does the request come from a client of the modern era? What it lacks of that era is for the upstream to say. */
 export function isModernRequest(headers: IncomingHttpHeaders): boolean {

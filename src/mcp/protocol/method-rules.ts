@@ -1,7 +1,6 @@
 import { DomainError } from '../../common/domain-error.js';
-import { credentialMissing } from '../http/caller-resolver.js';
 import type { InboundMessage } from './inbound-message.js';
-import type { ProxyCaller } from './proxy-caller.js';
+import { credentialMissing, type ProxyCaller } from './proxy-caller.js';
 
 /** Whoever may use the connection at all may send these. `tools/call` is judged by tool, `tools/list` is filtered. */
 const OPEN_METHODS: ReadonlySet<string> = new Set([
@@ -18,6 +17,7 @@ const GRANTS: readonly (readonly [prefix: string, grant: string])[] = [
   ['resources/', 'resources'],
   ['prompts/', 'prompts'],
 ];
+const LEGACY_TASK_RESULT = 'tasks/result';
 /** They change or read the state of a session, which callers without one would share. */
 const NEED_SESSION = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/'];
 
@@ -55,6 +55,15 @@ export function requireGrant(caller: ProxyCaller): void {
 export function requireSessionless({ kind, method = '' }: InboundMessage): void {
   const needsSession = kind === 'answer' || NEED_SESSION.some((prefix) => method.startsWith(prefix));
   if (needsSession) throw new DomainError('invalid_rpc_request', 'This needs a session: send `initialize` first.');
+}
+
+/**
+ * The modern revision reads the result of a task with `tasks/get` (SEP-2663).
+ * @throws DomainError `unknown_method`
+ */
+export function refuseLegacyTaskMethod({ method }: InboundMessage): void {
+  if (method !== LEGACY_TASK_RESULT) return;
+  throw new DomainError('unknown_method', 'This revision of the protocol has no such method.');
 }
 
 function grantFor(method: string, params: InboundMessage['params']): string | undefined {

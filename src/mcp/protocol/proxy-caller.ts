@@ -1,8 +1,8 @@
+import { DomainError } from '../../common/domain-error.js';
 import { allows, allowsAny } from '../../common/permissions.js';
 import type { Principal } from '../../common/principal.js';
 import type { Connection } from '../../connections/connection.js';
-import { keyOfCaller } from '../../upstreams/contract/caller-key.js';
-import type { ToolCaller } from '../../upstreams/tool-call.js';
+import { keyOfCaller, type ToolCaller } from '../../upstreams/contract/tool-caller.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import { isMarkedPublic } from '../../upstreams/catalog/tool-list.js';
 
@@ -53,4 +53,8 @@ export class ProxyCaller {
     if (principal === undefined) return { requestId };
     return { requestId, userId: principal.userId, apiKeyId: principal.apiKeyId };
   }
+}
+
+export function credentialMissing(): DomainError {
+  return new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
 }

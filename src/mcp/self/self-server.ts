@@ -69,7 +69,7 @@ export class SelfServer {
     });
     return this.audit.open({
       organizationId: principal.organization.id,
-      door: 'self',
+      entryPoint: 'self',
       connectionId: null,
       agentId: null,
       toolName: name,

@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, type OnApplicationShutdown, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { credentialMissing } from '../http/caller-resolver.js';
+import { credentialMissing } from '../protocol/proxy-caller.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { readMessage } from '../protocol/inbound-message.js';
 import { McpEndpoint } from '../http/mcp-endpoint.js';

@@ -9,23 +9,23 @@ import type { InboundMessage, InboundRequest } from '../protocol/inbound-message
  */
 @Injectable()
 export class CallsToCancel {
-  private readonly scopes = new Map<string, CallDeadline>();
+  private readonly deadlines = new Map<string, CallDeadline>();
 
   /** Until the reply is sent. @param sessionId as the caller sent it */
-  add(sessionId: string, { id }: InboundRequest, scope: CallDeadline, { raw }: FastifyReply): void {
-    // Of one that is closed already, no end would be heard.
+  add(sessionId: string, { id }: InboundRequest, deadline: CallDeadline, { raw }: FastifyReply): void {
+    // A closed reply emits no further `close`.
     if (raw.destroyed) return;
     const key = keyOf(sessionId, JSON.parse(id));
-    this.scopes.set(key, scope);
+    this.deadlines.set(key, deadline);
     raw.once('close', () => {
       // The id may have been used a second time meanwhile.
-      if (this.scopes.get(key) === scope) this.scopes.delete(key);
+      if (this.deadlines.get(key) === deadline) this.deadlines.delete(key);
     });
   }
 
-  /** @param message one that has no answer; any but a cancellation means nothing here */
-  tell(sessionId: string, { method, params }: InboundMessage): void {
-    if (method === 'notifications/cancelled') this.scopes.get(keyOf(sessionId, params['requestId']))?.cancel();
+  /** @param message a notification or an answer; only `notifications/cancelled` has an effect */
+  cancel(sessionId: string, { method, params }: InboundMessage): void {
+    if (method === 'notifications/cancelled') this.deadlines.get(keyOf(sessionId, params['requestId']))?.cancel();
   }
 }
 

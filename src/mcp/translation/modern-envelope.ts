@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../common/domain-error.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
-import { MODERN_VERSIONS, modernVersionOf } from '../protocol/mcp-headers.js';
+import { modernVersionOf } from '../protocol/mcp-headers.js';
+import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';

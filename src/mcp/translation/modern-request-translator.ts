@@ -1,17 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../audit/audit-record.js';
 import { DomainError } from '../../common/domain-error.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import type { ForwardingContext } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import type { Dispatch } from '../forwarding/upstream-sender.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
-import { MODERN_VERSIONS } from '../protocol/mcp-headers.js';
-import { ModernRequests } from './modern-requests.js';
+import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { offersMore, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
+import { ModernSender } from './modern-sender.js';
 import { UpstreamEras } from './upstream-eras.js';
-
-type Asked = Omit<Dispatch, 'headers'> & { message: InboundRequest };
 
 /** MCP 2026-07-28, "Error codes". */
 const UNSUPPORTED_VERSION = -32022;
@@ -24,15 +20,15 @@ const UNSUPPORTED_VERSION = -32022;
 export class ModernRequestTranslator {
   constructor(
     private readonly requests: RequestForwarder,
-    private readonly translated: ModernRequests,
+    private readonly sender: ModernSender,
     private readonly eras: UpstreamEras,
   ) {}
 
   /** @throws DomainError */
-  async answer(request: FastifyRequest, reply: FastifyReply, door: AuditDoor, asked: Asked): Promise<void> {
-    const { message } = asked;
-    if (await this.passesAsBytes(asked)) {
-      await this.requests.answer(request, reply, door, asked);
+  async forward(context: ForwardingContext<InboundRequest>): Promise<void> {
+    const { message, request, reply } = context;
+    if (await this.passesAsBytes(context)) {
+      await this.requests.forward(context);
       return;
     }
     const requested = unsupportedVersion(message);
@@ -44,24 +40,24 @@ export class ModernRequestTranslator {
       return;
     }
     requireEnvelope(request.headers, message);
-    const translated = { ...asked, message: withoutEnvelope(message), route: { kind: 'shared' } as const };
-    await this.translated.answer(request, reply, door, translated);
+    const legacy = { ...context, message: withoutEnvelope(message), route: { kind: 'shared' } as const };
+    await this.requests.forward(legacy, { sender: this.sender });
   }
 
-  private async passesAsBytes({ caller: { connection }, message, scope }: Asked): Promise<boolean> {
+  private async passesAsBytes({ caller: { connection }, message, deadline }: ForwardingContext<InboundRequest>) {
     const isProgram = connection.type !== 'HTTP';
-    // Such a client, told that there is no modern era, goes on with `initialize`, and then all of it can be made use of.
+    // A client with such capabilities falls back to `initialize`, and then all of them can be used.
     if (message.method === 'server/discover' && offersMore(message)) {
       if (isProgram) throw new DomainError('unknown_method', 'With these capabilities, open a session: `initialize`.');
       return true;
     }
-    // A program has one session for each caller who opens one, and the modern era has none. The inactive are refused either way.
+    // A program has one session for each caller who opens one, and the modern era has none. Inactive ones are refused either way.
     if (isProgram || connection.status === 'inactive') return !isProgram;
     try {
-      return (await this.eras.of(connection, scope.signal)).isModern;
+      return (await this.eras.of(connection, deadline.signal)).isModern;
     } catch (error) {
       if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
-      // What keeps the upstream from being asked is found, recorded and told on the usual way.
+      // The ordinary way finds, records and reports why the upstream cannot be asked.
       return true;
     }
   }

@@ -1,34 +1,30 @@
 import { Injectable } from '@nestjs/common';
-import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
-import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
-import { type Dispatch, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
-import { translatableCapabilities, requireTranslatable } from '../protocol/translatable-methods.js';
-import { MODERN_VERSIONS } from '../protocol/mcp-headers.js';
+import type { ForwardingContext } from '../forwarding/forwarding-context.js';
+import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
+import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
+import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
 import { ownAnswer } from './own-answer.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 
-/** Sends what clients of the modern era ask to upstreams that cannot be asked in that era. */
+/** Sends requests of clients of the modern era to upstreams of the legacy era, and translates the answers. */
 @Injectable()
-export class ModernSender extends UpstreamSender {
+export class ModernSender implements MessageSender {
   constructor(
-    channels: UpstreamChannels,
-    health: UpstreamHealth,
+    private readonly upstream: UpstreamSender,
     private readonly eras: UpstreamEras,
-  ) {
-    super(channels, health);
-  }
+  ) {}
 
   /** @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError */
-  override async send(dispatch: Dispatch): Promise<Sent> {
-    const { caller, message, scope } = dispatch;
+  async send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    const { caller, message, deadline } = context;
     if (message.kind !== 'request') throw new Error('Only requests are translated.');
     const { id, method } = message;
-    const serverDescription = await this.eras.of(caller.connection, scope.signal);
+    const serverDescription = await this.eras.of(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
     requireTranslatable(message);
-    const { answer, sentId } = await super.send(dispatch);
+    const { answer, sentId } = await this.upstream.send(context, headers);
     return { answer: toModernAnswer(answer, { method, serverInfo: serverDescription.serverInfo }), sentId };
   }
 }

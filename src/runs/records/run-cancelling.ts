@@ -9,7 +9,7 @@ const CANCELLED: RunOutcome = { status: 'cancelled', error: null, finishReason: 
 
 /** Records cancellations. */
 @Injectable()
-export class RunCancellingService {
+export class RunCancelling {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly statements: PreparedStatements,

@@ -50,7 +50,7 @@ const SAVE_ANSWER = {
 
 /** What a worker does to the record of a run. Every write is fenced by the claim. */
 @Injectable()
-export class RunExecutionService {
+export class RunExecution {
   constructor(
     private readonly dataSource: DataSource,
     private readonly statements: PreparedStatements,

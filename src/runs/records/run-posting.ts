@@ -26,7 +26,7 @@ type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 
  * lock gives the runs of a thread their order. The transaction is the function `run_post` (migration 1763700000400).
  */
 @Injectable()
-export class RunPostingService {
+export class RunPosting {
   constructor(private readonly statements: PreparedStatements) {}
 
   /**

@@ -50,7 +50,7 @@ const AFTER = {
 
 /** Questions about runs, always within one organization. */
 @Injectable()
-export class RunReaderService {
+export class RunReader {
   constructor(
     @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
     private readonly statements: PreparedStatements,

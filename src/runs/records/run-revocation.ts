@@ -15,7 +15,7 @@ export interface RevokedRuns {
 
 /** Finds the runs whose API key was deleted or has expired, and ends those that have not started. */
 @Injectable()
-export class RunRevocationService {
+export class RunRevocation {
   constructor(
     private readonly dataSource: DataSource,
     private readonly statements: PreparedStatements,

@@ -1,7 +1,7 @@
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { storedHeaders } from './upstream-fetch.js';
-import { SERVICE } from '../contract/caller-key.js';
+import { SERVICE } from '../contract/tool-caller.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 import { type AnswerBody, chunksOf } from '../messages/answer-body.js';

@@ -1,27 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditDoor } from '../../../audit/audit-record.js';
 import { DomainError } from '../../../common/domain-error.js';
-import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { onceClosed } from '../../../http/once-closed.js';
+import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
+import { discard } from '../../../upstreams/messages/answer-body.js';
+import { type Route, startForwarding } from '../../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
-import type { Route } from '../../forwarding/route.js';
-import { deadlineOfReply } from '../../forwarding/reply-deadline.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundOneWay, InboundRequest } from '../../protocol/inbound-message.js';
+import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
-import { AgentToolRouter } from '../offering/agent-tool-router.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
-import { headersOf, type ClientUpstreamSession, type SessionOwner } from './client-upstream-session.js';
+import { AgentToolRouter } from '../offering/agent-tool-router.js';
+import { type ClientUpstreamSession, headersOf, type SessionOwner } from './client-upstream-session.js';
 import { setLevel } from './client-upstream-session-opener.js';
-import { SessionResources } from './session-resources.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
+import { RequestIdCodec, type UpstreamRequestId } from './request-id.codec.js';
 import { rewriteEventIds } from './rewrite-event-ids.js';
-import { type UpstreamRequestId, RequestIdCodec } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
-import { discard } from '../../../upstreams/messages/answer-body.js';
+import { SessionResources } from './session-resources.js';
 
 const LEVELS: ReadonlySet<unknown> = new Set([
   'debug',
@@ -33,107 +31,104 @@ const LEVELS: ReadonlySet<unknown> = new Set([
   'alert',
   'emergency',
 ]);
-/** What a client tells all servers alike. The id of a cancelled request is known to the one that has it. */
-const TOLD_TO_ALL: ReadonlySet<string | undefined> = new Set([
+/** Notifications for every upstream of the agent. A cancelled request is known by its id to the one upstream that has it. */
+const SENT_TO_ALL: ReadonlySet<string | undefined> = new Set([
   'notifications/roots/list_changed',
   'notifications/cancelled',
 ]);
 
-/** One message to an agent in a session of the legacy era. */
-interface Posted<M extends InboundMessage = InboundMessage> {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly door: AuditDoor;
+/** One message to an agent in a session of the legacy era, whose client answers requests. */
+export interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
   readonly owner: SessionOwner;
-  readonly message: M;
 }
 
 /**
- * What a client that answers requests sends to an agent: tool calls, log levels and subscriptions go to the upstream in a
- * session of this caller's own, and its answers to whoever asked.
+ * Handles what a client that answers requests sends to an agent: tool calls, log levels and subscriptions go to the upstream in
+ * a session of this caller's own, and the client's answers go to the upstream that asked.
  */
 @Injectable()
 export class ClientSessionHandler {
   constructor(
-    private readonly members: ClientUpstreamSessions,
+    private readonly sessions: ClientUpstreamSessions,
     private readonly compositions: SessionComposition,
-    private readonly addresses: RequestIdCodec,
+    private readonly requestIds: RequestIdCodec,
     private readonly tools: AgentToolRouter,
     private readonly resources: SessionResources,
     private readonly requests: RequestForwarder,
-    private readonly sender: UpstreamSender,
+    private readonly upstream: UpstreamSender,
     private readonly directory: ConnectionDirectory,
   ) {}
 
   /** @throws DomainError */
-  async callTool({ request, reply, door, owner, message }: Posted): Promise<void> {
-    const asked = { caller: owner.caller, message };
-    const { caller, message: renamed } = await this.tools.find(request, door, asked, () => this.compositions.of(owner));
-    const scope = deadlineOfReply(reply, caller.connection.timeoutMs);
+  async callTool(context: SessionMessage): Promise<void> {
+    const { owner, request, reply } = context;
+    const routed = await this.tools.route(context, () => this.compositions.of(owner));
+    const { connection } = routed.caller;
+    const forwarding = startForwarding(routed, { kind: 'shared' });
     const takesEvents = request.headers.accept?.includes('text/event-stream') === true;
-    const name = String(renamed.params['name']);
-    const isOwn = takesEvents && (await this.compositions.owns(owner, caller.connection, name));
-    const member = isOwn ? await this.members.of(owner, caller.connection) : undefined;
+    const name = String(routed.message.params['name']);
+    const isOwn = takesEvents && (await this.compositions.owns(owner, connection, name));
+    const session = isOwn ? await this.sessions.of(owner, connection) : undefined;
     // A long call must not lose its session as an idle one.
-    if (member !== undefined) onceClosed(reply, this.members.hold(owner));
-    const route: Route = member === undefined ? { kind: 'shared' } : this.routeTo(owner, member, renamed);
-    await this.requests.answer(request, reply, door, { caller, message: renamed, scope, route });
+    if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));
+    const route: Route = session === undefined ? forwarding.route : this.routeTo(owner, session, routed.message);
+    await this.requests.forward({ ...forwarding, route });
   }
 
-  /** Does what belongs to the session; false for a message that does not. @throws DomainError */
-  async handle(posted: Posted): Promise<boolean> {
-    const { message, reply } = posted;
-    if (message.kind === 'request') return this.handleRequest({ ...posted, message });
-    if (message.kind === 'answer') await this.returnAnswer({ ...posted, message });
-    else if (TOLD_TO_ALL.has(message.method)) await this.tellAll(posted);
+  /** Handles a message that concerns the session; false for any other message. @throws DomainError */
+  async handle(context: SessionMessage): Promise<boolean> {
+    const { message, reply } = context;
+    if (message.kind === 'request') return this.handleRequest({ ...context, message });
+    if (message.kind === 'answer') await this.returnAnswer({ ...context, message });
+    else if (SENT_TO_ALL.has(message.method)) await this.sendToAll(context);
     else return false;
     await reply.status(202).send();
     return true;
   }
 
-  private async handleRequest(posted: Posted<InboundRequest>): Promise<boolean> {
-    const { method } = posted.message;
-    if (method === 'logging/setLevel') await this.setLevel(posted);
-    else if (method === 'resources/subscribe' || method === 'resources/unsubscribe') await this.subscribe(posted);
-    else return method === 'resources/read' && (await this.read(posted));
+  private async handleRequest(context: SessionMessage<InboundRequest>): Promise<boolean> {
+    const { method } = context.message;
+    if (method === 'logging/setLevel') await this.setLevel(context);
+    else if (method === 'resources/subscribe' || method === 'resources/unsubscribe') await this.subscribe(context);
+    else return method === 'resources/read' && (await this.read(context));
     return true;
   }
 
-  /** Whether it arrives is of no consequence to the caller. */
-  private async tellAll(posted: Posted): Promise<void> {
-    for (const member of await this.members.opened(posted.owner)) {
-      this.send(posted, member, posted.message).catch(() => undefined);
+  /** The caller gets its answer whether or not the message arrives. */
+  private async sendToAll(context: SessionMessage): Promise<void> {
+    for (const session of await this.sessions.opened(context.owner)) {
+      this.send(context, session, context.message).catch(() => undefined);
     }
   }
 
-  /** The way of a message in this session, with what its answer must pass on its way back. */
-  private routeTo(owner: SessionOwner, member: ClientUpstreamSession, { id }: Pick<InboundRequest, 'id'>): Route {
+  /** The way of a message in this session, and how the ids in its answer are rewritten. */
+  private routeTo(owner: SessionOwner, session: ClientUpstreamSession, { id }: Pick<InboundRequest, 'id'>): Route {
     const callerId = JSON.parse(id) as string | number;
-    let current = member;
+    let current = session;
     return {
       kind: 'session',
-      session: member.session,
-      headers: headersOf(member),
-      rewriteEvent: (event) => rewriteEventIds(event, this.addresses.forAnswer(owner, current, callerId)),
+      session: session.session,
+      headers: headersOf(session),
+      rewriteEvent: (event) => rewriteEventIds(event, this.requestIds.forAnswer(owner, current, callerId)),
       renew: async () => {
-        current = await this.members.renew(owner, member);
+        current = await this.sessions.renew(owner, session);
         return current.session;
       },
     };
   }
 
-  private async returnAnswer(posted: Posted<InboundOneWay>): Promise<void> {
-    const { owner, message } = posted;
+  private async returnAnswer(context: SessionMessage<InboundOneWay>): Promise<void> {
+    const { owner, message } = context;
     const answer = JSON.parse(message.body.toString('utf8')) as { id: unknown };
-    const address = this.addresses.open(owner, answer.id);
-    const member = await this.memberAt(owner, address);
-    const body = Buffer.from(JSON.stringify({ ...answer, id: address.id }));
-    await this.send(posted, member, { ...message, body }).catch(ignoreLost);
+    const requestId = this.requestIds.open(owner, answer.id);
+    const session = await this.sessionThatAsked(owner, requestId);
+    const body = Buffer.from(JSON.stringify({ ...answer, id: requestId.id }));
+    await this.send(context, session, { ...message, body }).catch(ignoreLost);
   }
 
-  /** The session that asked, which may have been opened by another process. */
-  private async memberAt(owner: SessionOwner, address: UpstreamRequestId): Promise<ClientUpstreamSession> {
-    const { connectionId, revision, upstreamId, protocolVersion } = address;
+  /** The session may have been opened by another process. */
+  private async sessionThatAsked(owner: SessionOwner, requestId: UpstreamRequestId): Promise<ClientUpstreamSession> {
+    const { connectionId, revision, upstreamId, protocolVersion } = requestId;
     const { caller, session } = owner;
     const connection = await this.directory.find(caller.connection.organizationId, connectionId);
     const isUsable = mayUseAny(caller, await this.compositions.of(owner), connectionId);
@@ -144,78 +139,68 @@ export class ClientSessionHandler {
     return { connection, session: { key, upstreamId, hasOwnTools: true, revision, openedAt }, protocolVersion };
   }
 
-  private async setLevel({ owner, message, ...posted }: Posted<InboundRequest>): Promise<void> {
+  private async setLevel(context: SessionMessage<InboundRequest>): Promise<void> {
+    const { owner, message, reply } = context;
     const { level } = message.params;
     if (typeof level !== 'string' || !LEVELS.has(level)) {
       throw new DomainError('invalid_arguments', '`params.level` must be a log level of MCP.');
     }
-    this.members.setLevel(owner, level);
-    const told = { kind: 'notification', params: {}, ...setLevel(level) } as const;
-    const opened = await this.members.opened(owner);
-    // An upstream that keeps no log says so; the others have their level all the same.
-    await Promise.allSettled(opened.map((member) => this.send({ ...posted, owner, message }, member, told)));
-    await posted.reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
+    this.sessions.setLevel(owner, level);
+    const notification = { kind: 'notification', params: {}, ...setLevel(level) } as const;
+    const opened = await this.sessions.opened(owner);
+    // An upstream without logging answers with an error, and the others have their level nevertheless.
+    await Promise.allSettled(opened.map((session) => this.send(context, session, notification)));
+    await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
   }
 
-  /** A resource that everyone can read is read as everyone reads it. */
-  private async read(posted: Posted<InboundRequest>): Promise<boolean> {
-    const uri = String(posted.message.params['uri']);
-    const { isListed } = await this.resources.listed(posted.owner, uri);
-    const member = isListed ? undefined : await this.resources.unlisted(posted.owner, uri);
-    if (member === undefined) return false;
-    await this.forward(posted, member);
+  /** A resource that every caller can read is read in the shared session. */
+  private async read(context: SessionMessage<InboundRequest>): Promise<boolean> {
+    const uri = String(context.message.params['uri']);
+    const { isListed } = await this.resources.listed(context.owner, uri);
+    const session = isListed ? undefined : await this.resources.unlisted(context.owner, uri);
+    if (session === undefined) return false;
+    await this.forward(context, session);
     return true;
   }
 
-  private async subscribe(posted: Posted<InboundRequest>): Promise<void> {
-    const { owner, message } = posted;
+  private async subscribe(context: SessionMessage<InboundRequest>): Promise<void> {
+    const { owner, message } = context;
     const uri = String(message.params['uri']);
-    const { isListed, member: listing } = await this.resources.listed(owner, uri);
-    const member = isListed ? listing : await this.resources.unlisted(owner, uri);
-    if (member !== undefined) await this.forward(posted, member);
+    const { isListed, session: listing } = await this.resources.listed(owner, uri);
+    const session = isListed ? listing : await this.resources.unlisted(owner, uri);
+    if (session !== undefined) await this.forward(context, session);
     else if (isListed) throw new DomainError('unknown_method', 'The upstream of this resource takes no subscriptions.');
     else throw new DomainError('invalid_arguments', 'The agent has no resource with this URI.');
   }
 
-  private async forward(
-    { request, reply, door, owner, message }: Posted<InboundRequest>,
-    member: ClientUpstreamSession,
-  ): Promise<void> {
+  private async forward(context: SessionMessage<InboundRequest>, session: ClientUpstreamSession): Promise<void> {
+    const { owner, message } = context;
     const { principal, requestId } = owner.caller;
-    const caller = new ProxyCaller(principal, member.connection, requestId);
-    const scope = deadlineOfReply(reply, member.connection.timeoutMs);
-    await this.requests.answer(request, reply, door, {
-      caller,
-      message,
-      scope,
-      route: this.routeTo(owner, member, message),
-    });
+    const caller = new ProxyCaller(principal, session.connection, requestId);
+    await this.requests.forward(startForwarding({ ...context, caller }, this.routeTo(owner, session, message)));
   }
 
   /** @throws DomainError */
-  private async send(
-    { request, owner }: Posted,
-    member: ClientUpstreamSession,
-    message: InboundMessage,
-  ): Promise<void> {
-    const { connection } = member;
+  private async send(context: SessionMessage, session: ClientUpstreamSession, message: InboundMessage): Promise<void> {
+    const { owner, request } = context;
+    const { connection } = session;
     const caller = new ProxyCaller(owner.caller.principal, connection, request.id);
-    const scope = new CallDeadline(undefined, connection.timeoutMs);
-    const headers = { ...headersOf(member), 'x-request-id': request.id };
+    const deadline = new CallDeadline(undefined, connection.timeoutMs);
+    const headers = { ...headersOf(session), 'x-request-id': request.id };
+    // A lost session is not opened again for this: the answer would reach an upstream that has not asked.
+    const route = { kind: 'session', session: session.session } as const;
     try {
-      // Without another session for a lost one: an answer would reach somebody who has not asked.
-      const route = { kind: 'session', session: member.session } as const;
-      const { answer } = await this.sender.send({ caller, message, scope, headers, route });
+      const { answer } = await this.upstream.send({ ...context, caller, message, deadline, route }, headers);
       discard(answer.body);
     } catch (error) {
-      throw toProxyError(scope.explain(error));
+      throw toProxyError(deadline.explain(error));
     } finally {
-      scope.end();
+      deadline.end();
     }
   }
 }
 
-/** Whoever asked in a session that the upstream has forgotten waits no longer; the caller's session with the agent goes on. */
+/** An upstream that has forgotten the session no longer waits for the answer; the caller's session with the agent goes on. */
 function ignoreLost(error: unknown): void {
   if (!(error instanceof DomainError) || error.code !== 'session_not_found') throw error;
 }

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Source } from '../../../agents/composition/composition.js';
-import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
@@ -52,7 +51,6 @@ export class ClientSessionStreams {
     private readonly compositions: SessionComposition,
     private readonly addresses: RequestIdCodec,
     private readonly channels: UpstreamChannels,
-    private readonly catalog: ToolCatalog,
     private readonly tools: SessionTools,
     private readonly agent: AgentNotificationStream,
     private readonly writer: ReplyWriter,
@@ -174,10 +172,7 @@ export class ClientSessionStreams {
         if (!isWhole) return;
         // As a client reads it: the same name can be written in other bytes.
         const method = String(parseMessage(dataOf(bytes) ?? '')?.['method']);
-        if (method === TOOLS_CHANGED) {
-          this.tools.forget(member.session.key);
-          this.catalog.refresh(source.connection);
-        }
+        if (method === TOOLS_CHANGED) this.tools.listChanged(source.connection, member.session.key);
         const isHeard = OF_KINDS.every(([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind));
         const event = isHeard ? rewriteEventIds(bytes, addressing) : undefined;
         const allowed = event && filteredEvent(event, NO_LISTS);

@@ -28,11 +28,11 @@ export class SessionResources {
   async listed(
     owner: SessionOwner,
     uri: string,
-  ): Promise<{ isListed: boolean; member?: ClientUpstreamSession | undefined }> {
+  ): Promise<{ isListed: boolean; session?: ClientUpstreamSession | undefined }> {
     const { sources } = await this.compositions.of(owner);
     try {
       const [source] = await this.offers.findResource(owner.caller, sources, uri);
-      return { isListed: true, member: source && (await this.members.of(owner, source.connection)) };
+      return { isListed: true, session: source && (await this.members.of(owner, source.connection)) };
     } catch (error) {
       if (error instanceof DomainError && error.code === 'not_found') return { isListed: false };
       throw error;

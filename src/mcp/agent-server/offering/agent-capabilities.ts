@@ -16,8 +16,8 @@ export interface AgentFeatures {
   readonly logging: boolean;
 }
 
-/** What the agent's server can answer at all, for requests that are not about promises. */
-export const EVERYTHING: AgentFeatures = {
+/** What the agent's server can answer at all, for requests that are not about features. */
+export const ALL_FEATURES: AgentFeatures = {
   prompts: true,
   resources: true,
   completions: true,
@@ -40,7 +40,7 @@ export class AgentCapabilities {
   constructor(private readonly eras: UpstreamEras) {}
 
   /** @param isSession does the caller have sessions of its own with the upstreams? */
-  async for(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
+  async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
     const members = await Promise.all(
       sources.map(async (source) => ({ source, capabilities: await this.capabilitiesOf(source) })),
     );

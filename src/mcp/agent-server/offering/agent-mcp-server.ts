@@ -1,20 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import { ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../common/domain-error.js';
 import type { CallToolOptions } from '../../../upstreams/contract/upstream.js';
 import { version } from '../../../common/version.js';
+import { rpcErrorBody } from '../../protocol/json-rpc-error.js';
+import { toProxyError } from '../../protocol/to-proxy-error.js';
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 import { toolsFor, unavailableMeta } from './agent-tool-list.js';
-import { toProtocolError } from './to-protocol-error.js';
 
 /** One request to an agent, as its server has to know it. */
-export interface AgentRequestContext {
+export interface AgentServerContext {
   readonly caller: ProxyCaller;
-  readonly promises: AgentFeatures;
+  readonly features: AgentFeatures;
   readonly instructions: string | undefined;
 }
 
@@ -27,16 +29,16 @@ export class AgentMcpServer {
   ) {}
 
   /** A server for one request. */
-  for(context: AgentRequestContext): Server {
-    const { caller, instructions, promises } = context;
+  for(context: AgentServerContext): Server {
+    const { caller, instructions, features } = context;
     const capabilities = {
       tools: { listChanged: true },
-      ...(promises.prompts && { prompts: { listChanged: true } }),
-      ...(promises.resources && {
-        resources: { listChanged: true, ...(promises.subscriptions && { subscribe: true }) },
+      ...(features.prompts && { prompts: { listChanged: true } }),
+      ...(features.resources && {
+        resources: { listChanged: true, ...(features.subscriptions && { subscribe: true }) },
       }),
-      ...(promises.completions && { completions: {} }),
-      ...(promises.logging && { logging: {} }),
+      ...(features.completions && { completions: {} }),
+      ...(features.logging && { logging: {} }),
     };
     const server = new Server(
       { name: 'signalbox', title: caller.connection.title, version },
@@ -50,9 +52,9 @@ export class AgentMcpServer {
       }
     };
     server.setRequestHandler('tools/list', () => explained(this.listTools(caller)));
-    if (promises.prompts) this.servePrompts(server, caller, explained);
-    if (promises.resources) this.serveResources(server, caller, explained);
-    if (promises.completions) {
+    if (features.prompts) this.servePrompts(server, caller, explained);
+    if (features.resources) this.serveResources(server, caller, explained);
+    if (features.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
         explained(this.complete(caller, params, optionsOf(caller, ctx))),
       );
@@ -166,4 +168,14 @@ function optionsOf({ requestId }: ProxyCaller, { mcpReq }: ServerContext): CallT
       mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
     },
   };
+}
+
+/** The error as an MCP server reports it: an upstream's own JSON-RPC error as it came, others as this service's. */
+function toProtocolError(error: unknown, requestId: string): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const { code, message, data } =
+    error instanceof UpstreamError && error.rpc !== undefined
+      ? error.rpc
+      : rpcErrorBody(toProxyError(error), requestId);
+  return new ProtocolError(code, message, data);
 }

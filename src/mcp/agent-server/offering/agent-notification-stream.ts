@@ -8,7 +8,7 @@ import { ReplyWriter } from '../../forwarding/reply-writer.js';
 import { HostedMcp } from '../../protocol/hosted-mcp.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { keepAlive } from '../../forwarding/relay/keep-alive.js';
-import { type AgentRequestContext, AgentMcpServer } from './agent-mcp-server.js';
+import { type AgentServerContext, AgentMcpServer } from './agent-mcp-server.js';
 import { ListChanges } from './list-changes.js';
 
 /** What an agent sends unasked: that its tools, prompts or resources have changed. */
@@ -35,10 +35,10 @@ export class AgentNotificationStream {
     request: FastifyRequest,
     reply: FastifyReply,
     message: unknown,
-    context: AgentRequestContext,
+    context: AgentServerContext,
   ): Promise<void> {
     const bus = new InMemoryServerEventBus();
-    const hosted = new HostedMcp<AgentRequestContext>((asked) => this.servers.for(asked), bus);
+    const hosted = new HostedMcp<AgentServerContext>((asked) => this.servers.for(asked), bus);
     const closed = untilClosed(reply);
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });

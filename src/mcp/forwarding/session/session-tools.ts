@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../../connections/connection.js';
+import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.js';
 import type { ExchangeOptions, UpstreamChannel } from '../../../upstreams/messages/upstream-channel.js';
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
@@ -17,6 +19,8 @@ export class SessionTools {
   private readonly lists = new Map<string, Promise<ToolList>>();
   private size = 0;
 
+  constructor(private readonly catalog: ToolCatalog) {}
+
   of(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
     const known = this.lists.get(sessionKey);
     if (known !== undefined) return known;
@@ -27,6 +31,15 @@ export class SessionTools {
       () => this.lists.delete(sessionKey),
     );
     return list;
+  }
+
+  /**
+   * The upstream says that its list of tools has changed.
+   * @param sessionKey of the session in which it says so, if that has tools of its own
+   */
+  listChanged(connection: Connection, sessionKey: string | undefined): void {
+    if (sessionKey !== undefined) this.forget(sessionKey);
+    this.catalog.refresh(connection);
   }
 
   forget(sessionKey: string): void {

@@ -2,9 +2,8 @@ import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../common/domain-error.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
-import { credentialMissing } from '../../http/caller-resolver.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
-import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
 import { taskIdOf } from './task-messages.js';
 import { type TaskHolder, TaskOwnerRepository } from './task-owner.repository.js';
 

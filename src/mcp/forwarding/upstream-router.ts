@@ -9,7 +9,7 @@ import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
 import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
-import type { Route } from './route.js';
+import type { Route } from './forwarding-context.js';
 
 /** Finds the way that a caller's message takes. */
 @Injectable()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { namedHeaders } from './named-headers.js';
+import { namedHeaders } from './modern-agent-requests.js';
 
 describe('the headers of a request that goes on under another name', () => {
   it.each([

@@ -1,0 +1,46 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKeysModule } from '../../api-keys/api-keys.module.js';
+import { AnswerBudgetModule } from '../../common/answers/answer-budget.module.js';
+import { TelemetryModule } from '../../telemetry/telemetry.module.js';
+import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
+import { VaultModule } from '../../vault/vault.module.js';
+import { ReplyWriter } from './reply-writer.js';
+import { RequestForwarder } from './request-forwarder.js';
+import { SessionOpening } from './session-opening.js';
+import { RevokedSessions } from './session/revoked-sessions.js';
+import { SealedSessions } from './session/sealed-sessions.js';
+import { SessionTools } from './session/session-tools.js';
+import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
+import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
+import { TaskOwners } from './tasks/task-owners.js';
+import { ToolCalls } from './tool-calls.js';
+import { UpstreamRouter } from './upstream-router.js';
+import { UpstreamSender } from './upstream-sender.js';
+
+/** The way of one message to one upstream, and of the answer back. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([TaskOwnerEntity]),
+    AnswerBudgetModule,
+    ApiKeysModule,
+    TelemetryModule,
+    UpstreamsModule,
+    VaultModule,
+  ],
+  providers: [
+    ReplyWriter,
+    RequestForwarder,
+    RevokedSessions,
+    SealedSessions,
+    SessionOpening,
+    SessionTools,
+    TaskOwnerRepository,
+    TaskOwners,
+    ToolCalls,
+    UpstreamRouter,
+    UpstreamSender,
+  ],
+  exports: [ReplyWriter, RequestForwarder, SealedSessions, SessionTools, TaskOwners, UpstreamRouter, UpstreamSender],
+})
+export class ForwardingModule {}

@@ -1,0 +1,18 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { EntryPoint } from '../../audit/audit-record.js';
+import type { InboundMessage } from './inbound-message.js';
+import type { ProxyCaller } from './proxy-caller.js';
+
+/**
+ * One request of the MCP transport, from the controller to the answer. Nothing in it changes: where a request continues for
+ * another connection (a tool of an agent) or with another message (a translated one), it continues as a copy with those.
+ */
+export interface McpRequestContext<M extends InboundMessage = InboundMessage> {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Recorded with every tool call. */
+  readonly entryPoint: EntryPoint;
+  /** Who sends the message, and the connection or agent that it is for. */
+  readonly caller: ProxyCaller;
+  readonly message: M;
+}

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
+import { ForwardingModule } from '../forwarding/forwarding.module.js';
+import { CallsToCancel } from './calls-to-cancel.js';
+import { InitializeNegotiator } from './initialize-negotiator.js';
+import { ModernRequestTranslator } from './modern-request-translator.js';
+import { ModernSender } from './modern-sender.js';
+import { UpstreamEras } from './upstream-eras.js';
+
+/** Lets callers and upstreams of different protocol eras meet. */
+@Module({
+  imports: [ForwardingModule, UpstreamsModule],
+  providers: [CallsToCancel, InitializeNegotiator, ModernRequestTranslator, ModernSender, UpstreamEras],
+  exports: [CallsToCancel, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
+})
+export class TranslationModule {}

@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { PreparedStatements } from '../../database/prepared-statements.js';
+import { RunCancelling } from './run-cancelling.js';
+import { RunEntity } from './run.entity.js';
+import { RunExecution } from './run-execution.js';
+import { RunPosting } from './run-posting.js';
+import { RunReader } from './run-reader.js';
+import { RunRevocation } from './run-revocation.js';
+import { RunTurns } from './run-turns.js';
+
+/** The stored runs: every statement on them, for the endpoints, the streams and the worker. */
+@Module({
+  imports: [TypeOrmModule.forFeature([RunEntity])],
+  providers: [PreparedStatements, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
+  exports: [RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
+})
+export class RunRecordsModule {}

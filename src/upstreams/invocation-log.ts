@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog } from '../audit/audit-log.js';
+import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
+import { Invocation } from './invocation.js';
+import type { ToolCall } from './tool-call.js';
+
+/** A tool call as it is recorded and measured, whether it is let through or refused. */
+export interface OpenedCall extends Omit<ToolCall, 'permitted' | 'sessionTools'> {
+  /** Does a tool of this name exist? Callers make up as many names as they like, and those must not become labels of metrics. */
+  readonly isKnownTool: boolean;
+  /** Is the call allowed because the tool is public? */
+  readonly isPublic: boolean;
+  /** Of the monotonic clock, in milliseconds. */
+  readonly startedAt: number;
+}
+
+/** Opens the audit entry and the measurement of tool calls. */
+@Injectable()
+export class InvocationLog {
+  constructor(
+    private readonly audit: AuditLog,
+    private readonly telemetry: ProxyTelemetry,
+  ) {}
+
+  /** Settle the invocation in any case: only then is the call recorded. */
+  openInvocation(call: OpenedCall): Invocation {
+    const { connection, caller, toolName, entryPoint, agentId = null } = call;
+    const entry = this.audit.open({
+      organizationId: connection.organizationId,
+      entryPoint,
+      connectionId: connection.id,
+      agentId,
+      toolName,
+      userId: caller.userId ?? null,
+      apiKeyId: caller.apiKeyId ?? null,
+      runId: caller.runId ?? null,
+      requestId: caller.requestId,
+      public: call.isPublic,
+      content: connection.auditContent ? { arguments: call.args } : undefined,
+    });
+    const measured = this.telemetry.begin({
+      connectionId: connection.id,
+      toolName,
+      toolLabel: call.isKnownTool ? toolName : 'other',
+      method: 'tools/call',
+      requestId: caller.requestId,
+      streamable: call.streamable ?? false,
+      incoming: call.trace ?? {},
+    });
+    return new Invocation(entry, measured, call.startedAt);
+  }
+}
