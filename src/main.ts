@@ -1,5 +1,5 @@
 import { sentenceFor } from './boot/start-failure.js';
-import { startService } from './boot/start-service.js';
+import { startService } from './start-service.js';
 
 /** More than an orderly stop takes, less than orchestrators wait. */
 const STOP_WITHIN_MS = 14_500;

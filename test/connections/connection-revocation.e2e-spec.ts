@@ -13,7 +13,7 @@ import {
   startScripted,
 } from '../support/scripted-upstream.js';
 
-const SERVER = fileURLToPath(new URL('support/stdio-fixtures/hostile-server.mjs', import.meta.url));
+const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 
 let app: TestApp;
 /** Another process of the service, whose programs and sessions these are. */

@@ -6,7 +6,7 @@ import { UpstreamPool } from '../../src/upstreams/pool/upstream-pool.js';
 import { UpstreamTargets } from '../../src/upstreams/pool/upstream-targets.js';
 import { startTestApp } from '../support/app.js';
 
-const MINI = fileURLToPath(new URL('support/stdio-fixtures/mini-server.mjs', import.meta.url));
+const MINI = fileURLToPath(new URL('../support/stdio-fixtures/mini-server.mjs', import.meta.url));
 const SECRET = 'value-that-nobody-may-see-0123456789';
 
 interface Item {

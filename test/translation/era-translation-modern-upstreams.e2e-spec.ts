@@ -9,7 +9,7 @@ import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.
 import { auditOf, connectProgram, connectTo, keyWith, until } from '../support/proxy-connections.js';
 
 const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-const MODERN_PROGRAM = fileURLToPath(new URL('support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
+const MODERN_PROGRAM = fileURLToPath(new URL('../support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
 
 /** Two processes of one service. */
 let app: TestApp;

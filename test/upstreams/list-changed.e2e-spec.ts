@@ -12,7 +12,7 @@ import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gatew
 import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
 import { connectTo, keyWith, until } from '../support/proxy-connections.js';
 
-const GROWING_SERVER = new URL('support/stdio-fixtures/growing-server.mjs', import.meta.url).pathname;
+const GROWING_SERVER = new URL('../support/stdio-fixtures/growing-server.mjs', import.meta.url).pathname;
 const ERAS = [
   ['legacy', () => startLegacyServer()],
   ['modern', () => startModernServer()],

@@ -13,7 +13,7 @@ import { StdioSessions } from '../../src/upstreams/stdio/stdio-sessions.js';
 import type { StdioTarget } from '../../src/upstreams/contract/upstream-target.js';
 import { entryOf } from '../support/reference-servers.js';
 
-const MINI = fileURLToPath(new URL('support/stdio-fixtures/mini-server.mjs', import.meta.url));
+const MINI = fileURLToPath(new URL('../support/stdio-fixtures/mini-server.mjs', import.meta.url));
 const EVERYTHING = entryOf('server-everything');
 
 const LIMITS: StdioLimits = {

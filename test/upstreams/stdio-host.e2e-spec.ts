@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 
-const HOST = fileURLToPath(new URL('support/stdio-host.mjs', import.meta.url));
-const MINI = fileURLToPath(new URL('support/stdio-fixtures/mini-server.mjs', import.meta.url));
+const HOST = fileURLToPath(new URL('../support/stdio-host.mjs', import.meta.url));
+const MINI = fileURLToPath(new URL('../support/stdio-fixtures/mini-server.mjs', import.meta.url));
 
 interface Host {
   process: ChildProcessWithoutNullStreams;

@@ -4,7 +4,7 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JSON } from '../support/proxy-calls.js';
 import { connectProgram, keyWith, until } from '../support/proxy-connections.js';
 
-const SERVER = fileURLToPath(new URL('support/stdio-fixtures/hostile-server.mjs', import.meta.url));
+const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 /** A quarter of this is what one key can have, half of it one connection. */
 const MAX_PROCESSES = 8;
 const ALL = { '*': ['*'] };

@@ -13,7 +13,7 @@ import type { StdioTarget } from '../../src/upstreams/contract/upstream-target.j
 import type { Upstream } from '../../src/upstreams/contract/upstream.js';
 
 const modules = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
-const fixtures = fileURLToPath(new URL('support/stdio-fixtures/', import.meta.url));
+const fixtures = fileURLToPath(new URL('../support/stdio-fixtures/', import.meta.url));
 const EVERYTHING = join(modules, 'server-everything/dist/index.js');
 const MINI = join(fixtures, 'mini-server.mjs');
 const NO_SERVER = join(fixtures, 'no-server.mjs');

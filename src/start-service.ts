@@ -1,14 +1,14 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { AppModule } from '../app.module.js';
-import { endsWithin } from '../common/ends-within.js';
-import { readSettings } from '../config/settings.js';
-import { configureApp, createAdapter } from './configure-app.js';
-import { NestLogger } from '../logging/nest-logger.js';
-import { createLogger } from '../logging/pino.js';
-import { announcement } from './announcement.js';
-import { FirstStartService } from './first-start.service.js';
-import { openStorage } from './storage.js';
+import { AppModule } from './app.module.js';
+import { endsWithin } from './common/ends-within.js';
+import { readSettings } from './config/settings.js';
+import { configureApp, createAdapter } from './boot/configure-app.js';
+import { NestLogger } from './logging/nest-logger.js';
+import { createLogger } from './logging/pino.js';
+import { announcement } from './boot/announcement.js';
+import { FirstStartService } from './boot/first-start.service.js';
+import { openStorage } from './boot/storage.js';
 
 const APPLICATION_WITHIN_MS = 11_000;
 /** PostgreSQL ends without us when it was told to; one that is starting again is adopted by the next start. */
