@@ -13,7 +13,7 @@ RUN npm ci --omit=dev
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 WORKDIR /app
-# The embedded PostgreSQL and its key live here while DATABASE_URL is unset.
+# Without DATABASE_URL, the embedded PostgreSQL and the encryption key are stored here.
 RUN mkdir /data && chown node:node /data
 VOLUME /data
 COPY --from=dependencies /app/node_modules ./node_modules
@@ -23,5 +23,5 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Node itself receives the SIGTERM, and ends running work before it goes.
+# Run Node directly, so that it receives SIGTERM and shuts down gracefully.
 CMD ["node", "dist/main.js"]

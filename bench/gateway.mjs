@@ -1,10 +1,11 @@
 /**
- * `npm run bench:gateway`: what an agent costs. The same tool call and the same list to the upstream itself, through the
- * direct proxy, and through the gateway of agents over 1, 5 and 20 connections of ten tools each, in one run; then with
- * one upstream that takes 3 s to list its tools and one that is dead. Everything is on loopback, in a temporary folder.
+ * `npm run bench:gateway`: measures the cost of an agent. In one run, it sends the same tool call and the same list request
+ * to the upstream directly, through the proxy, and through agents with 1, 5, and 20 connections of ten tools each. It also
+ * measures an agent with one upstream that takes 3 s to list its tools and one that is down. Everything runs on loopback, in
+ * a temporary folder.
  *
- * --seconds <n>   how long each row is measured (5); the targets take turns call by call
- * --against <folder>  another checkout with a current build, such as the commit before: its proxy and its agents take turns too
+ * --seconds <n>       duration of each row (5); the targets alternate call by call
+ * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and agents too
  */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,11 +19,11 @@ import { startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine, quantile } from './lib/report.mjs';
 
 const TOOLS = 10;
-/** Of the throughput, in which the targets take turns; the figure is the median. */
+/** Rounds of the throughput measurement. The targets alternate; the result is the median. */
 const ROUNDS = 3;
 const SLOW_MS = 3000;
 const DEAD_URL = 'http://127.0.0.1:9/mcp';
-/** The aims of issue A3. */
+/** The targets of issue A3. */
 const MOST_ADDED_MS = 0.3;
 const MOST_LIST_MS = 2;
 const ARGUMENTS = { text: 'The quick brown fox jumps over the lazy dog, again and again....' };
@@ -35,7 +36,7 @@ const MCP_HEADERS = {
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, against: { type: 'string' } } });
 const ms = Number(values.seconds) * 1000;
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server may run as another user, who has to pass through.
+// The embedded server can run as another user, who needs to traverse the folder.
 await chmod(folder, 0o711);
 const started = [];
 
@@ -85,7 +86,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The service of a checkout, with a connection and agents over more and more of them. */
+/** Starts the service of a checkout, with a connection and agents with an increasing number of connections. */
 async function startTargets(bare, upstream, slow, options) {
   const data = join(folder, options.checkout === undefined ? 'ours' : 'before');
   await mkdir(data, { mode: 0o711 });
@@ -123,7 +124,7 @@ function list(caller) {
   return caller.time('tools/list', {});
 }
 
-/** The targets take turns request by request, so that what else the machine does hits all of them. */
+/** Alternates between the targets request by request, so that other load on the machine affects all of them. */
 async function inTurns(targets, ask) {
   const runs = Object.entries(targets).map(([title, target]) => ({
     title,
@@ -170,7 +171,7 @@ async function startTools(listMs) {
   return child.line(/^listening on (\S+)/);
 }
 
-/** Remembers what has to be stopped at the end. */
+/** Registers a target that must be stopped at the end. */
 async function keep(starting) {
   const target = await starting;
   started.push(target);

@@ -1,14 +1,15 @@
 /**
- * `npm run bench:proxy`: what the proxy costs. The same calls to the same upstream, direct, through a bare pass-through
- * (the peer) and through the service with everything on (key, permission, schema, audit, telemetry, log), in one run.
- * Upstream, peer, service and load are processes of their own on loopback; all files are in a temporary folder.
+ * `npm run bench:proxy`: measures the cost of the proxy. In one run, it sends the same calls to the same upstream directly,
+ * through a bare pass-through (the peer), and through the service with all features on (key, permission, schema, audit,
+ * telemetry, log). Upstream, peer, service, and load generator are separate processes on loopback; all files are in a
+ * temporary folder.
  *
- * --seconds <n>   how long each target is measured in each round (1)
- * --rounds <n>    rounds; the figures are their medians (25)
- * --only <names>  of direct,bare,before,ours
- * --against <folder>  another checkout with a current build, such as the commit before: measured in the same rounds as `before`
- * --upstream sdk  an upstream on the official SDK, which answers with event streams, instead of the least that is one
- * --cpu-prof      profiles the service and prints where its main thread spent its time
+ * --seconds <n>       duration of each target in each round (1)
+ * --rounds <n>        number of rounds; the results are medians (25)
+ * --only <names>      some of direct,bare,before,ours
+ * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
+ * --upstream sdk      an upstream on the official SDK, which answers with event streams, instead of a minimal one
+ * --cpu-prof          profiles the service and prints where its main thread spent its time
  */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +39,7 @@ const only = values.only.split(',');
 const isMeasured = (name) => only.includes(name);
 
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server may run as another user, who has to pass through.
+// The embedded server can run as another user, who needs to traverse the folder.
 await chmod(folder, 0o711);
 const profiles = join(folder, 'profiles');
 const profiling = values['cpu-prof'] ? ['--cpu-prof', '--cpu-prof-dir', profiles] : [];
@@ -77,7 +78,7 @@ async function subfolder(name) {
   return path;
 }
 
-/** Remembers what has to be stopped at the end. */
+/** Registers a target that must be stopped at the end. */
 async function keep(starting) {
   const target = await starting;
   started.push(target);

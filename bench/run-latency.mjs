@@ -1,9 +1,9 @@
 /**
- * `npm run bench:run-latency`: how long a run takes to show its first chunk, how many runs a second there are, and what an
- * idle stream costs, on PostgreSQL and on Redis, beside bare BullMQ and a bare socket in the same run.
- * Starts everything that it needs, on loopback and in a temporary folder, and cleans up.
+ * `npm run bench:run-latency`: measures the time to the first chunk of a run, the runs per second, and the memory of an idle
+ * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run. It starts everything that
+ * it needs, on loopback and in a temporary folder, and cleans up.
  *
- * --against <folder>  another checkout with a current build, such as the commit before: measured in the same rounds as `before`
+ * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const PEER_DATABASE = 'peer';
 
 const { values } = parseArgs({ options: { against: { type: 'string' } } });
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server may run as another user, who has to pass through.
+// The embedded server can run as another user, who needs to traverse the folder.
 await chmod(folder, 0o711);
 const apiKey = generateApiKey();
 const checkouts = { ours: undefined, ...(values.against && { before: resolve(values.against) }) };
@@ -37,13 +37,13 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Each service and the peer have a Redis of their own. */
+/** Measures on Redis. Each service and the peer have their own server. */
 async function redisTable() {
   const servers = {};
   try {
     for (const name of [...Object.keys(checkouts), 'peer']) {
       servers[name] = await startRedis(folder);
-      if (servers[name] === undefined) return 'Redis: SKIPPED, there is no redis-server or valkey-server on the PATH.';
+      if (servers[name] === undefined) return 'Redis: SKIPPED (no redis-server or valkey-server on the PATH).';
     }
     const startPeerOf = () => startPeer({ redisUrl: servers.peer.url });
     return table('Redis', await compare({ apiKey, folder, services: servicesOn(servers), startPeerOf }));
@@ -52,7 +52,7 @@ async function redisTable() {
   }
 }
 
-/** How each service is started; each has a data folder of its own. */
+/** The options to start each service with; each has its own data folder. */
 function servicesOn(redisServers) {
   const services = {};
   for (const [name, checkout] of Object.entries(checkouts)) {
@@ -62,7 +62,7 @@ function servicesOn(redisServers) {
   return services;
 }
 
-/** A database of the peer's own on the server that the service has started, with BullMQ's schema. */
+/** Creates a separate database for the peer, with BullMQ's schema, on the server that the service has started. */
 async function openPeerDatabase(dataDir) {
   const { url } = await attachEmbeddedPostgres(dataDir);
   const client = new Client({ connectionString: url });

@@ -1,6 +1,7 @@
 /**
- * The main job, end to end: `npm run demo`. Starts Signalbox on an embedded PostgreSQL and a real MCP server, and then does
- * what an integrator does: connection, agent, thread, stream, message, transcript. Leaves nothing behind.
+ * The complete flow: `npm run demo`. Starts Signalbox on an embedded PostgreSQL and a real MCP server, then creates a
+ * connection, an agent, and a thread, opens the stream, posts a message, and reads the transcript, as an integration does.
+ * Leaves nothing behind.
  */
 import assert from 'node:assert/strict';
 import { makeDataFolder, startMcpServer, startSignalbox } from './support/processes.mjs';
@@ -10,7 +11,7 @@ import { heading, showChunk, summarize, tell } from './support/terminal.mjs';
 
 const TIMEOUT_MS = 60_000;
 
-/** No provider is configured, so the built-in model answers; lines that start with a slash tell it what to do. */
+/** No provider is configured, so the built-in model answers. Lines that start with a slash are commands for it. */
 const MESSAGE = [
   'Hello, is anybody there?',
   '/call echo {"message":"Signals crossed the box"}',
@@ -38,7 +39,7 @@ async function main(cleanup, signal) {
   await readBack(client, threadId, taskId);
 }
 
-/** A connection holds the way to one MCP server; an agent composes the tools of its connections. */
+/** A connection defines how to reach one MCP server. An agent composes the tools of its connections. */
 async function createAgent(client, mcpUrl) {
   const { item: connection } = await client.tool('COLLECTION_CONNECTIONS_CREATE', {
     data: { title: 'Everything', connection_type: 'HTTP', connection_url: mcpUrl },
@@ -51,7 +52,7 @@ async function createAgent(client, mcpUrl) {
     data: {
       title: 'Demo agent',
       instructions: 'Be brief.',
-      // Only these two of the upstream's tools; without the list, the agent would have all of them.
+      // Select two of the upstream's tools. Without this list, the agent has all of them.
       connections: [{ connection_id: connection.id, selected_tools: ['echo', 'get-sum'] }],
     },
   });
@@ -60,7 +61,7 @@ async function createAgent(client, mcpUrl) {
 }
 
 async function createThread(client, agentId) {
-  // Your own id, a ticket number for instance; without one the service makes it.
+  // You can choose the id, for example a ticket number. Without one, the service generates it.
   const { item } = await client.tool('COLLECTION_THREADS_CREATE', {
     data: { id: 'demo-1', title: 'Demo', virtual_mcp_id: agentId },
   });
@@ -68,9 +69,9 @@ async function createThread(client, agentId) {
   return item.id;
 }
 
-/** Posts the message and shows the answer while it arrives. Returns the run's id. */
+/** Posts the message and shows the answer as it arrives. Returns the run's id. */
 async function converse(client, threadId, agentId) {
-  // The stream first: whoever posts first may miss the beginning.
+  // Open the stream first. If you post first, you can miss the beginning of the answer.
   const stream = await client.stream(threadId);
   const { taskId } = await client.post(threadId, agentId, MESSAGE);
   for (const line of MESSAGE.split('\n')) process.stdout.write(`  > ${line}\n`);
@@ -78,7 +79,7 @@ async function converse(client, threadId, agentId) {
   return taskId;
 }
 
-/** The stream is a live buffer of some minutes. What lasts is the transcript, the thread and the run. */
+/** The live stream is available for a few minutes. The transcript, the thread, and the run are permanent. */
 async function readBack(client, threadId, taskId) {
   const { items: transcript } = await client.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
   for (const message of transcript) tell('Transcript', summarize(message));
@@ -92,19 +93,19 @@ async function readBack(client, threadId, taskId) {
   assert.deepEqual(
     outcomes.map(({ toolName, state }) => `${toolName} ${state}`),
     ['echo output-available', 'get-sum output-available'],
-    'The transcript does not hold both tool calls with their results.',
+    'The transcript does not contain both tool calls with their results.',
   );
 }
 
 const interruption = new AbortController();
 const interrupt = () => interruption.abort(new Error('The demo was interrupted.'));
-// Also a second time: cleaning up takes a moment, and ends by itself.
+// Ignore further signals: the cleanup takes a moment and completes.
 process.on('SIGINT', interrupt);
 process.on('SIGTERM', interrupt);
 
 const timeout = new AbortController();
 const timer = setTimeout(
-  () => timeout.abort(new Error(`The demo did not end within ${TIMEOUT_MS / 1000} seconds.`)),
+  () => timeout.abort(new Error(`The demo did not finish within ${TIMEOUT_MS / 1000} seconds.`)),
   TIMEOUT_MS,
 );
 
@@ -117,4 +118,5 @@ try {
 } finally {
   clearTimeout(timer);
 }
-if (process.exitCode === undefined) process.stdout.write('\nDone: everything is stopped and removed.\n');
+if (process.exitCode === undefined)
+  process.stdout.write('\nDone. All processes are stopped, and all files are removed.\n');

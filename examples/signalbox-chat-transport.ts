@@ -1,6 +1,6 @@
 import { DefaultChatTransport, type UIMessage } from 'ai';
 
-/** Where Signalbox is, and the agent that answers. The key is a secret: keep it on a server of yours. */
+/** The Signalbox service and the agent that answers. The API key is a secret: use this transport only on your server. */
 export interface SignalboxChat {
   baseUrl: string;
   org: string;
@@ -9,14 +9,14 @@ export interface SignalboxChat {
 }
 
 /**
- * Lets `useChat` (or any other chat of the AI SDK) talk to an agent of Signalbox: the chat's id is the thread's id.
+ * Connects `useChat` (or another chat of the AI SDK) to an agent of Signalbox. The id of the chat is the id of the thread.
  *
  *     useChat({ id: threadId, transport: new SignalboxChatTransport({ baseUrl, org, apiKey, agentId }), resume: true })
  *
- * A message goes to `POST …/messages`, which answers 202; the answer itself comes on `GET …/stream`. The service keeps
- * the conversation, so only the last message is sent. `stop()` ends the reading, not the run: that is `POST …/cancel`.
- * A stream on a busy thread begins with the run that is under way. Where several clients write to one thread, open
- * `…/stream?taskId=` with the `taskId` of the 202 instead; it replays a run that has begun.
+ * `POST …/messages` accepts a message with 202, and `GET …/stream` delivers the answer. The service stores the conversation,
+ * so the transport sends only the last message. `stop()` stops reading, but not the run; to cancel the run, use
+ * `POST …/cancel`. On a busy thread, the stream begins with the current run. If several clients write to one thread, open
+ * `…/stream?taskId=` with the `taskId` of the 202 instead; it replays a run that has started.
  */
 export class SignalboxChatTransport extends DefaultChatTransport<UIMessage> {
   constructor({ baseUrl, org, apiKey, agentId }: SignalboxChat) {
@@ -27,14 +27,14 @@ export class SignalboxChatTransport extends DefaultChatTransport<UIMessage> {
         api: `${api}/${id}/messages`,
         body: { messages: messages.slice(-1).map(textOnly), agent: { id: agentId } },
       }),
-      // 204 when nothing runs or waits: there is nothing to resume.
+      // Returns 204 when no run is active or queued, so there is nothing to resume.
       prepareReconnectToStreamRequest: ({ api, id }) => ({ api: `${api}/${id}/stream?idle=204` }),
       fetch: (url, init) => (init?.method === 'POST' ? postAndStream(String(url), init) : fetch(url, init)),
     });
   }
 }
 
-/** Opens the stream, then posts, so that the answer's first words are not missed. */
+/** Opens the stream before it posts, so that the beginning of the answer is not missed. */
 async function postAndStream(url: string, init: RequestInit): Promise<Response> {
   const { body: _, ...get } = { ...init, method: 'GET' };
   const stream = await fetch(url.replace(/messages$/, 'stream'), get);
@@ -48,7 +48,7 @@ async function postAndStream(url: string, init: RequestInit): Promise<Response> 
   return posted;
 }
 
-/** The service is strict: a message is its id, its role and its text. */
+/** The service accepts only the id, the role, and the text of a message. */
 function textOnly({ id, role, parts }: UIMessage): object {
   return {
     id,

@@ -1,7 +1,7 @@
 /**
- * `npm run check:dependencies`: what is locked, against the rules and the record of accepted exceptions in
- * `dependency-record.json`. It asks no registry, so that the same lock always has the same result. `docs/dependencies.md`
- * explains the rules; an exception that nothing needs any more is a fault too.
+ * `npm run check:dependencies`: checks the locked packages against the rules and the accepted exceptions in
+ * `dependency-record.json`. It queries no registry, so the same lock always has the same result. `docs/dependencies.md`
+ * explains the rules. An unnecessary exception is also an error.
  */
 import { readdir, readFile } from 'node:fs/promises';
 
@@ -19,7 +19,7 @@ for (const { package: name, accepted } of record.advisories) {
   for (const parent of Object.keys(accepted)) unneeded.add(`advisories: ${name} in ${parent}`);
 }
 
-/** Is there an exception for this? It counts as needed. */
+/** Whether the record accepts this exception. Marks the exception as needed. */
 function isAccepted(list, name) {
   unneeded.delete(`${list}: ${name}`);
   return Object.hasOwn(record[list], name);
@@ -30,17 +30,17 @@ const locked = Object.entries(lock.packages)
   .map(([path, entry]) => ({ path, name: entry.name ?? path.split('node_modules/').at(-1), ...entry }));
 
 for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
-  if (!/^(npm:.+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) faults.push(`${name}: ${version} is no exact version.`);
+  if (!/^(npm:.+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) faults.push(`${name}: ${version} is not an exact version.`);
 }
 
 for (const { path, name, version, integrity, optional, os, cpu, license, hasInstallScript, deprecated } of locked) {
-  // `npm run lock:complete` adds the packages of platforms that the registry did not list.
+  // `npm run lock:complete` adds packages of other platforms without an integrity hash.
   const isOfPlatform = optional === true && (os !== undefined || cpu !== undefined);
-  if (integrity === undefined && !isOfPlatform) faults.push(`${path} has no integrity.`);
+  if (integrity === undefined && !isOfPlatform) faults.push(`${path} has no integrity hash.`);
   if (
     license === undefined ? !isOfPlatform : !record.licences.includes(license) && !isAccepted('otherLicences', license)
   ) {
-    faults.push(`${path} has the licence ${license}.`);
+    faults.push(`${path} has the license ${license}, which the record does not accept.`);
   }
   if (hasInstallScript && !Object.hasOwn(manifest.allowScripts, name) && !isAccepted('installScripts', name)) {
     faults.push(`${path} has an install script that allowScripts neither allows nor denies.`);
@@ -62,19 +62,19 @@ for (const name of Object.keys(manifest.allowScripts)) {
 
 for (const name of record.oneVersion) {
   const versions = new Set(locked.filter((entry) => entry.name === name && !entry.dev).map((entry) => entry.version));
-  if (versions.size !== 1) faults.push(`${name} is there in ${versions.size} versions: ${[...versions].join(', ')}.`);
+  if (versions.size !== 1) faults.push(`${name} is locked in ${versions.size} versions: ${[...versions].join(', ')}.`);
 }
 
 const source = await textOf('src');
 for (const name of Object.keys(manifest.dependencies)) {
   const isUsed = source.includes(`'${name}'`) || source.includes(`'${name}/`);
-  if (!isUsed && !isAccepted('usedByOthers', name)) faults.push(`${name} is used nowhere in src.`);
+  if (!isUsed && !isAccepted('usedByOthers', name)) faults.push(`${name} is not imported in src.`);
 }
 
-faults.push(...[...unneeded].map((exception) => `The record has an exception that nothing needs: ${exception}.`));
+faults.push(...[...unneeded].map((exception) => `The record contains an unnecessary exception: ${exception}.`));
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;
-else console.log(`${locked.length} locked packages keep the rules.`);
+else console.log(`${locked.length} locked packages comply with the rules.`);
 
 async function textOf(folder) {
   const entries = await readdir(new URL(folder, ROOT), { recursive: true });
@@ -82,7 +82,7 @@ async function textOf(folder) {
   return (await Promise.all(files.map((name) => readFile(new URL(`${folder}/${name}`, ROOT), 'utf8')))).join('\n');
 }
 
-/** Compares the numbers of two versions. */
+/** Whether a version precedes another. Compares only the numbers, not the prerelease. */
 function isBefore(version, limit) {
   const [one, other] = [version, limit].map((text) => text.split('-')[0].split('.').map(Number));
   const at = one.findIndex((number, index) => number !== other[index]);

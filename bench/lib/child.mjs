@@ -3,15 +3,15 @@ import { createInterface } from 'node:readline';
 
 const STOP_WITHIN_MS = 15_000;
 
-/** Arguments for Node that let SIGUSR2 collect the garbage of a program that is measured. */
+/** Node arguments that make SIGUSR2 trigger a garbage collection in the measured program. */
 export const COLLECTABLE = ['--expose-gc', '--import', new URL('./collect-on-signal.mjs', import.meta.url).href];
 
-/** A program that the benchmark runs beside itself. */
+/** A program that the benchmark starts. */
 export class Child {
   #process;
   #exited;
 
-  /** @param {NodeJS.ProcessEnv} env what the program gets beside the benchmark's own environment; undefined takes a variable away */
+  /** @param {NodeJS.ProcessEnv} env added to the benchmark's environment; undefined removes a variable */
   constructor(command, args, env = {}) {
     this.name = `${command} ${args.join(' ')}`;
     this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -26,7 +26,7 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** The first capture of the first line of its output that fits. Rejects when the program ends before. */
+  /** Resolves with the first capture of the first output line that matches. Rejects if the program exits first. */
   async line(pattern) {
     const found = new Promise((resolve) => {
       const look = (line) => {
@@ -38,12 +38,12 @@ export class Child {
       this.lines.on('line', look);
     });
     const ended = this.#exited.then(() => {
-      throw new Error(`${this.name} ended before it said ${pattern}.`);
+      throw new Error(`${this.name} exited before it printed ${pattern}.`);
     });
     return Promise.race([found, ended]);
   }
 
-  /** Asks the program to end, and makes it end if it does not. */
+  /** Sends SIGTERM, and SIGKILL if the program does not exit in time. */
   async stop() {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null || this.pid === undefined) return;
     this.#process.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * Loaded before the program that is measured: SIGUSR2 makes it collect its garbage and write down what is left, so that its
- * memory can be compared before and after without what is only waiting to be collected. Needs `--expose-gc`.
+ * Preloaded into the measured program. On SIGUSR2, it collects garbage and writes the remaining memory usage to a file, so
+ * that comparisons do not include uncollected garbage. Requires `--expose-gc`.
  */
 import { writeFileSync } from 'node:fs';
 import { memoryFile } from './memory-file.mjs';

@@ -10,17 +10,17 @@ const THROUGHPUT_MS = 2500;
 const IDLE_STREAMS = 1000;
 
 /**
- * Measures the service and the peer on one backend, and the service of another checkout if there is one. They take turns round
- * by round, so that what else the machine does hits all of them.
+ * Measures the service and the peer on one backend, and optionally the service of another checkout. They alternate round by
+ * round, so that other load on the machine affects all of them.
  * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
  * startPeerOf: (dataDir: string) => Promise<object> }} backend
- * @returns the same figures for each service and `peer`
+ * @returns the same metrics for each service and `peer`
  */
 export async function compare({ apiKey, folder, services, startPeerOf }) {
   const targets = {};
   try {
     for (const [name, service] of Object.entries(services)) targets[name] = await startService({ ...service, apiKey });
-    // The embedded database belongs to the service and runs as long as it does.
+    // The embedded database runs as long as the service.
     targets.peer = await startPeerOf(services.ours.dataDir);
     return await takeTurns(targets, folder);
   } finally {
@@ -52,14 +52,13 @@ async function takeTurns(targets, folder) {
   return figures;
 }
 
-/** How it was measured, for the report. */
+/** The method of measurement, for the report. */
 export const METHOD = [
-  `First chunk, first word: from the POST to the arrival at a reader that was open before; one caller, ${LATENCY_ROUNDS * LATENCY_RUNS} runs, each on a`,
-  `new thread, after ${WARM_UP_RUNS} runs to warm up. The first chunk is \`start\`, the first word the first \`text-delta\`.`,
-  `Runs per second: ${CALLERS} callers at once, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${THROUGHPUT_MS / 1000} s.`,
-  `Memory: growth of heap and external buffers (after a forced collection of garbage) by ${IDLE_STREAMS} streams, each on a`,
-  'thread of its own.',
-  'Peer: BullMQ and node:http alone, one process on the same server: POST adds a job, the worker writes one chunk and [DONE]',
-  'to the open socket inside the process. It checks nothing, stores nothing, and has no model and no buffer for late readers.',
-  'Ours: one process (ROLE=all). The load comes from processes of its own. Rounds of ours and peer alternate.',
+  `First chunk, first word: time from the POST to the arrival at an open reader; one caller, ${LATENCY_ROUNDS * LATENCY_RUNS} runs, each on a`,
+  `new thread, after ${WARM_UP_RUNS} warm-up runs. The first chunk is \`start\`; the first word is the first \`text-delta\`.`,
+  `Runs per second: ${CALLERS} parallel callers, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${THROUGHPUT_MS / 1000} s.`,
+  `Memory: growth of heap and external buffers, after a forced garbage collection, for ${IDLE_STREAMS} streams on separate threads.`,
+  'Peer: only BullMQ and node:http, in one process on the same server: the POST adds a job, and the worker writes one chunk and',
+  '[DONE] to the open socket in the process. It has no authentication, no validation, no storage, no model, and no live buffer.',
+  'Ours: one process (ROLE=all). Separate processes generate the load. The rounds of ours and peer alternate.',
 ];

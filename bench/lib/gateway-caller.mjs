@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** One caller with one socket, which sends a request when the answer to the last one is whole. Raw, to cost little itself. */
+/** A caller with one raw socket, which sends a request when the previous answer is complete. A raw socket has little overhead. */
 export class Caller {
   constructor({ url, headers }) {
     const { hostname, port, host, pathname } = new URL(url);
@@ -13,7 +13,7 @@ export class Caller {
     this.opened = once(this.socket, 'connect');
   }
 
-  /** Milliseconds until the answer was whole. @throws Error for any answer but a result */
+  /** Resolves with the milliseconds until the answer was complete. @throws Error for any answer except a result */
   async time(method, params) {
     await this.opened;
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
@@ -22,7 +22,7 @@ export class Caller {
     const text = await this.answer();
     const ms = performance.now() - startedAt;
     if (!text.startsWith('HTTP/1.1 200') || !text.includes('"result":'))
-      throw new Error(`Wrong: ${text.slice(0, 500)}`);
+      throw new Error(`Unexpected answer: ${text.slice(0, 500)}`);
     return { ms, text };
   }
 

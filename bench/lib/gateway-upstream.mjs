@@ -1,6 +1,6 @@
 /**
  * An upstream of the gateway benchmark: an MCP server (2025-11-25, no sessions) on bare node:http whose tools `tool_0`, …
- * all answer what they are told. Arguments: the number of tools, and the milliseconds that it takes to list them. Prints
+ * return their input. Arguments: the number of tools, and the milliseconds that it takes to list them. Prints
  * `listening on <origin>`.
  */
 import { createServer } from 'node:http';
@@ -9,7 +9,7 @@ const [count, listMs] = process.argv.slice(2).map(Number);
 const properties = { text: { type: 'string', maxLength: 1000 }, times: { type: 'integer', minimum: 1 } };
 const tools = Array.from({ length: count }, (_, i) => ({
   name: `tool_${i}`,
-  description: 'Answers what it is told. '.repeat(8).trim(),
+  description: 'Returns the given text. '.repeat(8).trim(),
   inputSchema: { type: 'object', properties, required: ['text'], additionalProperties: false },
 }));
 

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-/** Posts JSON on a kept connection. Resolves with the parsed answer; rejects unless its status is 2xx. */
+/** Posts JSON on a keep-alive connection. Resolves with the parsed answer; rejects unless its status is 2xx. */
 export function postJson(url, headers, body) {
   const text = JSON.stringify(body);
   const { promise, resolve, reject } = Promise.withResolvers();
@@ -21,14 +21,14 @@ export function postJson(url, headers, body) {
   return promise;
 }
 
-/** One reader on a connection of its own. Notes when each event arrives (`performance.now`, in milliseconds). */
+/** A reader on a separate connection. Records when each event arrives (`performance.now`, in milliseconds). */
 export class EventReader {
   #response;
   #rest = '';
   #arrived = [];
   #wake;
 
-  /** Resolves when the headers are here: from then on the stream is open. */
+  /** Resolves when the headers have arrived, which means that the stream is open. */
   static open(url, headers) {
     const { promise, resolve, reject } = Promise.withResolvers();
     const call = request(url, { agent: false, headers: { ...headers, accept: 'text/event-stream' } });
@@ -43,13 +43,13 @@ export class EventReader {
 
   constructor(response) {
     this.#response = response;
-    // A reader that hangs up does so on purpose; a stream that breaks off shows as a missing event.
+    // Readers disconnect on purpose; an interrupted stream shows as a missing event.
     response.on('error', () => undefined);
     response.setEncoding('utf8').on('data', (text) => this.#take(text));
     response.on('close', () => this.#wake?.(undefined));
   }
 
-  /** The next event: its data and its time of arrival. @throws when the stream ends instead */
+  /** Resolves with the data and arrival time of the next event. @throws if the stream ends instead */
   async next() {
     if (this.#arrived.length > 0) return this.#arrived.shift();
     if (this.#response.closed) throw new Error('A stream ended too early.');

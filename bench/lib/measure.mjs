@@ -8,11 +8,11 @@ import { EventReader, postJson } from './http-client.mjs';
 
 const IDLE_READERS = fileURLToPath(new URL('idle-readers.mjs', import.meta.url));
 const THREADS_AT_ONCE = 16;
-/** After this long the service has freed or kept what it is going to. */
+/** After this time the memory of the service has settled. */
 const SETTLE_MS = 2000;
 
 /**
- * Runs one after the other, each on a thread of its own whose stream is open before the POST.
+ * Measures sequential runs, each on a new thread whose stream is open before the POST.
  * @returns {Promise<{ firstChunk: number[], firstWord: number[] }>} milliseconds from the POST to the arrival
  */
 export async function measureLatency(target, runs) {
@@ -34,7 +34,7 @@ export async function measureLatency(target, runs) {
 }
 
 /**
- * Callers at once, each posting its next run when its open stream has brought `[DONE]` of the one before.
+ * Measures parallel callers. Each posts its next run when its open stream has received `[DONE]` of the previous one.
  * @returns runs per second
  */
 export async function measureThroughput(target, callers, forMs) {
@@ -60,7 +60,7 @@ export async function measureThroughput(target, callers, forMs) {
 }
 
 /**
- * What an idle stream costs: the growth of what the process holds when streams on as many threads are opened.
+ * Measures the memory of an idle stream: the growth of the process when it opens streams on as many threads.
  * @returns kilobytes per stream
  */
 export async function measureIdleStreams(target, count, folder) {
@@ -82,7 +82,7 @@ export async function measureIdleStreams(target, count, folder) {
   }
 }
 
-/** What the program holds after a collection of its garbage: its heap, and the buffers outside of it. */
+/** The heap and external buffers of the program after a garbage collection. */
 async function heldKilobytes(pid) {
   await sleep(SETTLE_MS);
   process.kill(pid, 'SIGUSR2');

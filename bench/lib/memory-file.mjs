@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where a measured program leaves its memory figures. */
+/** The file that a measured program writes its memory usage to. */
 export function memoryFile(pid) {
   return join(tmpdir(), `signalbox-bench-memory-${pid}.json`);
 }

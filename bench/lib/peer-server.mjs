@@ -1,7 +1,7 @@
 /**
  * The peer: bare BullMQ and a bare socket in one process. `POST /<thread>` adds a job and answers 202 when it is in the
- * queue; the worker writes one chunk and `[DONE]` straight to the sockets that `GET /<thread>` has left open. No
- * authentication, no validation, no record of anything, no live buffer, no model: the least that a run can cost.
+ * queue. The worker writes one chunk and `[DONE]` directly to the sockets that `GET /<thread>` keeps open. It has no
+ * authentication, no validation, no storage, no live buffer, and no model: the minimal cost of a run.
  */
 import { createServer } from 'node:http';
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
@@ -17,7 +17,7 @@ const { PEER_DATABASE_URL: databaseUrl, PEER_REDIS_URL: redisUrl } = process.env
 const onRedis = redisUrl !== undefined;
 const readers = new Map();
 
-/** Connections and job options are those of the service. */
+/** Uses the same connection options as the service. */
 function connect() {
   if (onRedis) return new Redis(redisUrl, { maxRetriesPerRequest: null });
   return new Pool({

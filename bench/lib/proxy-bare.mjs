@@ -1,7 +1,7 @@
 /**
- * The peer of the proxy benchmark: the least that a proxy with keys can be. Fastify and undici; the key and its tools are
- * looked up in a map, the body is parsed once for the tool's name, its bytes are forwarded and the answer is piped. No
- * database, no schema, no record, no telemetry, no sessions, no errors worth the name.
+ * The peer of the proxy benchmark: a minimal proxy with keys, on Fastify and undici. It looks up the key and its tools in a
+ * map, parses the body once for the tool's name, forwards the bytes, and pipes the answer. It has no database, no schema
+ * validation, no audit log, no telemetry, no sessions, and no error handling.
  * `node proxy-bare.mjs <upstream url> <upstream session> <connection id> <key>`; prints `listening on <origin>`.
  */
 import Fastify from 'fastify';

@@ -1,8 +1,8 @@
 /**
- * The load of the proxy benchmark, in a process of its own: callers that each keep one socket open and send the next call
- * when the answer to the last one is whole. Raw sockets, because an HTTP client would cost more than what is measured.
- * Gets `{ url, headers, callers, ms }` as a message from the parent; answers `{ calls, seconds, p50, p99, busy }` (times
- * in milliseconds, `busy` the part of one core that this process used) or `{ error }`.
+ * The load generator of the proxy benchmark, in a separate process. Each caller keeps one socket open and sends the next
+ * call when the previous answer is complete. It uses raw sockets, because an HTTP client would cost more than the proxy.
+ * Receives `{ url, headers, callers, ms }` as a message from the parent. Replies with `{ calls, seconds, p50, p99, busy }`
+ * (times in milliseconds; `busy` is the part of one core that this process used) or `{ error }`.
  */
 import { connect } from 'node:net';
 import { quantile } from './report.mjs';
@@ -36,7 +36,7 @@ async function measure({ url, headers, callers, ms }) {
   };
 }
 
-/** One caller, until the time is over. Any answer but the right one ends the benchmark. */
+/** Runs one caller until the time is over. A wrong answer ends the benchmark. */
 function call({ hostname, port, host, pathname }, headers, until, times) {
   const lines = Object.entries({ ...headers, host }).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
@@ -70,7 +70,7 @@ function call({ hostname, port, host, pathname }, headers, until, times) {
   });
 }
 
-/** The whole answer as text, or undefined while a part is still to come. */
+/** Returns the complete answer as text, or undefined while it is incomplete. */
 function whole(received) {
   const headEnd = received.indexOf(HEAD_END);
   if (headEnd < 0) return undefined;

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const TICKS_PER_SECOND = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100;
 
-/** CPU time that the process has used so far with all its threads, in seconds; undefined where there is no /proc. */
+/** CPU seconds that all threads of the process have used so far; undefined on systems without /proc. */
 export function cpuSeconds(pid) {
   return readStat(pid)?.cpuSeconds;
 }
 
-/** The same of a server that forks: with its present children, such as the sessions of PostgreSQL. */
+/** The same for a server that forks, including its current children, such as the sessions of PostgreSQL. */
 export function familyCpuSeconds(pid) {
   const own = cpuSeconds(pid);
   if (own === undefined) return undefined;
@@ -20,8 +20,8 @@ export function familyCpuSeconds(pid) {
 
 function readStat(pid) {
   try {
-    // proc_pid_stat(5): after the name in parentheses, which may hold anything, come fields 3 and on. Field 4 is the
-    // parent, 14 and 15 are utime and stime.
+    // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is the
+    // parent; fields 14 and 15 are utime and stime.
     const [, fields] = /^.*\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'));
     const values = fields.split(' ');
     return { parent: Number(values[1]), cpuSeconds: (Number(values[11]) + Number(values[12])) / TICKS_PER_SECOND };

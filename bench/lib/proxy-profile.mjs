@@ -5,15 +5,15 @@ const TOP = 40;
 const NOT_WORK = new Set(['(idle)', '(root)']);
 
 /**
- * Where the main thread of a profiled process spent its time, in percent of the time in which it was not idle: by package,
- * to which the time in Node and V8 is added that it caused there, and self time by function.
- * @param {string} folder what `--cpu-prof-dir` was set to
- * @param {number} since leaves out what was before, in microseconds of the monotonic clock, which V8 uses too
+ * Summarizes where the main thread of a profiled process spent its time, in percent of its busy time: by package, including
+ * the time in Node and V8 that the package caused, and self time by function.
+ * @param {string} folder the value of `--cpu-prof-dir`
+ * @param {number} since ignores earlier samples; in microseconds of the monotonic clock, which V8 also uses
  */
 export async function topOfProfile(folder, since) {
   // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile; thread 0 is the main one.
   const file = (await readdir(folder)).find((name) => name.split('.')[4] === '0');
-  if (file === undefined) return `There is no profile of the main thread in ${folder}.`;
+  if (file === undefined) return `No profile of the main thread in ${folder}.`;
   const profile = JSON.parse(await readFile(join(folder, file), 'utf8'));
   const micros = selfTimes(profile, since);
   const causes = causesOf(profile.nodes);
@@ -46,7 +46,7 @@ function selfTimes({ samples, timeDeltas, startTime }, since) {
   return micros;
 }
 
-/** By node: the package of the innermost frame on its stack that is neither Node's nor native. */
+/** Maps each node to the package of the innermost frame on its stack that belongs neither to Node nor to native code. */
 function causesOf(nodes) {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const causes = new Map();
@@ -63,7 +63,7 @@ function add(times, name, self) {
   times.set(name, (times.get(name) ?? 0) + self);
 }
 
-/** `@scope/name` of a dependency, or the file of our own code; undefined for Node and V8. */
+/** `@scope/name` of a dependency, or the file of the service's own code; undefined for Node and V8. */
 function packageOf({ url }) {
   if (!url.startsWith('file:') && !url.startsWith('/')) return undefined;
   return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? /\/(dist\/.*)/.exec(url)?.[1] ?? url;

@@ -3,11 +3,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postJson } from './http-client.mjs';
 
-/** Logs and metrics may lag behind the answers by this much. */
+/** Logs and metrics can lag behind the answers by this much. */
 const SETTLE_MS = 1000;
 
 /**
- * What the service has kept of the calls that went through it, as a proof that everything was on.
+ * Counts what the service recorded of the calls, as proof that all features were on.
  * @param {{ tools: string, metricsUrl: string, logFile: string, bootstrapHeaders: Record<string, string> }} service
  * @returns {Promise<Record<string, number>>} how many calls each kind of record holds
  */

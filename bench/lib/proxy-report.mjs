@@ -1,6 +1,6 @@
 import { quantile } from './report.mjs';
 
-/** The aims of issue A2. */
+/** The targets of issue A2. */
 const MOST_ADDED_MS = 0.3;
 const LEAST_PART_OF_BARE = 0.6;
 
@@ -15,15 +15,15 @@ const FIGURES = [
 ];
 
 /**
- * The figures for one number of callers: medians of the rounds, limit and verdict beside them. Ours is judged beside the bare
- * one of the same round, and the median of that is what counts: a machine that is not ours alone is faster in one round than
- * in another by more than what is looked for. The ratio to the checkout before is such a median of rounds too.
+ * Formats the results for one number of callers: medians of the rounds, with limit and verdict. The verdict compares `ours`
+ * with `bare` in each round and uses the median of these comparisons, because the speed of a shared machine varies more
+ * between rounds than the difference of interest. The ratio to `before` is computed in the same way.
  */
 export function proxyTable(figures, callers) {
   const names = Object.keys(figures);
   const median = (name, key) => middle(figures[name][callers].map((round) => round[key]));
   const { bare, before, ours } = figures;
-  const beside = (other, compare) => middle(ours[callers].map((round, i) => compare(round, other[callers][i])));
+  const comparedWith = (other, compare) => middle(ours[callers].map((round, i) => compare(round, other[callers][i])));
   const head = [
     callers === 1 ? '1 caller' : `${callers} callers`,
     ...names.map((name) => TITLES[name]),
@@ -37,43 +37,43 @@ export function proxyTable(figures, callers) {
     ...(before && ours
       ? [
           number(
-            beside(before, (mine, theirs) => mine[key] / theirs[key]),
+            comparedWith(before, (mine, theirs) => mine[key] / theirs[key]),
             3,
           ),
         ]
       : []),
-    ...(bare && ours ? judge(callers, key, (compare) => beside(bare, compare)) : ['', '']),
+    ...(bare && ours ? judge(callers, key, (compare) => comparedWith(bare, compare)) : ['', '']),
   ]);
   return layOut([head, ...rows]);
 }
 
-/** Whether all that was to be recorded was. */
+/** Reports whether the service recorded all calls. */
 export function recordsLine(calls, recorded) {
   const parts = Object.entries(recorded).map(
     ([kind, count]) => `${count} ${kind}${count === calls ? '' : ' (MISSED)'}`,
   );
-  return `Recorded by ours of ${calls} calls: ${parts.join(', ')}.`;
+  return `Of ${calls} calls, ours recorded: ${parts.join(', ')}.`;
 }
 
-/** How it was measured. */
+/** Describes the method of measurement. */
 export function methodOf(rounds, seconds) {
   return [
-    `Medians of ${rounds} rounds of ${seconds} s, in which the targets take turns; the verdict is the median of what ours is beside the bare`,
-    'one of the same round. Each caller waits for its answer before it sends the next call (tools/call with 64 bytes of text).',
-    'CPU is that of the proxy process (direct: of the upstream). All processes share the cores named above.',
-    'Peer: Fastify and undici alone. Key and tool are looked up in a map, the bytes are forwarded and the answer is piped.',
-    'Ours: one process (ROLE=all) with key, permission, schema, audit, telemetry, log and injected credentials.',
+    `Medians of ${rounds} rounds of ${seconds} s in which the targets alternate. The verdict is the median of the comparisons of ours with bare in`,
+    'the same round. Each caller waits for its answer before it sends the next call (tools/call with 64 bytes of text).',
+    'CPU is the CPU time of the proxy process (direct: of the upstream). All processes share the cores named above.',
+    'Peer: only Fastify and undici. It looks up key and tool in a map, forwards the bytes, and pipes the answer.',
+    'Ours: one process (ROLE=all) with key, permission, schema, audit, telemetry, log, and injected credentials.',
   ].join('\n');
 }
 
-/** Limit and verdict of a row; empty where there is no aim. */
-function judge(callers, key, beside) {
+/** Limit and verdict of a row; empty for rows without a target. */
+function judge(callers, key, comparedWith) {
   if (callers === 1 && key === 'p50') {
-    const added = beside((ours, bare) => ours.p50 - bare.p50);
+    const added = comparedWith((ours, bare) => ours.p50 - bare.p50);
     return [`bare + ${MOST_ADDED_MS}`, `${verdict(added <= MOST_ADDED_MS)}: bare + ${added.toFixed(3)}`];
   }
   if (callers > 1 && key === 'rps') {
-    const part = beside((ours, bare) => ours.rps / bare.rps);
+    const part = comparedWith((ours, bare) => ours.rps / bare.rps);
     const percent = (share) => `${(share * 100).toFixed(1)} % of bare`;
     return [percent(LEAST_PART_OF_BARE), `${verdict(part >= LEAST_PART_OF_BARE)}: ${percent(part)}`];
   }

@@ -3,16 +3,17 @@ import { once } from 'node:events';
 import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
 
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
-/** Long enough for V8 to compile what a service that has run for a while has compiled. */
+/** Long enough for V8 to optimize the code as in a service that has run for a while. */
 const WARM_UP_MS = 8000;
 
 /**
- * Measures every target with every number of callers. The targets take turns within a round, each round in another order,
- * so that what else the machine does hits all of them.
+ * Measures every target with every number of callers. The targets alternate within a round, in another order each round, so
+ * that other load on the machine affects all of them.
  * @param {Record<string, import('./proxy-targets.mjs').Target>} targets
  * @param {{ callers: number[], rounds: number, ms: number }} options
- * @returns `since`: when the warm-up was over, in microseconds of the monotonic clock; `calls[target]`: how many calls there were, to warm up included; `figures[target][callers]`: one `{ rps, p50, p99, cpuPerCall, databaseCpuPerCall, busy }` per round (ms; CPU in
- * microseconds, NaN where it is not known)
+ * @returns `since`: the end of the warm-up, in microseconds of the monotonic clock; `calls[target]`: the number of calls,
+ * including the warm-up; `figures[target][callers]`: one `{ rps, p50, p99, cpuPerCall, databaseCpuPerCall, busy }` per round
+ * (ms; CPU in microseconds, NaN if unknown)
  */
 export async function measureInTurns(targets, { callers, rounds, ms }) {
   const names = Object.keys(targets);
@@ -45,7 +46,7 @@ export async function measureInTurns(targets, { callers, rounds, ms }) {
 
 function startLoad() {
   const child = fork(LOAD, { stdio: 'inherit' });
-  const died = once(child, 'exit').then(() => ({ error: 'The load generator ended.' }));
+  const died = once(child, 'exit').then(() => ({ error: 'The load generator exited.' }));
   return {
     async measure(job) {
       child.send(job);

@@ -1,6 +1,6 @@
 /**
  * The upstream of `bench:proxy --upstream sdk`: an MCP server with sessions on the official SDK, which answers every call with
- * an event stream and ends that a little later. Prints `listening on <origin>`.
+ * an event stream and ends the stream shortly afterwards. Prints `listening on <origin>`.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 
 const ECHO = {
   name: 'echo',
-  description: 'Returns the text that it gets.',
+  description: 'Returns the given text.',
   inputSchema: {
     type: 'object',
     properties: { text: { type: 'string', maxLength: 1000 }, times: { type: 'integer', minimum: 1, maximum: 10 } },
@@ -18,7 +18,7 @@ const ECHO = {
     additionalProperties: false,
   },
 };
-/** The transport of each session. */
+/** Transports by session id. */
 const sessions = new Map();
 
 const server = createServer(async (request, response) => {

@@ -14,7 +14,7 @@ import { postJson } from './http-client.mjs';
 
 const START_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
-/** What every caller sends, whoever answers. */
+/** Headers of every caller, for all targets. */
 const MCP_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
@@ -23,16 +23,16 @@ const MCP_HEADERS = {
 
 /**
  * @typedef {{ url: string, headers: Record<string, string>, pid: number, stop: () => Promise<void> }} Target
- * what is called, with which headers, and the process whose CPU time is counted; the service also has `databasePid`,
- * and in `records` where it keeps what it records of calls
+ * the URL to call, its headers, and the process whose CPU time is measured; the service also has `databasePid`, and `records`
+ * with the places where it records calls
  */
 
-/** The checkout that the benchmark belongs to. */
+/** The checkout that contains this benchmark. */
 export const THIS_CHECKOUT = pathOf('../..');
 
 /**
- * @param {'bare' | 'sdk'} kind the least that is an MCP server, which answers with JSON; or one on the official SDK, which answers
- * with event streams
+ * @param {'bare' | 'sdk'} kind a minimal MCP server, which answers with JSON; or a server on the official SDK, which answers with
+ * event streams
  * @returns {Promise<Target>}
  */
 export async function startUpstream(kind = 'bare') {
@@ -59,10 +59,10 @@ export async function startBare(upstream) {
 }
 
 /**
- * The built service with everything on, as in production: embedded PostgreSQL, the log at level info into a file. The key
- * that is used holds one tool of one connection.
+ * Starts the built service with all features on, as in production: embedded PostgreSQL, and the log at level info in a file.
+ * The key of the callers has a grant on one tool of one connection.
  * @param {string} folder holds the data and the log; must exist
- * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node itself; another checkout whose build is started
+ * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node; another checkout whose build to start
  * @returns {Promise<Target>}
  */
 export async function startOurs(upstream, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {
@@ -101,7 +101,7 @@ export async function startOurs(upstream, folder, { nodeArgs = [], checkout = TH
   }
 }
 
-/** The process that all sessions of the embedded server are children of. */
+/** Returns the process id of the embedded server's postmaster, the parent of all its sessions. */
 async function postmasterOf(dataDir) {
   const { url } = await attachEmbeddedPostgres(dataDir);
   const client = new Client({ connectionString: url });
@@ -114,7 +114,7 @@ async function postmasterOf(dataDir) {
   }
 }
 
-/** A connection to the upstream, and a key that may call its one tool and nothing else. */
+/** Creates a connection to the upstream, and a key that can call only its tool. */
 async function setUp(tools, headers, upstreamUrl) {
   const tool = (name, body) => postJson(`${tools}/${name}`, headers, body);
   const { item: connection } = await tool('COLLECTION_CONNECTIONS_CREATE', {
@@ -146,7 +146,7 @@ async function sessionHeaders(url) {
 async function ready(child, origin) {
   const giveUpAt = Date.now() + START_WITHIN_MS;
   while (Date.now() < giveUpAt) {
-    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}.`);
+    if (child.exitCode !== null) throw new Error(`The service exited with code ${child.exitCode}.`);
     const answer = await fetch(`${origin}/health/ready`).catch(() => undefined);
     await answer?.arrayBuffer();
     if (answer?.ok) return;

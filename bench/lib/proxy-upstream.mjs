@@ -1,7 +1,7 @@
 /**
- * The upstream of the proxy benchmark: the least that is an MCP server (2025-11-25, sessions, one tool `echo`) on bare
- * node:http. Prints `listening on <origin>`. A call without a session that it has opened is answered 404, so that nobody
- * who is measured can leave the session out.
+ * The upstream of the proxy benchmark: a minimal MCP server (2025-11-25, sessions, one tool `echo`) on bare node:http.
+ * Prints `listening on <origin>`. It answers 404 to a call without one of its sessions, so that no measured target can omit
+ * the session.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const PROTOCOL_VERSION = '2025-11-25';
 const ECHO = {
   name: 'echo',
-  description: 'Answers what it is told.',
+  description: 'Returns the given text.',
   inputSchema: {
     type: 'object',
     properties: {

@@ -5,7 +5,7 @@ import { Child } from './child.mjs';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 
-/** A Redis (or Valkey) server of its own on a free port, without persistence; undefined when none is on the PATH. */
+/** Starts a Redis (or Valkey) server on a free port, without persistence. Returns undefined if none is on the PATH. */
 export async function startRedis(folder) {
   const program = PROGRAMS.find((name) => spawnSync(name, ['--version']).status === 0);
   if (program === undefined) return undefined;

@@ -1,21 +1,21 @@
 import { availableParallelism, cpus } from 'node:os';
 
-const COLUMNS = ['', 'peer', 'aim', 'ours', 'ours : peer', ''];
+const COLUMNS = ['', 'peer', 'target', 'ours', 'ours : peer', ''];
 const COLUMNS_BEFORE = ['before', 'ours : before'];
 const AIM_FIRST_CHUNK_MS = { PostgreSQL: 10, Redis: 5 };
 const AIM_KILOBYTES = 40;
 
-/** The value below which this part of the values lies (nearest rank). */
+/** Returns the quantile of the values (nearest rank). @param {number} part 0.5 for the median */
 export function quantile(values, part) {
   return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)];
 }
 
-/** The machine in one line. */
+/** Describes the machine in one line. */
 export function machine() {
   return `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ${process.platform} ${process.arch}`;
 }
 
-/** The figures of one backend as a table: peer, aim and ours side by side, and the checkout before if it was measured. */
+/** Formats the results of one backend as a table: peer, target, and ours, and the checkout `before` if it was measured. */
 export function table(backend, { peer, ours, before }) {
   const row = (title, figure, part, aim) => {
     const [theirs, own, earlier] = [peer, ours, before].map((figures) => figures && quantile(figures[figure], part));

@@ -7,8 +7,8 @@ const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 const TEXT = 'Hello there';
 
 /**
- * The built service as one process that serves HTTP and works on runs, with an agent on the built-in model.
- * @param {{ dataDir: string, apiKey: string, redisUrl?: string, checkout?: string }} options `checkout`: another one whose build is started
+ * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
+ * @param {{ dataDir: string, apiKey: string, redisUrl?: string, checkout?: string }} options `checkout`: another one whose build to start
  */
 export async function startService({ dataDir, apiKey, redisUrl, checkout = THIS_CHECKOUT }) {
   const child = new Child(process.execPath, [...COLLECTABLE, join(checkout, 'dist/main.js')], {

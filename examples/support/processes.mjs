@@ -10,22 +10,22 @@ const SERVICE = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const EVERYTHING = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 const STOP_TIMEOUT_MS = 15_000;
 
-/** A folder of our own that is removed at the end. */
+/** Creates a temporary folder that is removed at the end. */
 export async function makeDataFolder(cleanup) {
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-demo-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  // PostgreSQL refuses to run as root and then runs as a system user, who must be able to pass through.
+  // PostgreSQL does not run as root. It runs as a system user, who needs to traverse the folder.
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   return folder;
 }
 
-/** Starts the built service on an embedded PostgreSQL; resolves with its URL and the key that its first start prints. */
+/** Starts the built service on an embedded PostgreSQL. Resolves with its URL and the key that its first start prints. */
 export async function startSignalbox(dataDir, cleanup, signal) {
   const child = start([SERVICE], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }, cleanup);
   return waitForOutput(child, /listens on (?<url>\S+)[^]*export API_KEY=(?<apiKey>\w+)\n/, signal);
 }
 
-/** Starts the reference MCP server, over streamable HTTP; resolves with its endpoint. */
+/** Starts the reference MCP server over streamable HTTP. Resolves with its endpoint. */
 export async function startMcpServer(cleanup, signal) {
   const port = await findFreePort();
   const child = start([EVERYTHING, 'streamableHttp'], { PORT: String(port) }, cleanup);
@@ -35,10 +35,10 @@ export async function startMcpServer(cleanup, signal) {
 
 function start(command, variables, cleanup) {
   const child = spawn(process.execPath, command, {
-    // Nothing of our own environment, so that a DATABASE_URL of yours is never touched.
+    // Do not pass on the environment, so that the demo never uses your DATABASE_URL.
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own: a Ctrl-C reaches the demo alone, which then stops the others in order.
+    // Use a separate process group, so that Ctrl-C reaches only the demo, which then stops the others in order.
     detached: true,
   });
   cleanup.defer(() => stop(child));
@@ -54,7 +54,7 @@ async function stop(child) {
   clearTimeout(timer);
 }
 
-/** Resolves with the named groups of the pattern once the process has printed what matches. */
+/** Resolves with the named groups of the pattern when the output of the process matches. */
 function waitForOutput(child, pattern, signal) {
   return new Promise((resolve, reject) => {
     let output = '';
@@ -63,11 +63,11 @@ function waitForOutput(child, pattern, signal) {
       const match = pattern.exec(output);
       if (match !== null) resolve(match.groups);
     };
-    // The listeners stay: a pipe that nobody reads would block its writer in the end.
+    // Keep the listeners: an unread pipe blocks its writer when it is full.
     child.stdout.on('data', read);
     child.stderr.on('data', read);
     child.once('error', reject);
-    child.once('close', () => reject(new Error(`${child.spawnargs[1]} ended at once: ${output.trim()}`)));
+    child.once('close', () => reject(new Error(`${child.spawnargs[1]} exited during its start: ${output.trim()}`)));
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }

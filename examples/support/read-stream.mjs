@@ -1,8 +1,8 @@
 /**
- * The chunks of a Signalbox stream, as they arrive: `for await (const chunk of readStream(response)) …`. Each one is an
- * AI SDK UI-message chunk such as `{ type: 'text-delta', id, delta }`. Ends at `[DONE]`.
+ * Yields the chunks of a Signalbox stream as they arrive: `for await (const chunk of readStream(response)) …`. Each chunk is a
+ * UI-message chunk of the AI SDK, such as `{ type: 'text-delta', id, delta }`. Ends at `[DONE]`.
  *
- * A browser's `EventSource` cannot send the `Authorization` header, so the stream is fetched and its body is read.
+ * A browser's `EventSource` cannot send the `Authorization` header, so use `fetch` and pass its response.
  *
  * @param {Response} response of `GET …/stream`
  * @returns {AsyncGenerator<{ type: string, [field: string]: unknown }>}
@@ -11,7 +11,7 @@ export async function* readStream(response) {
   let unread = '';
   for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
     unread += text;
-    // A packet may end in the middle of an event: what follows the last blank line is kept for the next one.
+    // A packet can end in the middle of an event. Keep the text after the last blank line for the next packet.
     const events = unread.split('\n\n');
     unread = events.pop();
     for (const event of events) {
@@ -20,10 +20,10 @@ export async function* readStream(response) {
       if (data !== undefined) yield JSON.parse(data);
     }
   }
-  throw new Error('The stream broke off before [DONE].');
+  throw new Error('The stream ended before [DONE].');
 }
 
-/** Undefined for a comment, which only keeps the connection open. */
+/** Returns undefined for a comment, which only keeps the connection open. */
 function dataOf(event) {
   return event
     .split('\n')

@@ -1,12 +1,12 @@
-/** The few lines of HTTP that an integrator needs: no client library, only `fetch`. */
+/** The HTTP calls of an integration. No client library is needed, only `fetch`. */
 export class SignalboxClient {
   #api;
   #headers;
   #signal;
 
   /**
-   * @param {{ url: string, org: string, apiKey: string }} service where Signalbox listens, the organization's slug, a key
-   * @param {AbortSignal} signal ends every request that is under way
+   * @param {{ url: string, org: string, apiKey: string }} service the URL of Signalbox, the organization's slug, and an API key
+   * @param {AbortSignal} signal aborts all requests in progress
    */
   constructor({ url, org, apiKey }, signal) {
     this.#api = `${url}/api/${org}`;
@@ -20,7 +20,7 @@ export class SignalboxClient {
     return response.json();
   }
 
-  /** Posts a message. The answer is 202 with the run's id; what the agent says comes on the stream. */
+  /** Posts a message. Returns the run's id; the stream delivers the answer of the agent. */
   async post(threadId, agentId, text) {
     const message = { role: 'user', parts: [{ type: 'text', text }] };
     const response = await this.#send(`agent-runtime/threads/${threadId}/messages`, {
@@ -30,17 +30,17 @@ export class SignalboxClient {
     return response.json();
   }
 
-  /** Opens the live stream of a thread; resolves as soon as the service listens for us, before there is any output. */
+  /** Opens the live stream of a thread. Resolves when the stream is open, before there is any output. */
   stream(threadId) {
     return this.#send(`agent-runtime/threads/${threadId}/stream`, { headers: { accept: 'text/event-stream' } });
   }
 
-  /** Whatever goes wrong is answered with a problem document (RFC 9457); `code` is stable, `detail` is for people. */
+  /** Errors are problem documents (RFC 9457): `code` is stable, and `detail` is for people. */
   async #send(path, options) {
     const headers = { ...this.#headers, ...options.headers };
     const response = await fetch(`${this.#api}/${path}`, { ...options, headers, signal: this.#signal });
     if (response.ok) return response;
     const { code, detail } = await response.json();
-    throw new Error(`${path} was answered with ${response.status} ${code}: ${detail}`);
+    throw new Error(`${path} returned ${response.status} ${code}: ${detail}`);
   }
 }

@@ -1,4 +1,4 @@
-/** Prints one step of the story: what it is, and what came out of it. */
+/** Prints one step and its result. */
 export function tell(subject, outcome) {
   process.stdout.write(`  ${subject.padEnd(12)}${outcome}\n`);
 }
@@ -7,7 +7,7 @@ export function heading(text) {
   process.stdout.write(`\n${text}\n`);
 }
 
-/** Shows one chunk of the answer the moment it arrives: text as it grows, a tool call and its outcome as a line each. */
+/** Prints one chunk of the answer: text as it grows, and a line for each tool call and each result. */
 export function showChunk(chunk) {
   switch (chunk.type) {
     case 'text-start':
@@ -24,12 +24,12 @@ export function showChunk(chunk) {
     case 'error':
       return process.stdout.write(`  ! ${chunk.errorText}\n`);
     default:
-      // Chunk types that are not for the eye: start, step borders, finish, and those of later versions.
+      // Other chunk types need no output: start, step boundaries, finish, and types of later versions.
       return undefined;
   }
 }
 
-/** A stored message in one line. Tool parts have the type `dynamic-tool`. */
+/** Formats a stored message in one line. Tool parts have the type `dynamic-tool`. */
 export function summarize({ role, parts }) {
   const pieces = parts.map((part) => {
     if (part.type === 'text') return part.text.replaceAll('\n', ' | ');
@@ -39,7 +39,7 @@ export function summarize({ role, parts }) {
   return `${role}: ${pieces.filter((piece) => piece !== '').join(' ')}`;
 }
 
-/** The text blocks of an MCP tool result. */
+/** Joins the text blocks of an MCP tool result. */
 function textOf({ content }) {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
