@@ -1,8 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
-import { AuditSettingsAnswer, AuditSettingsGetInput, AuditSettingsUpdateInput } from './audit-settings.dto.js';
 import { AuditSettings } from './audit-settings.js';
+import { IsBoolean } from 'class-validator';
+
+class AuditSettingsGetInput {}
+
+class AuditSettingsUpdateInput {
+  /** Are the arguments and results of tool calls recorded? Secrets are replaced, by the names of their keys. */
+  @IsBoolean()
+  content: boolean;
+}
+
+class AuditSettingsAnswer {
+  /** Are the arguments and results of tool calls recorded? */
+  @IsBoolean()
+  content: boolean;
+}
 
 @Injectable()
 export class AuditSettingsTools {

@@ -35,7 +35,7 @@ describe('a line for COPY', () => {
       organization_id: FACTS.organizationId,
       at: AT,
       id: ID,
-      entryPoint: 'proxy',
+      door: 'proxy',
       connection_id: FACTS.connectionId,
       agent_id: String.raw`\N`,
       tool_name: 'echo',

@@ -3,7 +3,9 @@ import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
-import { bearerToken } from './bearer-token.js';
+
+const SCHEME = 'bearer ';
+const TOKEN = /^ *([^\s]+) *$/;
 
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox"' };
 const INVALID_TOKEN_CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox",error="invalid_token"' };
@@ -68,4 +70,10 @@ function rethrow(error: unknown): never {
 function refusal(code: DomainError['code']): DomainError {
   const detail = 'The presented credential is unknown, deleted or expired.';
   return new DomainError(code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
+}
+
+/** The token of an `Authorization: Bearer` header (RFC 6750 §2.1; the scheme's case does not matter), or undefined. */
+function bearerToken(header: string | undefined): string | undefined {
+  if (header?.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
+  return TOKEN.exec(header.slice(SCHEME.length))?.[1];
 }

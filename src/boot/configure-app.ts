@@ -13,7 +13,7 @@ import { registerPageHeaders } from '../http/page-headers.js';
 import { StrangerConnections } from '../http/stranger-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
-import { serveOpenApi } from '../openapi/serve-openapi.js';
+import { serveOpenApi } from '../openapi/openapi-document.js';
 
 /** Thread ids may have 128 characters; the router's own limit is 100. */
 const MAX_PARAM_LENGTH = 256;

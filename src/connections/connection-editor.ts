@@ -6,14 +6,29 @@ import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
 import { refuseCarriedCredentials } from './carried-credentials.js';
-import { DEFAULT_TIMEOUT_MS } from './connection.js';
+import { DEFAULT_TIMEOUT_MS, type ConnectionType } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
-import { refuseForeignProperties } from './foreign-properties.js';
 import { nothingStored, unmasked } from './masked-values.js';
 import { StdioEditor } from './stdio-editor.js';
+
+const ABOUT = ['connection_type', 'title', 'description', 'status'];
+const TARGET = [...ABOUT, 'timeout', 'public_tools'];
+
+/** What may be set of each type. The rest of a VIRTUAL one is the agent's. */
+const PROPERTIES: Readonly<Record<ConnectionType, readonly string[]>> = {
+  HTTP: [...TARGET, 'connection_url', 'connection_token', 'connection_headers'],
+  STDIO: [...TARGET, 'stdio'],
+  VIRTUAL: ABOUT,
+};
+
+const HINTS: Readonly<Record<ConnectionType, string>> = {
+  HTTP: 'An HTTP connection has no such property.',
+  STDIO: 'A STDIO connection has no such property; what its program needs is in stdio.',
+  VIRTUAL: 'A VIRTUAL connection has no such property; the agent is edited with COLLECTION_VIRTUAL_MCP_UPDATE.',
+};
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -157,4 +172,13 @@ function refuseFaulty(headers: Headers): void {
 function headerPath(name: string | null): string {
   const parent = 'data.connection_headers.headers';
   return name !== null && /^[\w-]{1,128}$/.test(name) ? `${parent}.${name}` : parent;
+}
+
+/** @throws DomainError `invalid_request` for properties that connections of this type do not have */
+function refuseForeignProperties(type: ConnectionType, data: ConnectionCreateData | ConnectionUpdateData): void {
+  const faults = Object.entries(data)
+    .filter(([name, value]) => value !== undefined && !PROPERTIES[type].includes(name))
+    .map(([name]) => ({ path: `data.${name}`, code: `not_of_${type.toLowerCase()}`, message: HINTS[type] }));
+  const [first] = faults;
+  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
 }

@@ -1,7 +1,6 @@
-import type { DataSourceOptions } from 'typeorm';
+import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
 import { DatabaseClient } from '../common/database-client.js';
 import { MIGRATIONS } from './migrations.js';
-import { PostgresNaming } from './postgres-naming.js';
 
 /** Also for a connection of the pool to come free. */
 const CONNECT_WITHIN_MS = 3_000;
@@ -21,4 +20,22 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
     applicationName: 'signalbox',
     extra: { Client: DatabaseClient },
   };
+}
+
+/**
+ * Names constraints as PostgreSQL itself does when a statement leaves their names out, so that entities and migrations
+ * agree without spelling any. Checks and indexes are named where they are declared.
+ */
+class PostgresNaming extends DefaultNamingStrategy {
+  override primaryKeyName(table: Table | string): string {
+    return `${this.getTableName(table)}_pkey`;
+  }
+
+  override foreignKeyName(table: Table | string, columnNames: string[]): string {
+    return `${this.getTableName(table)}_${columnNames.join('_')}_fkey`;
+  }
+
+  override uniqueConstraintName(table: Table | string, columnNames: string[]): string {
+    return `${this.getTableName(table)}_${columnNames.join('_')}_key`;
+  }
 }

@@ -1,5 +1,7 @@
 import { DomainError } from '../common/domain-error.js';
-import { ObjectKeys } from './object-keys.js';
+
+/** Up to so many keys, comparing with each is quicker than making a set. */
+const FEW = 8;
 
 /** Where a value stands in a text, as indexes of UTF-16 code units. */
 export interface TextRange {
@@ -121,4 +123,23 @@ function isInNumber(char: number): boolean {
 
 function ambiguous(detail: string): DomainError {
   return new DomainError('invalid_rpc_request', detail);
+}
+
+/** The keys of one JSON object, as they are read. */
+class ObjectKeys {
+  private readonly few: string[] = [];
+  private many: Set<string> | undefined;
+
+  /** Returns false for a key that was there already. */
+  add(key: string): boolean {
+    if (this.many === undefined && this.few.length < FEW) {
+      if (this.few.includes(key)) return false;
+      this.few.push(key);
+      return true;
+    }
+    this.many ??= new Set(this.few);
+    if (this.many.has(key)) return false;
+    this.many.add(key);
+    return true;
+  }
 }

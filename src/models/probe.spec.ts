@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../test/support/fake-openai.js';
 import { createEchoModel } from './builtin/echo-model.js';
 import { createLanguageModel } from './language-model.factory.js';
-import { probe } from './probe.js';
+import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { createProviderFetch } from './provider-fetch.js';
 

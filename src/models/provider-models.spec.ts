@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type FakeOpenAI, startFakeOpenAI } from '../../test/support/fake-openai.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { VaultService } from '../vault/vault.service.js';
-import { probe } from './probe.js';
+import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { apiKeyContext, ProviderModels, type StoredProvider } from './provider-models.js';
 

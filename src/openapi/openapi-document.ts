@@ -2,6 +2,9 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ERROR_CODES } from '../common/error-codes.js';
 import { type RegisteredTool, ToolRegistry } from '../tools/tool-registry.js';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import { version } from '../common/version.js';
 
 type ResponseObject = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>[string];
 type PathItem = OpenAPIObject['paths'][string];
@@ -79,4 +82,19 @@ function problemResponse(): ResponseObject {
       },
     },
   };
+}
+
+/** Serves the document at `/openapi.json` and a readable page over it at `/docs`. It is built and written at the first request. */
+export function serveOpenApi(app: NestFastifyApplication): void {
+  const document = once(() => createOpenApiDocument(app, version));
+  const text = once(() => JSON.stringify(document()));
+  app.getHttpAdapter().get('/openapi.json', (_request: unknown, reply: FastifyReply) => {
+    void reply.type('application/json').send(text());
+  });
+  SwaggerModule.setup('docs', app, document, { raw: false, customSiteTitle: 'Signalbox API' });
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }

@@ -1,5 +1,4 @@
 import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
-import { isMetadata, mergeMetadata, type Metadata } from './folding/merge-metadata.js';
 import { MessageParts, type MessagePart } from './folding/message-parts.js';
 import { ToolCallFolder } from './folding/tool-call-folder.js';
 import { inputOf, isToolPart } from './folding/tool-part.js';
@@ -190,4 +189,25 @@ export class MessageFolder {
 
 function snapshot(part: MessagePart): MessagePart {
   return withoutUndefined(isToolPart(part) ? { ...part, input: inputOf(part) } : part);
+}
+
+type Metadata = Record<string, unknown>;
+
+/**
+ * Merges message metadata as `ai` does: nested objects are merged, arrays and everything else are replaced, undefined
+ * changes nothing, and keys that could reach a prototype are left out. Neither argument is changed.
+ */
+function mergeMetadata(base: Metadata, overrides: Metadata): Metadata {
+  const merged = { ...base };
+  for (const [key, value] of Object.entries(overrides)) {
+    if (value === undefined || key === '__proto__' || key === 'constructor' || key === 'prototype') continue;
+    const before = merged[key];
+    merged[key] = isMetadata(before) && isMetadata(value) ? mergeMetadata(before, value) : value;
+  }
+  return merged;
+}
+
+/** True for a JSON object. */
+function isMetadata(value: unknown): value is Metadata {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
+import { DESTROYS, ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import { RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
 import { RunReader } from './records/run-reader.js';
+import { RunCancellationService } from './run-cancellation.service.js';
 
 @Injectable()
 export class RunTools {
-  constructor(private readonly runs: RunReader) {}
+  constructor(
+    private readonly runs: RunReader,
+    private readonly cancellation: RunCancellationService,
+  ) {}
 
   @ManagementTool({
     name: 'RUN_GET',
@@ -30,5 +34,17 @@ export class RunTools {
   })
   list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<RunPage> {
     return this.runs.list(caller.organization.id, input, answer);
+  }
+
+  @ManagementTool({
+    name: 'RUN_CANCEL',
+    description:
+      'Cancels a run by its taskId. The answer so far stays in the transcript; a finished run stays as it is.',
+    input: RunGetInput,
+    output: RunOutput,
+    annotations: DESTROYS,
+  })
+  async cancel(input: RunGetInput, caller: Principal): Promise<RunOutput> {
+    return { item: await this.cancellation.cancelRun(input.id, caller) };
   }
 }

@@ -3,7 +3,6 @@ import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunCancellationService } from './run-cancellation.service.js';
-import { RunCancelTools } from './run-cancel.tools.js';
 import { RunRecordsModule } from './records/run-records.module.js';
 import { RunQueueModule } from './run-queue.module.js';
 import { RunRequestService } from './run-request.service.js';
@@ -14,6 +13,6 @@ import { RunsController } from './runs.controller.js';
 @Module({
   imports: [ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule],
   controllers: [RunsController],
-  providers: [RunRequestService, RunCancellationService, RunCancelTools, RunTools],
+  providers: [RunRequestService, RunCancellationService, RunTools],
 })
 export class RunsModule {}

@@ -3,12 +3,15 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { AgentPartsReader, type AgentToCompose, type ListOf } from './agent-parts.js';
+import { AgentPartsReader, type AgentToCompose, type ListOf, type AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
 import { CompositionBuilder } from './composition-builder.js';
 import { type KeptComposition, KeptCompositions } from './kept-compositions.js';
 import { type MemberList, MemberLists } from './member-lists.js';
-import { isSameParts } from './same-parts.js';
+import { hash } from 'node:crypto';
+
+/** Everything else, kept for as long as the parts are. */
+const digests = new WeakMap<AgentParts, string>();
 
 /** An edit in another process is seen within a second, so a composition is believed for a little less. */
 const BELIEVED_MS = 900;
@@ -129,4 +132,27 @@ export class AgentComposition {
 function pauseBefore({ made }: KeptComposition): number {
   if (made === undefined || made.tookMs < QUICK_MS) return 0;
   return made.at + Math.min(BELIEVED_MS, made.tookMs * PAUSE_FACTOR) - Date.now();
+}
+
+/** Would the same be composed of both? Lists of tools stay the same objects for as long as they hold the same. */
+function isSameParts(a: AgentParts, b: AgentParts): boolean {
+  return isSameLists(a.lists, b.lists) && digestOf(a) === digestOf(b);
+}
+
+function isSameLists(a: AgentParts['lists'], b: AgentParts['lists']): boolean {
+  if (a.size !== b.size) return false;
+  for (const [id, { list, fault }] of a) {
+    const other = b.get(id);
+    if (other === undefined || other.list?.tools !== list?.tools || other.fault !== fault) return false;
+  }
+  return true;
+}
+
+function digestOf(parts: AgentParts): string {
+  const known = digests.get(parts);
+  if (known !== undefined) return known;
+  const agents = [...parts.agents.values()].map(({ id, connections }) => [id, connections]);
+  const digest = hash('sha256', JSON.stringify([agents, [...parts.connections.values()], [...parts.lastKnown]]));
+  digests.set(parts, digest);
+  return digest;
 }

@@ -2,12 +2,12 @@ import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../answers/answer-budget.js';
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
-import { afterRow } from './keyset.js';
 import { listFault } from './list-fault.js';
 import { DEFAULT_LIMIT, type ListInput } from './list-input.js';
 import { type OrderTerm, resolveOrder } from './list-order.js';
 import type { ListSpec } from './list-spec.js';
 import { compileWhere } from './where-clause.js';
+import { placeholder, type SqlClause } from './sql-clause.js';
 
 /** A page ends before the row that would make it larger as JSON text; a single larger row is a page of its own. */
 export const MAX_PAGE_BYTES = 4_194_304;
@@ -117,4 +117,28 @@ function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
     if (value === undefined) throw new Error(`The order field ${name} was not read as ${field.type}.`);
     return value;
   });
+}
+
+/**
+ * The condition for the rows after the one with these order values. For (a asc, b desc) it reads
+ * `(a >= :a AND (a > :a OR b < :b))`: right for mixed directions, and an index on `a` can start at `:a`.
+ * @param values one for each term
+ */
+function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): SqlClause {
+  const parameters = Object.fromEntries(values.map((value, index) => [parameterName(index), value]));
+  return { sql: afterFrom(order, 0), parameters };
+}
+
+function afterFrom(order: readonly OrderTerm[], index: number): string {
+  const term = order[index];
+  if (term === undefined) return 'FALSE';
+  const { column } = term.field;
+  const sign = term.direction === 'asc' ? '>' : '<';
+  const bound = placeholder(term.field, parameterName(index));
+  if (index === order.length - 1) return `${column} ${sign} ${bound}`;
+  return `(${column} ${sign}= ${bound} AND (${column} ${sign} ${bound} OR ${afterFrom(order, index + 1)}))`;
+}
+
+function parameterName(index: number): string {
+  return `list_after_${index}`;
 }

@@ -13,7 +13,6 @@ import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { callerFilter } from './caller-filter.js';
 import type { ForwardingContext, Route } from './forwarding-context.js';
-import { relayAnswer } from './relay/relay-answer.js';
 import type { CallerFilter } from './relay/tool-list-filter.js';
 import { ReplyWriter } from './reply-writer.js';
 import { SessionOpening } from './session-opening.js';
@@ -22,6 +21,9 @@ import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
 import { ToolCalls } from './tool-calls.js';
 import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
+import { relayEvents } from './relay/relay-events.js';
+import { relayJson } from './relay/relay-json.js';
+import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 
 /** The requests whose answers list what not every caller may see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
@@ -160,4 +162,15 @@ export function headersFor(request: FastifyRequest, route: Route): Record<string
   if (route.kind === 'shared') return own;
   const given = 'headers' in route ? route.headers : undefined;
   return { ...(given ?? forwardedHeaders(request.headers)), ...own };
+}
+
+/**
+ * Relays the upstream's answer to a request.
+ * @throws UpstreamError while nothing has been sent yet
+ */
+function relayAnswer(answer: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
+  if (answer.contentType === 'application/json') return relayJson(answer, plan);
+  if (answer.contentType === 'text/event-stream') return relayEvents(answer, plan);
+  discard(answer.body);
+  throw new UpstreamError('protocol', 'The upstream answered a request with neither JSON nor an event stream.');
 }

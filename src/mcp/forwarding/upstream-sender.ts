@@ -7,8 +7,11 @@ import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { type ForwardingContext, isShared, type Route } from './forwarding-context.js';
-import { uniqueId } from './relay/unique-id.js';
 import { storedInitialize } from './session/initialize-request.js';
+import { randomBytes } from 'node:crypto';
+
+const PREFIX = `"sbx-${randomBytes(9).toString('base64url')}-`;
+let count = 0;
 
 export interface Sent {
   readonly answer: UpstreamAnswer;
@@ -119,4 +122,13 @@ export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>, cal
   if (route.kind === 'stateless') return { key: 'none' };
   const { key, upstreamId, initialize } = route.session;
   return { key, upstreamId, callerId, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
+}
+
+/**
+ * A JSON-RPC id as JSON text that no other request of any process has. Callers who share an upstream session choose equal
+ * ids; upstreams tell their answers apart by the id alone. It is unlikely enough to occur in anything else that an answer can be
+ * recognized by it without being parsed.
+ */
+function uniqueId(): string {
+  return `${PREFIX}${(count++).toString(36)}"`;
 }

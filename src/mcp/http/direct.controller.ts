@@ -3,6 +3,7 @@ import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { McpRequestHandler } from './mcp-request-handler.js';
 import { SessionHandler } from './session-handler.js';
+import { ToolCallHandler } from './tool-call-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
 /** One connection as an MCP server (streamable HTTP). */
@@ -14,6 +15,7 @@ export class DirectController {
   constructor(
     private readonly messages: McpRequestHandler,
     private readonly sessions: SessionHandler,
+    private readonly calls: ToolCallHandler,
   ) {}
 
   @Post()
@@ -35,5 +37,13 @@ export class DirectController {
   @ApiOperation({ summary: 'Ends the session of `Mcp-Session-Id`.' })
   end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.sessions.end(request, reply);
+  }
+
+  @Post('call-tool/:toolName')
+  @McpEndpoint()
+  @ApiParam({ name: 'toolName', description: "The upstream's own name of the tool" })
+  @ApiOperation({ summary: 'Calls a tool; the body is its arguments, the answer streams as the upstream sends it.' })
+  callTool(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.calls.handle(request, reply);
   }
 }

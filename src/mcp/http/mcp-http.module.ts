@@ -9,7 +9,6 @@ import { AgentServerModule } from '../agent-server/agent-server.module.js';
 import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { TranslationModule } from '../translation/translation.module.js';
 import { AnonymousAdmission } from './anonymous-admission.js';
-import { CallToolController } from './call-tool.controller.js';
 import { CallerResolver } from './caller-resolver.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { Deprecation } from './deprecation.js';
@@ -39,7 +38,7 @@ import { ToolCallHandler } from './tool-call-handler.js';
     TranslationModule,
     UpstreamsModule,
   ],
-  controllers: [GatewayController, DirectController, CallToolController, LegacyController, ProtectedResourceController],
+  controllers: [GatewayController, DirectController, LegacyController, ProtectedResourceController],
   providers: [
     AnonymousAdmission,
     CallerResolver,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { FloodGuard, MAX_BYTES, MAX_EVENTS } from './flood-guard.js';
+import { FloodGuard, MAX_BYTES, MAX_EVENTS } from './notification-stream.js';
 
 describe('FloodGuard', () => {
   it('lets a stream pass that stays within its bounds, however long it is', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { PassThrough, Readable } from 'node:stream';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
-import { MAX_EVENTS } from './flood-guard.js';
+import { MAX_EVENTS } from './notification-stream.js';
 import { followNews } from './notification-stream.js';
 
 type Opening = UpstreamAnswer | UpstreamError;

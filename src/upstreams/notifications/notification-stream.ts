@@ -3,8 +3,12 @@ import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/list-change.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { FloodGuard } from './flood-guard.js';
 import { discard } from '../messages/answer-body.js';
+
+/** A stream of news is quiet by nature; within this time, in milliseconds, it may hold so many events and bytes. */
+const WINDOW_MS = 10_000;
+export const MAX_EVENTS = 500;
+export const MAX_BYTES = 2 * 1024 * 1024;
 
 /** News of a session is short; a longer event is passed over, in bytes. */
 const MAX_EVENT_BYTES = 64 * 1024;
@@ -117,4 +121,23 @@ function endOf(error: unknown): EndOfStream {
   if (error.kind === 'session_lost') return 'lost';
   if (error.status !== undefined) return PASSING_STATUSES.has(error.status) ? 'broken' : 'over';
   return error.kind === 'unreachable' || error.kind === 'timeout' ? 'broken' : 'over';
+}
+
+/** Judges whether an upstream sends more than anybody has to listen to. */
+export class FloodGuard {
+  private startedAt = -Infinity;
+  private events = 0;
+  private bytes = 0;
+
+  /** Takes the next event; false when it is one too many. @param now milliseconds of a monotonic clock */
+  allows(size: number, now = performance.now()): boolean {
+    if (now - this.startedAt >= WINDOW_MS) {
+      this.startedAt = now;
+      this.events = 0;
+      this.bytes = 0;
+    }
+    this.events++;
+    this.bytes += size;
+    return this.events <= MAX_EVENTS && this.bytes <= MAX_BYTES;
+  }
 }

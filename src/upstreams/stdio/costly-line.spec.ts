@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { answeredIdOf, isCostly } from './costly-line.js';
+import { answeredIdOf, isCostly } from './stdio-process.js';
 
 describe('a costly line', () => {
   it('has many values, many bytes or many levels', () => {

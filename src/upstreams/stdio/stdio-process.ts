@@ -2,11 +2,19 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
-import { answeredIdOf, isCostly } from './costly-line.js';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputBudget } from './output-budget.js';
-import { signalGroup } from './process-group.js';
 import { ProgramLog } from './program-log.js';
+import { ParseCost } from '../../json/parse-cost.js';
+
+/** As much of a line's beginning or end as is searched for its id. */
+const SEARCHED_BYTES = 1024;
+const ID = '"id"\\s*:\\s*(-?\\d{1,16}|"[^"\\\\]{1,256}")';
+/** The members before `result`, as Python writes them, or after it, as the SDK for TypeScript does. */
+const AT_BEGINNING = new RegExp(
+  `^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?${ID}\\s*,\\s*"(?:result|error|jsonrpc)"`,
+);
+const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`);
 
 /** Longest line of standard output, in bytes: one message, as for HTTP answers. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
@@ -244,4 +252,35 @@ function whyNotStarted({ code }: Pick<NodeJS.ErrnoException, 'code'>): string {
   if (code === 'EACCES') return 'could not be started: it may not be executed, or its directory not be entered';
   if (code === 'E2BIG') return 'could not be started: its arguments and variables are too large';
   return `could not be started (${code ?? 'unknown'})`;
+}
+
+/** Does parsing the line hold up others, as for an answer over HTTP? */
+export function isCostly(line: Buffer): boolean {
+  const cost = new ParseCost();
+  cost.add(line);
+  return cost.isTooHigh;
+}
+
+/**
+ * The id of the request that a line answers which must not be parsed, as JSON text, where the usual libraries write it. A program
+ * that writes another one there can mislead only those who wait for it.
+ */
+export function answeredIdOf(line: Buffer): string | undefined {
+  const beginning = line.toString('utf8', 0, SEARCHED_BYTES);
+  const end = line.toString('utf8', Math.max(0, line.length - SEARCHED_BYTES));
+  return AT_BEGINNING.exec(beginning)?.[1] ?? AT_END.exec(end)?.[1];
+}
+
+/**
+ * Sends a signal to every process of a group (POSIX `kill(2)` with a negative id). A group that is gone is left alone.
+ * @param leader the id of the process that was started as its leader
+ */
+function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(-leader, signal);
+  } catch (error) {
+    // ESRCH: nobody is left. EPERM: on macOS the same, while the leader is not reaped yet.
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
 }
