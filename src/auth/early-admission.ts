@@ -1,11 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+  onRequestHookHandler,
+  RouteOptions,
+} from 'fastify';
 import type { RouteAccess } from '../common/access.js';
+import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { DomainError } from '../common/domain-error.js';
 import { hasBody } from '../http/unread-bodies.js';
 import type { StrangerConnections } from '../http/stranger-connections.js';
 import { AuthGuard } from './auth.guard.js';
 import { RouteAccessTable } from './route-access-table.js';
+
+/** An `onRequest` hook that needs no `this`. */
+type OnRequestHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /**
  * Runs the guard before the body of a request is read, so that only callers with a credential have their bodies kept and
@@ -35,32 +46,43 @@ export class EarlyAdmission {
   private hookOf({ method, url }: RouteOptions, strangers: StrangerConnections): onRequestHookHandler {
     // The table is complete before the first request, but not yet when routes are registered.
     let found: { access: RouteAccess | undefined } | undefined;
+    const admit = (request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): void | Promise<void> =>
+      mapMaybePromise(this.guard.admit(request, access), () => {
+        if (request.principal !== undefined) strangers.admit(request.raw.socket);
+      });
     return (request, reply, done) => {
       found ??= { access: this.table.accessOf([method].flat(), url) };
       const { access } = found;
-      if (access === undefined || access === 'public') return done();
-      // An empty parameter is none: Nest knows no such route.
-      if (hasEmptyParameter(request)) return void reply.callNotFound();
-      const admitted = (): void => {
-        if (request.principal !== undefined) strangers.admit(request.raw.socket);
-        done();
-      };
-      try {
-        const waited = this.guard.admit(request, access);
-        if (waited instanceof Promise) waited.then(admitted, done);
-        else admitted();
-      } catch (error) {
-        done(error as Error);
-      }
+      if (access === undefined || access === 'public') done();
+      else admissionHook(() => admit(request, access))(request, reply, done);
     };
   }
+}
+
+/**
+ * A hook that admits or refuses a request before its body is read.
+ * @param admit returns a promise only if something has to be read first; a request for which it throws is refused
+ * @param refuse answers the error; by default Fastify passes it to the filters
+ */
+export function admissionHook(
+  admit: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
+  refuse?: (error: unknown, request: FastifyRequest, reply: FastifyReply) => void,
+): OnRequestHook {
+  return (request, reply, done) => {
+    // Nest knows no route with an empty parameter.
+    if (Object.values(request.params as Record<string, string>).includes('')) return void reply.callNotFound();
+    const onError = (error: unknown): void => (refuse ? refuse(error, request, reply) : done(error as Error));
+    try {
+      const admitted = admit(request, reply);
+      if (admitted instanceof Promise) admitted.then(() => done(), onError);
+      else done();
+    } catch (error) {
+      onError(error);
+    }
+  };
 }
 
 /** Adds a hook that runs when the headers are there, after those that the route has already. */
 export function addOnRequest(route: RouteOptions, hook: onRequestHookHandler): void {
   route.onRequest = [...[route.onRequest ?? []].flat(), hook];
-}
-
-export function hasEmptyParameter({ params }: FastifyRequest): boolean {
-  return Object.values(params as Record<string, string>).includes('');
 }

@@ -1,9 +1,10 @@
 import { IncomingMessage } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from './domain-error.js';
+import { ErrorResponder } from './error-responder.js';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from './problem-details.js';
-import { toDomainError, unexpectedCause } from './to-domain-error.js';
+import { toDomainError } from './to-domain-error.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,9 +16,7 @@ declare module 'fastify' {
 /** Answers every error that no other filter catches: as a problem document (RFC 9457), unless the route has another form. */
 @Catch()
 @Injectable()
-export class ProblemDetailsFilter implements ExceptionFilter {
-  private readonly logger = new Logger(ProblemDetailsFilter.name);
-
+export class ProblemDetailsFilter extends ErrorResponder implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest | IncomingMessage>();
@@ -29,11 +28,7 @@ export class ProblemDetailsFilter implements ExceptionFilter {
     else answerError(thrown, request, reply);
   }
 
-  private answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    const error = toDomainError(thrown);
-    const cause = unexpectedCause(error);
-    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
-    if (reply.sent || reply.raw.headersSent) return;
+  protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
     void reply
       .status(error.status)
       .headers(error.headers)

@@ -1,6 +1,7 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { toDomainError, unexpectedCause } from '../../common/to-domain-error.js';
+import type { DomainError } from '../../common/domain-error.js';
+import { ErrorResponder } from '../../common/error-responder.js';
 import { Deprecation } from './deprecation.js';
 import { ProtectedResource } from './protected-resource.js';
 import { isModernRequest } from '../protocol/mcp-headers.js';
@@ -12,19 +13,15 @@ import { rpcErrorText, rpcStatus } from '../protocol/json-rpc-error.js';
  * of RFC 9728 §5.1. `McpRoutes` calls it, on Nest's way through `ProblemDetailsFilter`.
  */
 @Injectable()
-export class McpErrorResponder {
-  private readonly logger = new Logger(McpErrorResponder.name);
-
+export class McpErrorResponder extends ErrorResponder {
   constructor(
     private readonly resource: ProtectedResource,
     private readonly deprecation: Deprecation,
-  ) {}
+  ) {
+    super();
+  }
 
-  answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    const error = toDomainError(thrown);
-    const cause = unexpectedCause(error);
-    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
-    if (reply.sent || reply.raw.headersSent) return;
+  protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
     // The guard may have refused the request before its controller could say so.
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
     const headers: Record<string, string> = { ...error.headers };

@@ -8,7 +8,8 @@ import type {
   onRequestHookHandler,
 } from 'fastify';
 import { AuthGuard } from '../../auth/auth.guard.js';
-import { addOnRequest, hasEmptyParameter } from '../../auth/early-admission.js';
+import { addOnRequest, admissionHook } from '../../auth/early-admission.js';
+import { mapMaybePromise } from '../../common/map-maybe-promise.js';
 import type { StrangerConnections } from '../../http/stranger-connections.js';
 import { AnonymousAdmission } from './anonymous-admission.js';
 import { CallsUnderWay } from './calls-under-way.js';
@@ -61,33 +62,17 @@ export class McpRoutes {
   }
 
   private admission(isFast: boolean, strangers: StrangerConnections): onRequestHookHandler {
-    return (request, reply, done) => {
-      // An empty parameter is none: Nest knows no such route.
-      if (hasEmptyParameter(request)) {
-        reply.callNotFound();
-        return;
-      }
-      const pass = (): void => {
-        if (request.principal !== undefined) {
+    return admissionHook(
+      (request, reply) =>
+        mapMaybePromise(this.guard.admit(request, 'mcp'), () => {
+          const { principal } = request;
+          if (principal === undefined) return this.anonymous.admit(request, reply, strangers);
           strangers.admit(request.raw.socket);
-          this.underWay.add(request.principal, reply);
-        }
-        done();
-      };
-      const refuse = (error: unknown): void => {
-        if (isFast) this.answerError(error, request, reply);
-        // A filter of another module may want it.
-        else done(error as Error);
-      };
-      try {
-        const waited = this.guard.admit(request, 'mcp');
-        if (waited instanceof Promise) waited.then(pass, refuse);
-        else if (request.principal !== undefined) pass();
-        else this.anonymous.admit(request, reply, strangers).then(pass, refuse);
-      } catch (error) {
-        refuse(error);
-      }
-    };
+          return this.underWay.add(principal, reply);
+        }),
+      // In Nest's pipeline, a filter of another module comes first.
+      isFast ? (error, request, reply) => this.answerError(error, request, reply) : undefined,
+    );
   }
 
   /** Should even the filter fail, then that is answered by Fastify. */
