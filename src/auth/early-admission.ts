@@ -72,9 +72,10 @@ export function admissionHook(
     // Nest knows no route with an empty parameter.
     if (Object.values(request.params as Record<string, string>).includes('')) return void reply.callNotFound();
     const onError = (error: unknown): void => (refuse ? refuse(error, request, reply) : done(error as Error));
+    const onAdmitted = (): void => done();
     try {
       const admitted = admit(request, reply);
-      if (admitted instanceof Promise) admitted.then(() => done(), onError);
+      if (admitted instanceof Promise) admitted.then(onAdmitted, onError);
       else done();
     } catch (error) {
       onError(error);
