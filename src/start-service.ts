@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module.js';
-import { endsWithin } from './common/ends-within.js';
+import { endsWithin } from './common/with-timeout.js';
 import { readSettings } from './config/settings.js';
 import { configureApp, createAdapter } from './boot/configure-app.js';
 import { NestLogger } from './logging/nest-logger.js';
@@ -44,8 +44,8 @@ export async function startService(env: NodeJS.ProcessEnv): Promise<RunningServi
     return {
       url: config.baseUrl,
       stop: async () => {
-        await endsWithin(APPLICATION_WITHIN_MS, app.close());
-        await endsWithin(STORAGE_WITHIN_MS, stopStorage());
+        await endsWithin(app.close(), APPLICATION_WITHIN_MS);
+        await endsWithin(stopStorage(), STORAGE_WITHIN_MS);
       },
     };
   } catch (error) {

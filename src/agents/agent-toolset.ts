@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { throughOutage } from '../common/through-outage.js';
 import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
+import { unlessAborted } from '../common/with-timeout.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import { AgentComposition } from './composition/agent-composition.js';
@@ -82,19 +83,5 @@ export class AgentToolset {
         return this.invoker.callTool(call, { signal });
       },
     };
-  }
-}
-
-/** The work goes on: others may wait for it too. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([aborted.promise, work]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

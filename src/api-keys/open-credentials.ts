@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { PeriodicTask } from '../common/periodic-task.js';
 import type { Principal } from '../common/principal.js';
 import { ApiKeyRepository } from './api-key.repository.js';
 
@@ -21,7 +22,12 @@ interface Watch {
 export class OpenCredentials implements OnApplicationShutdown {
   private readonly logger = new Logger(OpenCredentials.name);
   private readonly watched = new Map<string, Set<Watch>>();
-  private timer: NodeJS.Timeout | undefined;
+  private readonly checks = new PeriodicTask(() => this.check(), {
+    pauseMs: CHECK_EVERY_MS,
+    isNeeded: () => this.watched.size > 0,
+    // While the database is away nobody can tell: streams stay open, new requests are refused elsewhere.
+    onError: (error) => this.logger.warn(`Open credentials could not be checked: ${(error as Error).message}`),
+  });
 
   constructor(private readonly repository: ApiKeyRepository) {}
 
@@ -39,7 +45,7 @@ export class OpenCredentials implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    clearTimeout(this.timer);
+    void this.checks.stop();
     this.watched.clear();
   }
 
@@ -47,7 +53,7 @@ export class OpenCredentials implements OnApplicationShutdown {
     const watches = this.watched.get(apiKeyId) ?? new Set();
     watches.add(watch);
     this.watched.set(apiKeyId, watches);
-    this.timer ??= setTimeout(() => void this.check(), CHECK_EVERY_MS);
+    this.checks.start();
     return () => {
       watches.delete(watch);
       if (watches.size === 0 && this.watched.get(apiKeyId) === watches) this.watched.delete(apiKeyId);
@@ -56,14 +62,9 @@ export class OpenCredentials implements OnApplicationShutdown {
 
   private async check(): Promise<void> {
     const ids = [...this.watched.keys()];
-    try {
-      const usable = ids.length === 0 ? new Map<string, string>() : await this.repository.findUsable(ids);
-      for (const id of ids) this.revoke(id, usable.get(id));
-    } catch (error) {
-      // While the database is away nobody can tell: streams stay open, new requests are refused elsewhere.
-      this.logger.warn(`Open credentials could not be checked: ${(error as Error).message}`);
-    }
-    this.timer = this.watched.size === 0 ? undefined : setTimeout(() => void this.check(), CHECK_EVERY_MS);
+    if (ids.length === 0) return;
+    const usable = await this.repository.findUsable(ids);
+    for (const id of ids) this.revoke(id, usable.get(id));
   }
 
   /** @param permissionsDigest undefined for a credential that is not valid any more */

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PeriodicTask } from '../common/periodic-task.js';
 import { AppConfig } from '../config/app-config.js';
 import { AuditRepository } from './audit.repository.js';
 
@@ -13,9 +14,12 @@ const PAUSE_MS = 20;
 @Injectable()
 export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(AuditSweeper.name);
-  private readonly stopping = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private sweeping: Promise<void> | undefined;
+  private readonly sweeps = new PeriodicTask((signal) => this.sweep(new Date(), signal), {
+    pauseMs: SWEEP_EVERY_MS,
+    isSpread: true,
+    onError: (error) =>
+      this.logger.warn({ err: error }, 'Old audit records could not be deleted and will be tried again'),
+  });
 
   constructor(
     private readonly config: AppConfig,
@@ -23,19 +27,16 @@ export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdo
   ) {}
 
   onApplicationBootstrap(): void {
-    if (this.config.settings.auditRetentionDays > 0) this.schedule();
+    if (this.config.settings.auditRetentionDays > 0) this.sweeps.start();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
-    clearTimeout(this.timer);
-    await this.sweeping;
+  onApplicationShutdown(): Promise<void> {
+    return this.sweeps.stop();
   }
 
-  /** Deletes everything that is too old at `now`. */
-  async sweep(now: Date): Promise<void> {
+  /** Deletes everything that is too old at `now`, until the signal aborts. */
+  async sweep(now: Date, signal = new AbortController().signal): Promise<void> {
     const before = new Date(now.getTime() - this.config.settings.auditRetentionDays * DAY_MS);
-    const { signal } = this.stopping;
     for (const organizationId of await this.records.findOrganizationIds()) {
       let deleted = RECORDS_PER_STATEMENT;
       while (deleted === RECORDS_PER_STATEMENT && !signal.aborted) {
@@ -43,24 +44,5 @@ export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdo
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       }
     }
-  }
-
-  /** The random part keeps processes that started together apart. */
-  private schedule(): void {
-    this.timer = setTimeout(
-      () => {
-        this.sweeping = this.trySweep();
-      },
-      SWEEP_EVERY_MS * (0.75 + Math.random() / 2),
-    ).unref();
-  }
-
-  private async trySweep(): Promise<void> {
-    try {
-      await this.sweep(new Date());
-    } catch (error) {
-      this.logger.warn({ err: error }, 'Old audit records could not be deleted and will be tried again');
-    }
-    if (!this.stopping.signal.aborted) this.schedule();
   }
 }

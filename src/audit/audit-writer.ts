@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '../common/backoff.js';
+import { backoffMs } from '../common/retry.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { AuditBatch, notRecorded } from './audit-batch.js';
 import type { AuditConnection } from './audit-connection.js';

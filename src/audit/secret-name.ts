@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** Parts that make a name secret wherever they stand in it, as they read without case and separators. */
 const PARTS = [
   'authorization',
@@ -48,8 +50,7 @@ const WORDS: ReadonlySet<string> = new Set([
 const WORD_BORDER = /[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])/;
 
 /** The same few names come again and again, and judging one takes longer than everything else that is done with a value. */
-const known = new Map<string, boolean>();
-const MAX_KNOWN = 1000;
+const known = new LRUCache<string, boolean>({ max: 1000 });
 const MAX_KNOWN_LENGTH = 64;
 
 /**
@@ -61,7 +62,6 @@ export function isSecretName(name: string): boolean {
   let isSecret = known.get(name);
   if (isSecret === undefined) {
     isSecret = judge(name);
-    if (known.size >= MAX_KNOWN) known.clear();
     known.set(name, isSecret);
   }
   return isSecret;

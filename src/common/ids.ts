@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { CREDENTIAL_FORM, holdsCredential } from './credential-forms.js';
-import { unsliceString } from './unslice-string.js';
 
 /** `node` of RFC 9562: 48 random bits, in hex. They are fetched for many ids at once: the call costs more than the bytes. */
 const TAIL_LENGTH = 12;
@@ -54,17 +53,9 @@ export function requestIdFrom(header: string | string[] | undefined): string {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-const MAX_KNOWN_UUIDS = 1_000;
-/** A busy service asks for the same few many times. */
-const knownUuids = new Set<string>();
-
 /** Is this text a UUID? A look-up by anything else finds nothing, and PostgreSQL would refuse to compare it. */
 export function isUuid(text: string): boolean {
-  if (knownUuids.has(text)) return true;
-  if (!UUID.test(text)) return false;
-  if (knownUuids.size >= MAX_KNOWN_UUIDS) knownUuids.clear();
-  knownUuids.add(unsliceString(text));
-  return true;
+  return UUID.test(text);
 }
 
 /** Ids that callers may choose (threads, messages): 1 to 128 of these, and no credential. */

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from './backoff.js';
+import { retry } from './retry.js';
 import { toDomainError } from './to-domain-error.js';
 
 const GIVE_UP_AFTER_MS = 30_000;
@@ -15,14 +14,13 @@ export class StorageLostError extends Error {
  * @throws StorageLostError
  */
 export async function throughOutage<T>(call: () => Promise<T>): Promise<T> {
-  const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (toDomainError(error).code !== 'storage_unavailable') throw error;
-      if (performance.now() >= giveUpAt) throw new StorageLostError('The storage is away.', { cause: error });
-    }
-    await sleep(backoffMs(attempt));
+  try {
+    return await retry(call, { isRetryable: isOutage, giveUpAfterMs: GIVE_UP_AFTER_MS });
+  } catch (error) {
+    throw isOutage(error) ? new StorageLostError('The storage is away.', { cause: error }) : error;
   }
+}
+
+function isOutage(error: unknown): boolean {
+  return toDomainError(error).code === 'storage_unavailable';
 }

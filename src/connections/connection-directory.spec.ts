@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '../common/ids.js';
-import { ConnectionCache } from './connection-cache.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.js';
 import type { ConnectionRepository, ConnectionWithOrganization } from './connection.repository.js';
@@ -24,10 +23,7 @@ beforeEach(() => {
       return ids.includes(KNOWN) ? [ROW] : [];
     },
   };
-  directory = new ConnectionDirectory(
-    repository as unknown as ConnectionRepository,
-    new ConnectionCache(new ConnectionChanges()),
-  );
+  directory = new ConnectionDirectory(repository as unknown as ConnectionRepository, new ConnectionChanges());
 });
 
 describe('ConnectionDirectory', () => {

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { GatheredReads } from '../common/gathered-reads.js';
 import { isUuid } from '../common/ids.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
+import { ReadThroughCache } from '../common/read-through-cache.js';
 import type { Connection, ConnectionStatus } from './connection.js';
-import { ConnectionCache } from './connection-cache.js';
+import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
 
 /** `connections.status_reason` */
 const MAX_REASON_LENGTH = 1000;
 
+/** An edit in another process is seen within a second, so a connection is believed for a little less. */
+const BELIEVED_MS = 900;
+const MAX_ENTRIES = 10_000;
 /** Of look-ups by id, whoever asks: callers without a credential may ask for any. */
 const MAX_QUERIES = 2;
 const MAX_IDS_PER_QUERY = 500;
@@ -16,13 +19,20 @@ const MAX_IDS_PER_QUERY = 500;
 /** Where other modules look connections up, and leave what they learned of them. */
 @Injectable()
 export class ConnectionDirectory {
-  private readonly reads: GatheredReads<Connection>;
+  /** By id, as they are stored: secrets stay sealed. */
+  private readonly cache: ReadThroughCache<Connection>;
 
   constructor(
     private readonly repository: ConnectionRepository,
-    private readonly cache: ConnectionCache,
+    changes: ConnectionChanges,
   ) {
-    this.reads = new GatheredReads((ids) => this.readAll(ids), MAX_QUERIES, MAX_IDS_PER_QUERY);
+    this.cache = new ReadThroughCache((ids) => this.readAll(ids), {
+      ttlMs: BELIEVED_MS,
+      maxEntries: MAX_ENTRIES,
+      maxQueries: MAX_QUERIES,
+      maxKeysPerQuery: MAX_IDS_PER_QUERY,
+    });
+    changes.onChange((connectionId) => this.cache.forget(connectionId));
   }
 
   /**
@@ -39,13 +49,7 @@ export class ConnectionDirectory {
   findAnywhere(id: string): Connection | undefined | Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
     // As the database spells it: an edit has to be seen by those, too, who write it in capitals.
-    const key = id.toLowerCase();
-    return this.cache.get(key, async () => {
-      const found = await this.reads.read(key);
-      // Ids that nobody has are as many as callers like; they must not displace those that somebody has.
-      if (found === undefined) this.cache.forget(key);
-      return found;
-    });
+    return this.cache.get(id.toLowerCase());
   }
 
   private async readAll(ids: readonly string[]): Promise<Map<string, Connection>> {

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
-import { ConnectionCache } from './connection-cache.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.js';
 import { ConnectionEditor } from './connection-editor.js';
@@ -24,7 +23,6 @@ import { VirtualConnections } from './virtual-connections.js';
     ConnectionEditor,
     ConnectionSecrets,
     ConnectionDirectory,
-    ConnectionCache,
     ConnectionChanges,
     ConnectionTools,
     OpenConnections,

@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Matches, MaxLength, registerDecorator } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { isRecord } from '../common/is-record.js';
 
 const MAX_URL_LENGTH = 2048;
 /** The longest stored header value; all headers together are bounded by `headerFaults`. */
@@ -73,6 +74,6 @@ function isHttpUrl(value: unknown): boolean {
 }
 
 function isHeaderMap(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  if (!isRecord(value)) return false;
   return Object.values(value).every((text) => typeof text === 'string' && text.length <= MAX_HEADER_VALUE_LENGTH);
 }

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { PeriodicTask } from '../common/periodic-task.js';
 import type { Connection } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository } from './connection.repository.js';
@@ -23,14 +24,19 @@ interface Watch {
 export class OpenConnections implements OnApplicationShutdown {
   private readonly logger = new Logger(OpenConnections.name);
   private readonly watched = new Map<string, Set<Watch>>();
-  private timer: NodeJS.Timeout | undefined;
-  private isFailing = false;
+  private readonly checks = new PeriodicTask(() => this.check([...this.watched.keys()]), {
+    pauseMs: CHECK_EVERY_MS,
+    isNeeded: () => this.watched.size > 0,
+    onError: (error) => this.report(error),
+  });
 
   constructor(
     private readonly repository: ConnectionRepository,
     changes: ConnectionChanges,
   ) {
-    changes.onChange((id) => void (this.watched.has(id) && this.check([id])));
+    changes.onChange((id) => {
+      if (this.watched.has(id)) this.check([id]).catch((error: unknown) => this.report(error));
+    });
   }
 
   /** Calls `onEnd` once when the connection is no longer what it is now. Returns the function that ends the watch. */
@@ -39,7 +45,7 @@ export class OpenConnections implements OnApplicationShutdown {
     const watch = { revision, onEnd };
     watches.add(watch);
     this.watched.set(id, watches);
-    this.schedule();
+    this.checks.start();
     return () => {
       watches.delete(watch);
       if (watches.size === 0 && this.watched.get(id) === watches) this.watched.delete(id);
@@ -47,29 +53,18 @@ export class OpenConnections implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    clearTimeout(this.timer);
+    void this.checks.stop();
     this.watched.clear();
-  }
-
-  private schedule(): void {
-    this.timer ??= setTimeout(() => {
-      void this.check([...this.watched.keys()]).finally(() => {
-        this.timer = undefined;
-        if (this.watched.size > 0) this.schedule();
-      });
-    }, CHECK_EVERY_MS).unref();
   }
 
   private async check(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    try {
-      const active = await this.repository.findActiveRevisions(ids);
-      for (const id of ids) this.compare(id, active.get(id));
-      this.isFailing = false;
-    } catch (error) {
-      if (!this.isFailing) this.logger.warn(`Open connections could not be checked: ${(error as Error).message}`);
-      this.isFailing = true;
-    }
+    const active = await this.repository.findActiveRevisions(ids);
+    for (const id of ids) this.compare(id, active.get(id));
+  }
+
+  private report(error: unknown): void {
+    this.logger.warn(`Open connections could not be checked: ${(error as Error).message}`);
   }
 
   /** @param revision undefined for a connection that is gone or inactive */

@@ -1,5 +1,6 @@
 import { registerDecorator } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { isRecord } from '../common/is-record.js';
 
 const MAX_COMMAND_LENGTH = 256;
 const MAX_ARGS = 64;
@@ -43,11 +44,7 @@ export function IsEnvironment(): PropertyDecorator {
       description:
         'Variable name → value. Values are write-only: reads show "***", which in an update keeps the stored value.',
     },
-    (value) =>
-      typeof value === 'object' &&
-      value !== null &&
-      !Array.isArray(value) &&
-      Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
+    (value) => isRecord(value) && Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
     `must be an object whose values are strings of at most ${MAX_VALUE_LENGTH} characters`,
   );
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { errorName } from './error-name.js';
 import { DatabaseClient } from '../common/database-client.js';
-import { backoffMs } from '../common/backoff.js';
+import { backoffMs } from '../common/retry.js';
 import type { SignalHub, SignalLink } from './signal-hub.js';
 
 const HEARTBEAT_MS = 15_000;

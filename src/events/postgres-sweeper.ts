@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { PeriodicTask } from '../common/periodic-task.js';
 import { errorName } from './error-name.js';
 
 const STREAMS_PER_STATEMENT = 200;
@@ -18,47 +19,33 @@ const SWEEP = `
 
 /** Deletes expired streams, in small steps, from the moment it is started until it is closed. */
 export class PostgresSweeper {
-  private readonly pauseMs: number;
-  private timer: NodeJS.Timeout | undefined;
-  private sweeping: Promise<void> | undefined;
-  private closed = false;
+  private readonly sweeps: PeriodicTask;
 
   constructor(
     private readonly pool: Pool,
     retentionMs: number,
-    private readonly log: (message: string) => void,
+    log: (message: string) => void,
   ) {
-    this.pauseMs = Math.min(LONGEST_PAUSE_MS, retentionMs / 2);
+    this.sweeps = new PeriodicTask((signal) => this.sweep(signal), {
+      pauseMs: Math.min(LONGEST_PAUSE_MS, retentionMs / 2),
+      isSpread: true,
+      onError: (error) => log(`Expired live events could not be deleted and will be tried again (${errorName(error)})`),
+    });
   }
 
-  /** Schedules the next sweep; the random part keeps processes that started together apart. */
   start(): void {
-    if (this.closed) {
-      return;
-    }
-    this.timer = setTimeout(
-      () => {
-        this.sweeping = this.sweepAll().then(() => this.start());
-      },
-      this.pauseMs * (0.75 + Math.random() / 2),
-    ).unref();
+    this.sweeps.start();
   }
 
-  async close(): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.timer);
-    await this.sweeping;
+  close(): Promise<void> {
+    return this.sweeps.stop();
   }
 
-  private async sweepAll(): Promise<void> {
-    try {
-      let swept = STREAMS_PER_STATEMENT;
-      while (swept === STREAMS_PER_STATEMENT && !this.closed) {
-        const { rows } = await this.pool.query<{ swept: number }>(SWEEP);
-        swept = rows[0]?.swept ?? 0;
-      }
-    } catch (error) {
-      this.log(`Expired live events could not be deleted and will be tried again (${errorName(error)})`);
+  private async sweep(signal: AbortSignal): Promise<void> {
+    let swept = STREAMS_PER_STATEMENT;
+    while (swept === STREAMS_PER_STATEMENT && !signal.aborted) {
+      const { rows } = await this.pool.query<{ swept: number }>(SWEEP);
+      swept = rows[0]?.swept ?? 0;
     }
   }
 }

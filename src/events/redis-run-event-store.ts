@@ -5,7 +5,7 @@ import type { FramePosition } from './frame-position.js';
 import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM } from './redis-stream-scripts.js';
 import type { RedisScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
-import { backoffMs } from '../common/backoff.js';
+import { backoffMs } from '../common/retry.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
   type CancelListener,

@@ -35,3 +35,8 @@ export class EventStoreClosedError extends Error {
     super('The run event store is closed');
   }
 }
+
+/** Can repeating a call of the event store mend this error? */
+export function isRetryable(error: unknown): boolean {
+  return !(error instanceof StaleWriterError) && !(error instanceof EventStoreClosedError);
+}

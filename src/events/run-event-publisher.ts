@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from 'ai';
-import { StaleWriterError } from './run-event-errors.js';
-import { retry } from './retry.js';
+import { retry } from '../common/retry.js';
+import { isRetryable, StaleWriterError } from './run-event-errors.js';
 import {
   MAX_BATCH_BYTES,
   MAX_BATCH_FRAMES,
@@ -81,7 +81,7 @@ export class RunEventPublisher {
     options: PublisherOptions = {},
   ): Promise<RunEventPublisher> {
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
-    const nextFrame = await retry(() => store.open(runId, writer), { giveUpAfterMs });
+    const nextFrame = await retry(() => store.open(runId, writer), { isRetryable, giveUpAfterMs });
     return new RunEventPublisher(store, topic, runId, writer, nextFrame, options);
   }
 
@@ -142,7 +142,7 @@ export class RunEventPublisher {
     const write = unstarted
       ? () => store.start(topic, batch, fence, unstarted.follows)
       : () => store.append(topic, batch, fence);
-    await retry(write, { giveUpAfterMs });
+    await retry(write, { isRetryable, giveUpAfterMs });
     this.unstarted = undefined;
     this.nextFrame += frames.length;
     this.endWritten = end;

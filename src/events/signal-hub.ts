@@ -1,4 +1,5 @@
 import { storageUnavailable } from '../common/storage-unavailable.js';
+import { withTimeout } from '../common/with-timeout.js';
 import { EventStoreClosedError } from './run-event-errors.js';
 import type { CancelListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
 import { decodeSignal } from './signal-codec.js';
@@ -130,9 +131,9 @@ export class SignalHub {
     const arrival = this.waiting.get(channel) ?? Promise.withResolvers<void>();
     this.waiting.set(channel, arrival);
     this.reconsider(channel);
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(storageUnavailable()), this.subscribeTimeoutMs);
-    await Promise.race([arrival.promise, late.promise]).finally(() => clearTimeout(timer));
+    await withTimeout(arrival.promise, this.subscribeTimeoutMs, () => {
+      throw storageUnavailable();
+    });
   }
 
   /** Brings the link in line with what is wanted, one round after the other. Never two at a time, and it never rejects. */

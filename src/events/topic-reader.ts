@@ -1,7 +1,7 @@
 import type { FramePosition } from './frame-position.js';
-import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
+import { EventStoreClosedError, isRetryable, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
 import type { FrameBatch, RunEventStore, RunSignal, RunTopic, Unsubscribe } from './run-event-store.js';
-import { retry } from './retry.js';
+import { retry } from '../common/retry.js';
 import { type HeardRun, SignalInbox } from './signal-inbox.js';
 
 const PAGE_FRAMES = 1024;
@@ -121,7 +121,7 @@ export class TopicReader {
 
   private readStore(runId: string, after: FramePosition, signal: AbortSignal | undefined) {
     this.inbox.startReading(runId);
-    return retry(() => this.store.read(runId, after, PAGE_FRAMES), { signal });
+    return retry(() => this.store.read(runId, after, PAGE_FRAMES), { isRetryable, signal });
   }
 
   private throwIfStopped(signal: AbortSignal | undefined): void {

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { BriefMemory } from '../common/brief-memory.js';
+import { TtlCache } from '../common/ttl-cache.js';
+import { withTimeout } from '../common/with-timeout.js';
 import { QueueProbe } from '../queue/queue-probe.js';
 
 const PROBE_TIMEOUT_MS = 2000;
@@ -18,7 +19,7 @@ export interface Readiness {
 
 @Injectable()
 export class HealthService {
-  private readonly last = new BriefMemory<Readiness>(BELIEVED_MS, 1);
+  private readonly last = new TtlCache<Readiness>({ ttlMs: BELIEVED_MS, maxEntries: 1 });
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
@@ -42,16 +43,10 @@ export class HealthService {
   }
 }
 
-async function answers(probe: Promise<unknown>): Promise<CheckResult> {
-  const { promise: late, resolve } = Promise.withResolvers<CheckResult>();
-  const timer = setTimeout(() => resolve('unavailable'), PROBE_TIMEOUT_MS);
+function answers(probe: Promise<unknown>): Promise<CheckResult> {
   const result = probe.then(
     (): CheckResult => 'ok',
     (): CheckResult => 'unavailable',
   );
-  try {
-    return await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return withTimeout(result, PROBE_TIMEOUT_MS, () => 'unavailable' as const);
 }

@@ -2,7 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
-import { createProviderFetch, PROVIDER_FETCH_LIMITS } from './provider-fetch.js';
+import { PROVIDER_LIMITS } from '../net/http-limits.js';
+import { createProviderFetch } from './provider-fetch.js';
 
 const closers: (() => void)[] = [];
 
@@ -20,10 +21,10 @@ async function serve(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function fetchWith(limits: Partial<typeof PROVIDER_FETCH_LIMITS>): typeof globalThis.fetch {
+function fetchWith(limits: Partial<Record<keyof typeof PROVIDER_LIMITS, number>>): typeof globalThis.fetch {
   const dispatcher = new Agent();
   closers.push(() => void dispatcher.destroy());
-  return createProviderFetch(dispatcher, { ...PROVIDER_FETCH_LIMITS, ...limits });
+  return createProviderFetch(dispatcher, { ...PROVIDER_LIMITS, ...limits });
 }
 
 describe('the fetch of the provider SDKs', () => {

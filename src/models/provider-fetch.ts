@@ -1,19 +1,7 @@
 import { type Dispatcher, fetch as undiciFetch, type RequestInit } from 'undici';
+import { PROVIDER_LIMITS } from '../net/http-limits.js';
 
-export interface ProviderFetchLimits {
-  /** Milliseconds until the answer's headers must have arrived. */
-  headersTimeoutMs: number;
-  /** Milliseconds that the answer may stay silent once it has begun. */
-  idleTimeoutMs: number;
-  /** The largest answer, unpacked, in bytes. */
-  maxAnswerBytes: number;
-}
-
-export const PROVIDER_FETCH_LIMITS: ProviderFetchLimits = {
-  headersTimeoutMs: 60_000,
-  idleTimeoutMs: 120_000,
-  maxAnswerBytes: 64 * 1024 * 1024,
-};
+type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes', number>;
 
 /** An answer that goes on for longer than anybody would read. */
 export class AnswerTooLargeError extends Error {
@@ -26,7 +14,7 @@ export class AnswerTooLargeError extends Error {
  */
 export function createProviderFetch(
   dispatcher: Dispatcher,
-  limits: ProviderFetchLimits = PROVIDER_FETCH_LIMITS,
+  limits: ProviderFetchLimits = PROVIDER_LIMITS,
 ): typeof globalThis.fetch {
   const { headersTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout, maxAnswerBytes } = limits;
   // `fetch` takes no timeouts of its own, so every dispatch is given them here.

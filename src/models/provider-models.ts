@@ -3,13 +3,11 @@ import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../common/domain-error.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
+import { PROVIDER_LIMITS } from '../net/http-limits.js';
 import { VaultService } from '../vault/vault.service.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { createLanguageModel } from './language-model.factory.js';
 import { createProviderFetch } from './provider-fetch.js';
-
-/** Streams to one provider at a time; above it they wait in line, so it lies beyond `RUN_CONCURRENCY`. */
-const CONNECTIONS_PER_ORIGIN = 1024;
 
 /** What is needed to reach a provider, its key sealed. */
 export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey'>;
@@ -29,7 +27,7 @@ export class ProviderModels implements OnApplicationShutdown {
     policy: AddressPolicy,
     private readonly vault: VaultService,
   ) {
-    this.dispatcher = new GuardedDispatcher(policy, { connections: CONNECTIONS_PER_ORIGIN });
+    this.dispatcher = new GuardedDispatcher(policy, { connections: PROVIDER_LIMITS.socketsPerOrigin });
     this.fetch = createProviderFetch(this.dispatcher);
   }
 

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { Agent, buildConnector, Pool } from 'undici';
 import { portOf, type AddressPolicy } from './address-policy.js';
+import { CONNECT_TIMEOUT_MS } from './http-limits.js';
 
 /** Resolves a name to all of its addresses, at least one; rejects as `dns.lookup` does. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
@@ -27,7 +28,7 @@ export interface GuardedDispatcherOptions {
  */
 export class GuardedDispatcher extends Agent {
   constructor(policy: AddressPolicy, options: GuardedDispatcherOptions = {}) {
-    const { connections = 128, connectTimeoutMs = 10_000, resolve = resolveAll } = options;
+    const { connections = 128, connectTimeoutMs = CONNECT_TIMEOUT_MS, resolve = resolveAll } = options;
     super({
       connections,
       factory: (origin, poolOptions) => {

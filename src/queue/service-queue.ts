@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type Processor, Queue, type QueueBase, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
-import { endsWithin } from '../common/ends-within.js';
+import { endsWithin } from '../common/with-timeout.js';
 import { openBackend } from './queue-backend.js';
 
 /** A server that is away never confirms that a connection closes. */
@@ -46,7 +46,7 @@ export class ServiceWorker<T = unknown> extends Worker<T, void> {
 }
 
 async function closeOrDisconnect(instance: QueueBase, closing: Promise<void>, within: number): Promise<void> {
-  if (await endsWithin(within, closing)) return;
+  if (await endsWithin(closing, within)) return;
   // Either can wait for a server that is away; both stop reconnecting at once.
   instance.backend.disconnectBlocking(false).catch(() => undefined);
   instance.disconnect().catch(() => undefined);

@@ -1,4 +1,5 @@
 import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
+import { isRecord } from '../common/is-record.js';
 import { MessageParts, type MessagePart } from './folding/message-parts.js';
 import { ToolCallFolder } from './folding/tool-call-folder.js';
 import { inputOf, isToolPart } from './folding/tool-part.js';
@@ -127,7 +128,7 @@ export class MessageFolder {
 
   /** Our metadata is a JSON object; anything else is left out. */
   private addMetadata(metadata: unknown): void {
-    if (isMetadata(metadata)) this.mergedMetadata = mergeMetadata(this.mergedMetadata ?? {}, metadata);
+    if (isRecord(metadata)) this.mergedMetadata = mergeMetadata(this.mergedMetadata ?? {}, metadata);
   }
 
   private resetStep(): void {
@@ -202,12 +203,7 @@ function mergeMetadata(base: Metadata, overrides: Metadata): Metadata {
   for (const [key, value] of Object.entries(overrides)) {
     if (value === undefined || key === '__proto__' || key === 'constructor' || key === 'prototype') continue;
     const before = merged[key];
-    merged[key] = isMetadata(before) && isMetadata(value) ? mergeMetadata(before, value) : value;
+    merged[key] = isRecord(before) && isRecord(value) ? mergeMetadata(before, value) : value;
   }
   return merged;
-}
-
-/** True for a JSON object. */
-function isMetadata(value: unknown): value is Metadata {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

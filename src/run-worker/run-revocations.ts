@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { PeriodicTask } from '../common/periodic-task.js';
 import { RunRevocation } from '../runs/records/run-revocation.js';
 import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
@@ -19,9 +20,10 @@ const OUTCOME = { status: 'failed', error: CREDENTIAL_REVOKED, finishReason: 'er
 @Injectable()
 export class RunRevocations implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RunRevocations.name);
-  private timer: NodeJS.Timeout | undefined;
-  private isStopped = false;
-  private isFailing = false;
+  private readonly checks = new PeriodicTask(() => this.check(), {
+    pauseMs: CHECK_EVERY_MS,
+    onError: (error) => this.logger.warn({ err: error }, 'Runs of deleted API keys could not be ended; retrying'),
+  });
 
   constructor(
     private readonly revocation: RunRevocation,
@@ -30,30 +32,18 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule();
+    this.checks.start();
   }
 
   onApplicationShutdown(): void {
-    this.isStopped = true;
-    clearTimeout(this.timer);
-  }
-
-  private schedule(): void {
-    if (!this.isStopped)
-      this.timer = setTimeout(() => void this.check().finally(() => this.schedule()), CHECK_EVERY_MS);
+    void this.checks.stop();
   }
 
   private async check(): Promise<void> {
-    try {
-      const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
-      for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
-      const left = waiting.values();
-      await Promise.all(Array.from({ length: AT_ONCE }, () => this.endEach(left)));
-      this.isFailing = false;
-    } catch (error) {
-      if (!this.isFailing) this.logger.warn({ err: error }, 'Runs of deleted API keys could not be ended; retrying');
-      this.isFailing = true;
-    }
+    const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
+    for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
+    const left = waiting.values();
+    await Promise.all(Array.from({ length: AT_ONCE }, () => this.endEach(left)));
   }
 
   private async endEach(runIds: Iterator<string>): Promise<void> {

@@ -1,5 +1,6 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, Logger } from '@nestjs/common';
+import { endsWithin } from '../common/with-timeout.js';
 import type { ServiceQueue } from '../queue/service-queue.js';
 import type { NextRun } from './records/run-finish.js';
 
@@ -22,14 +23,11 @@ export class RunQueue {
    * stored, and the sweeper asks again.
    */
   async ask({ runId, attempt }: NextRun): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, PATIENCE_MS);
-    const added = this.queue.add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` }).then(
-      () => undefined,
-      (error: Error) =>
+    const added = this.queue
+      .add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` })
+      .catch((error: Error) =>
         this.logger.warn({ run_id: runId, err: error }, 'A run could not be enqueued; it will be asked for again'),
-    );
-    await Promise.race([added, late]);
-    clearTimeout(timer);
+      );
+    await endsWithin(added, PATIENCE_MS);
   }
 }

@@ -5,6 +5,7 @@ import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
+import { UPSTREAM_LIMITS } from '../net/http-limits.js';
 import { OpenConnections } from '../connections/open-connections.js';
 import { NetModule } from '../net/net.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
@@ -30,11 +31,8 @@ import { UpstreamTargets } from './pool/upstream-targets.js';
 const POOL_IDLE_MS = 5 * 60_000;
 const POOL_SIZE = 1_000;
 
-/** More sockets to one origin than are ever given out: requests wait for their turn before they reach the dispatcher. */
-const DIALLED_PER_ORIGIN = 2_048;
-
 function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
-  return new GuardedDispatcher(policy, { connections: DIALLED_PER_ORIGIN });
+  return new GuardedDispatcher(policy, { connections: UPSTREAM_LIMITS.socketsPerOrigin });
 }
 
 /** The clients of upstream MCP servers behind one `ToolInvoker`. */

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../common/domain-error.js';
+import { withTimeout } from '../../common/with-timeout.js';
 import type { Connection } from '../../connections/connection.js';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
@@ -28,8 +30,12 @@ const IN_ERROR = { fault: 'The connection does not work: its last check failed.'
  */
 @Injectable()
 export class MemberLists {
-  /** When a connection last failed to list its tools, by id. */
-  private readonly faults = new Map<string, number>();
+  /** The ids of connections that failed to list their tools lately. */
+  private readonly faults = new LRUCache<string, true>({
+    max: MAX_REMEMBERED,
+    ttl: FAULT_REMEMBERED_MS,
+    ttlResolution: 1_000,
+  });
 
   constructor(
     private readonly catalog: ToolCatalog,
@@ -55,7 +61,7 @@ export class MemberLists {
     );
     if (listed === LATE) this.report.late(connection.id);
     if (listed.fault === undefined) this.faults.delete(connection.id);
-    else this.remember(connection);
+    else this.faults.set(connection.id, true);
     return listed;
   }
 
@@ -69,14 +75,7 @@ export class MemberLists {
   }
 
   private deadlineFor({ id }: Connection): number {
-    const failedAt = this.faults.get(id);
-    const failedLately = failedAt !== undefined && Date.now() - failedAt < FAULT_REMEMBERED_MS;
-    return failedLately ? SHORT_DEADLINE_MS : DEADLINE_MS;
-  }
-
-  private remember({ id }: Connection): void {
-    if (this.faults.size >= MAX_REMEMBERED) this.faults.clear();
-    this.faults.set(id, Date.now());
+    return this.faults.has(id) ? SHORT_DEADLINE_MS : DEADLINE_MS;
   }
 }
 
@@ -86,17 +85,12 @@ async function withinDeadline(
   deadlineMs: number,
   onFault?: (error: UpstreamError | DomainError) => void,
 ): Promise<MemberList> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<MemberList>((resolve) => {
-    timer = setTimeout(() => resolve(LATE), deadlineMs);
-  });
   try {
-    return await Promise.race([reading.then((list) => ({ list })), deadline]);
+    const listed = reading.then((list) => ({ list }));
+    return await withTimeout(listed, deadlineMs, () => LATE);
   } catch (error) {
     if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
     onFault?.(error);
     return { fault: error.message };
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,5 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../common/domain-error.js';
+import { isRecord } from '../../common/is-record.js';
+import { TtlCache } from '../../common/ttl-cache.js';
 import type { Connection } from '../../connections/connection.js';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
@@ -30,22 +33,30 @@ const MAX_PAGES = 100;
 const MAX_LIST_SIZE = 4 * 1024 * 1024;
 const MAX_SIZE = 32 * 1024 * 1024;
 const MAX_ENTRIES = 2_000;
+const MAX_GENERATIONS = 10_000;
 const METHOD_NOT_FOUND = -32601;
 
-interface Entry {
-  readonly at: number;
-  readonly list: Promise<{ offers: readonly Offer[]; size: number }>;
-  size: number;
+/** One list, and the size of its JSON text. */
+interface SizedOffers {
+  readonly offers: readonly Offer[];
+  readonly size: number;
 }
 
 /** What upstreams list beside their tools, kept for a short while; lists of many callers at once are read once. */
 @Injectable()
 export class OfferLists {
-  /** In the order of reading. */
-  private readonly entries = new Map<string, Entry>();
-  private size = 0;
-  /** How often an upstream has said that its lists of this kind are other ones by now, by kind and connection. */
-  private readonly changes = new Map<string, number>();
+  /** By method, connection and its revision. */
+  private readonly lists = new TtlCache<SizedOffers>({
+    ttlMs: BELIEVED_MS,
+    maxEntries: MAX_ENTRIES,
+    weight: { max: MAX_SIZE, of: ({ size }) => size },
+  });
+  /**
+   * What `generationOf` tells, by kind and connection. No number is used twice: lists whose number had to make room get another
+   * one, and so count as changed rather than as unchanged.
+   */
+  private readonly generations = new LRUCache<string, number>({ max: MAX_GENERATIONS });
+  private lastGeneration = 0;
   private readonly listeners = new Set<(connectionId: string) => void>();
 
   constructor(
@@ -61,7 +72,8 @@ export class OfferLists {
   /** An upstream that does not know the list has an empty one. */
   async of(connection: Connection, method: OfferList): Promise<Offers> {
     try {
-      const { offers } = await this.entryFor(connection, method).list;
+      const key = `${method} ${connection.id}@${connection.revision}`;
+      const { offers } = await this.lists.get(key, () => this.read(connection, method));
       return { offers };
     } catch (error) {
       const misbehaved = error instanceof UpstreamMisbehaviour;
@@ -79,36 +91,22 @@ export class OfferLists {
 
   /** Differs from what it was when the connection's lists of this kind have changed. */
   generationOf(connectionId: string, kind: OfferKind): number {
-    return this.changes.get(`${kind} ${connectionId}`) ?? 0;
+    const key = `${kind} ${connectionId}`;
+    return this.generations.get(key) ?? this.newGeneration(key);
   }
 
   private forget(connectionId: string, kind: OfferKind): void {
-    const lists = `${kind}/`;
-    for (const key of this.entries.keys()) {
-      if (key.startsWith(lists) && key.includes(` ${connectionId}@`)) this.drop(key);
-    }
-    const key = `${kind} ${connectionId}`;
-    const generation = this.generationOf(connectionId, kind) + 1;
-    if (this.changes.size >= MAX_ENTRIES && !this.changes.has(key)) this.changes.clear();
-    this.changes.set(key, generation);
+    this.lists.forgetWhere((key) => key.startsWith(`${kind}/`) && key.includes(` ${connectionId}@`));
+    this.newGeneration(`${kind} ${connectionId}`);
     for (const listener of this.listeners) listener(connectionId);
   }
 
-  private entryFor(connection: Connection, method: OfferList): Entry {
-    const key = `${method} ${connection.id}@${connection.revision}`;
-    const known = this.entries.get(key);
-    if (known !== undefined && Date.now() - known.at < BELIEVED_MS) return known;
-    const entry: Entry = { at: Date.now(), list: this.read(connection, method), size: 0 };
-    this.drop(key);
-    this.entries.set(key, entry);
-    entry.list.then(
-      ({ size }) => this.keep(key, entry, size),
-      () => this.entries.get(key) === entry && this.drop(key),
-    );
-    return entry;
+  private newGeneration(key: string): number {
+    this.generations.set(key, ++this.lastGeneration);
+    return this.lastGeneration;
   }
 
-  private async read(connection: Connection, method: OfferList): Promise<{ offers: Offer[]; size: number }> {
+  private async read(connection: Connection, method: OfferList): Promise<SizedOffers> {
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const offers: Offer[] = [];
     let size = 0;
@@ -120,35 +118,16 @@ export class OfferLists {
       if (!Array.isArray(listed)) throw new UpstreamMisbehaviour(`answers ${method} with something else`);
       size += JSON.stringify(listed).length;
       if (size > MAX_LIST_SIZE) throw new UpstreamMisbehaviour(`lists more than fits into 4 MiB (${method})`);
-      offers.push(...listed.filter(isOffer));
+      offers.push(...listed.filter(isRecord));
       const { nextCursor } = result as { nextCursor?: unknown };
       if (typeof nextCursor !== 'string' || nextCursor === cursor) return { offers, size };
       cursor = nextCursor;
     }
     throw new UpstreamMisbehaviour(`has more than ${MAX_PAGES} pages of ${method}`);
   }
-
-  private keep(key: string, entry: Entry, size: number): void {
-    if (this.entries.get(key) !== entry) return;
-    entry.size = size;
-    this.size += size;
-    for (const oldest of this.entries.keys()) {
-      if ((this.size <= MAX_SIZE && this.entries.size <= MAX_ENTRIES) || oldest === key) return;
-      this.drop(oldest);
-    }
-  }
-
-  private drop(key: string): void {
-    this.size -= this.entries.get(key)?.size ?? 0;
-    this.entries.delete(key);
-  }
 }
 
 function emptyIfUnknown(error: unknown): object {
   if (error instanceof UpstreamError && error.rpc?.code === METHOD_NOT_FOUND) return {};
   throw error;
-}
-
-function isOffer(value: unknown): value is Offer {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

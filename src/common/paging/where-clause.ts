@@ -1,3 +1,4 @@
+import { isRecord } from '../is-record.js';
 import { describeValue, type FieldValue, readFieldValue } from './field-value.js';
 import { listFault } from './list-fault.js';
 import { findField, type ListField, type ListSpec } from './list-spec.js';
@@ -50,7 +51,7 @@ class WhereCompiler {
   constructor(private readonly spec: ListSpec) {}
 
   compile(node: unknown, path: string, depth: number): string {
-    if (!isNode(node)) throw listFault(path, 'invalid_condition', 'A condition must be an object.');
+    if (!isRecord(node)) throw listFault(path, 'invalid_condition', 'A condition must be an object.');
     const { operator } = node;
     if (isGroup(operator)) return this.group(node, operator, path, depth + 1);
     if (isOperator(operator)) return this.condition(node, operator, path);
@@ -143,10 +144,6 @@ function substringPattern(text: FieldValue): string {
 function allowOnly(node: Node, names: readonly string[], path: string): void {
   if (Object.keys(node).every((name) => names.includes(name))) return;
   throw listFault(path, 'unknown_property', `Only ${names.join(', ')} are accepted here.`);
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isGroup(value: unknown): value is Group {

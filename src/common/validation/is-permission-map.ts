@@ -1,5 +1,6 @@
 import { registerDecorator } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { isRecord } from '../is-record.js';
 
 const MAX_RESOURCES = 1000;
 const MAX_TOOLS = 1000;
@@ -30,7 +31,7 @@ export function IsPermissionMap(): PropertyDecorator {
 }
 
 function isPermissionMap(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  if (!isRecord(value)) return false;
   const entries = Object.entries(value);
   return (
     entries.length <= MAX_RESOURCES &&

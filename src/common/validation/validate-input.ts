@@ -1,6 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { type ValidationError, validateSync } from 'class-validator';
 import { DomainError, type FieldError } from '../domain-error.js';
+import { isRecord } from '../is-record.js';
 
 /** A class whose instances describe an input through class-validator decorators. */
 export type InputClass<T extends object = object> = new () => T;
@@ -21,7 +22,7 @@ export function validateInput<T extends object>(type: InputClass<T>, body: unkno
 
 /** The same without throwing, for callers that answer with codes of their own. */
 export function inspectInput<T extends object>(type: InputClass<T>, body: unknown): { value: T; faults: FieldError[] } {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (!isRecord(body)) {
     const fault = { path: '', code: 'is_object', message: 'The body must be a JSON object.' };
     return { value: new type(), faults: [fault] };
   }

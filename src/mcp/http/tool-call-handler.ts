@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
+import { isRecord } from '../../common/is-record.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
 import { startForwarding } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
@@ -53,7 +54,7 @@ function requireObject(json: Buffer): void {
   } catch {
     throw new DomainError('malformed_json', 'The body is not valid JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new DomainError('invalid_arguments', 'The body must be a JSON object: the arguments of the tool.');
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { Connection } from '../../connections/connection.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
@@ -10,16 +11,13 @@ const MAX_ENTRIES = 10_000;
 
 interface Known {
   readonly revision: number;
-  /** In milliseconds since the epoch. */
-  readonly at: number;
   readonly serverDescription: ServerDescription;
 }
 
 /** Which protocol era the upstream of each connection speaks, as the session that callers share found out. */
 @Injectable()
 export class UpstreamEras {
-  /** In the order of asking. */
-  private readonly known = new Map<string, Known>();
+  private readonly known = new LRUCache<string, Known>({ max: MAX_ENTRIES, ttl: BELIEVED_MS, ttlResolution: 1_000 });
 
   constructor(
     private readonly channels: UpstreamChannels,
@@ -30,13 +28,11 @@ export class UpstreamEras {
   async of(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
     const { id, revision } = connection;
     const known = this.known.get(id);
-    if (known?.revision === revision && Date.now() - known.at < BELIEVED_MS) return known.serverDescription;
+    if (known?.revision === revision) return known.serverDescription;
     const serverDescription = await this.health.watch(connection, () =>
       this.channels.pooled(connection).serverDescription(signal),
     );
-    this.known.delete(id);
-    this.known.set(id, { revision, at: Date.now(), serverDescription });
-    if (this.known.size > MAX_ENTRIES) this.known.delete(this.known.keys().next().value ?? id);
+    this.known.set(id, { revision, serverDescription });
     return serverDescription;
   }
 }

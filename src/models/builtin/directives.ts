@@ -1,3 +1,5 @@
+import { isRecord } from '../../common/is-record.js';
+
 /** One thing that a user message asks of the built-in model. */
 export type Directive =
   | { kind: 'say'; text: string }
@@ -72,8 +74,7 @@ function parseCount(argument: string): number | undefined {
 
 function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isRecord(JSON.parse(text));
   } catch {
     return false;
   }

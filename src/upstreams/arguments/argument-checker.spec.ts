@@ -55,6 +55,13 @@ describe('ArgumentChecker', () => {
       additionalProperties: false,
     };
 
+    it('answers the same when more schemas were used since than stay compiled', () => {
+      const first = { type: 'string' };
+      expect([check(first, 'x'), check(first, 1)]).toMatchObject([FIT, { outcome: 'unfit' }]);
+      for (let i = 0; i <= 2_000; i++) expect(check({ type: 'number', minimum: i }, i)).toEqual(FIT);
+      expect([check(first, 'x'), check(first, 1)]).toMatchObject([FIT, { outcome: 'unfit' }]);
+    });
+
     it('answers at once, every fault by its path and rule', () => {
       expect(check({ ...sum, required: ['a'] }, { a: 1 })).toEqual(FIT);
       expect(check(sum, { a: 'x', list: [1, 2.5], 'o"dd': 1 })).toEqual({

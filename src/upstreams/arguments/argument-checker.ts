@@ -1,10 +1,11 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
 import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
 import { exceededLimit, type JsonLimits } from '../../common/json-size.js';
 import { type PlainForm, plainFormOf } from './plain-form.js';
-import { type PlainSchema, PlainValidators } from './plain-validators.js';
 import { Quarantine } from './quarantine.js';
+import { compilePlain, type Validate } from './schema-validator.js';
 
 const TIMES: IsolationTimes = {
   quick: { compile: 250, check: 100 },
@@ -28,11 +29,12 @@ const INLINE_WORK = 50_000;
 const CHARACTERS_PER_NODE = 64;
 const INLINE_DEPTH = 64;
 
+/** Plain schemas that stay compiled; one that was evicted is compiled again when it comes back. */
 const PLAIN_VALIDATORS = 2_000;
 
 /** What is known of one schema. */
 interface KnownSchema extends IsolatedSchema {
-  plain?: PlainSchema & { readonly limits: JsonLimits };
+  plain?: { readonly form: object; readonly limits: JsonLimits };
 }
 
 /**
@@ -43,7 +45,8 @@ interface KnownSchema extends IsolatedSchema {
 export class ArgumentChecker implements OnApplicationShutdown {
   /** By identity: what is known of a schema goes with the list of tools that it came in. */
   private readonly schemas = new WeakMap<object, KnownSchema>();
-  private readonly validators = new PlainValidators(PLAIN_VALIDATORS);
+  /** By the plain form of the schema. */
+  private readonly validators = new LRUCache<object, Validate>({ max: PLAIN_VALIDATORS });
   private readonly isolated: IsolatedChecks;
   private keys = 0;
 
@@ -62,13 +65,21 @@ export class ArgumentChecker implements OnApplicationShutdown {
     const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema);
     const { plain } = schema;
     if (plain !== undefined && exceededLimit(args, plain.limits) === undefined) {
-      return verdictOn(this.validators.of(plain)(args));
+      return verdictOn(this.validatorOf(plain.form)(args));
     }
     return schema.unusable ?? this.isolated.check(schema, args, owner);
   }
 
   onApplicationShutdown(): Promise<void> {
     return this.isolated.close();
+  }
+
+  private validatorOf(form: object): Validate {
+    const known = this.validators.get(form);
+    if (known !== undefined) return known;
+    const validate = compilePlain(form);
+    this.validators.set(form, validate);
+    return validate;
   }
 
   private examine(inputSchema: object): KnownSchema {
@@ -99,5 +110,5 @@ function refusalOfSize(inputSchema: object): ArgumentVerdict | undefined {
 function plainSchemaOf({ schema, nodes, measuresText }: PlainForm): KnownSchema['plain'] {
   const inlineNodes = Math.floor(INLINE_WORK / nodes);
   const characters = measuresText ? inlineNodes * CHARACTERS_PER_NODE : Infinity;
-  return { form: schema, isInUse: false, limits: { nodes: inlineNodes, depth: INLINE_DEPTH, characters } };
+  return { form: schema, limits: { nodes: inlineNodes, depth: INLINE_DEPTH, characters } };
 }

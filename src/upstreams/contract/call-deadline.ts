@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../common/with-timeout.js';
 import { UpstreamError } from './upstream-error.js';
 
 /**
@@ -37,14 +38,7 @@ export class CallDeadline {
   /** Waits for something that is shared with other calls: rejects when this scope ends, and lets the work go on. */
   async wait<T>(start: () => Promise<T>): Promise<T> {
     this.signal.throwIfAborted();
-    const stopped = Promise.withResolvers<never>();
-    const onAbort = (): void => stopped.reject(this.signal.reason);
-    this.signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await Promise.race([start(), stopped.promise]);
-    } finally {
-      this.signal.removeEventListener('abort', onAbort);
-    }
+    return unlessAborted(start(), this.signal);
   }
 
   /** Calls back when the scope ends early, at once if it has. Cheaper than a signal and its listeners for every call. */

@@ -1,10 +1,11 @@
+import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { storedHeaders } from './upstream-fetch.js';
 import { SERVICE } from '../contract/tool-caller.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
-import { type AnswerBody, chunksOf } from '../messages/answer-body.js';
+import { beginningOf } from '../messages/answer-body.js';
 import { type ChannelSession, isSessionLost } from '../session/channel-session.js';
 import type { HttpAnswer } from '../sockets/http-answer.js';
 import type {
@@ -18,8 +19,6 @@ type Method = 'POST' | 'GET' | 'DELETE';
 
 /** Opens a stream of unsolicited messages in the modern era, as GET does in the legacy one. */
 const LISTEN = 'subscriptions/listen';
-/** As much of an error answer as is read. */
-const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
 const ACCEPT: Readonly<Record<Method, string>> = {
   POST: 'application/json, text/event-stream',
   GET: 'text/event-stream',
@@ -94,7 +93,9 @@ export class HttpChannel implements UpstreamChannel {
   /** @throws UpstreamError unless it is for the caller to see */
   private async failureOf(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
     const { status, body } = answer;
-    const text = await beginningOf(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes)) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString('utf8');
     if (this.session.id !== undefined && isSessionLost(status, text)) {
       throw new UpstreamError('session_lost', `The upstream at ${this.url.host} has forgotten the session.`, {
         status,
@@ -123,17 +124,6 @@ function headOf({ status, headers }: HttpAnswer): Omit<UpstreamAnswer, 'body'> {
     ...(typeof sessionId === 'string' && { sessionId }),
     headers: relayed,
   };
-}
-
-async function beginningOf(body: AnswerBody): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of chunksOf(body)) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > MAX_ERROR_ANSWER_BYTES) break;
-  }
-  return Buffer.concat(chunks).subarray(0, MAX_ERROR_ANSWER_BYTES).toString('utf8');
 }
 
 function isRpcError(text: string): boolean {

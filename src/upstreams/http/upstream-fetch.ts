@@ -1,16 +1,14 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { isForbiddenHeader } from '../../net/forbidden-headers.js';
-import { type AnswerBody, chunksOf, discard } from '../messages/answer-body.js';
+import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
+import { type AnswerBody, beginningOf, chunksOf, discard } from '../messages/answer-body.js';
 import type { HttpAnswer } from '../sockets/http-answer.js';
 import { ParseCost } from '../../json/parse-cost.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 
-/** Largest answer to one request, in bytes; for an event stream, all of its events together. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** As much of an error answer as is read; the rest is dropped. */
-const MAX_ERROR_ANSWER_BYTES = 64 * 1024;
+const { maxAnswerBytes } = UPSTREAM_LIMITS;
 
 /** The response headers that MCP needs. Cookies and challenges of an upstream go nowhere. */
 const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
@@ -72,7 +70,7 @@ function toResponse(answer: HttpAnswer, waiting: AnswerObserver | undefined): Re
   if (waiting !== undefined && succeeded) {
     waiting.streaming = headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
   }
-  const bytes = succeeded ? whole(body, waiting) : beginning(body);
+  const bytes = succeeded ? whole(body, waiting) : beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes);
   return new Response(ReadableStream.from(bytes), { status, headers });
 }
 
@@ -84,23 +82,13 @@ async function* whole(body: AnswerBody, waiting: AnswerObserver | undefined): As
     for await (const chunk of chunksOf(body)) {
       size += chunk.byteLength;
       cost.add(chunk);
-      if (size > MAX_ANSWER_BYTES) throw new UpstreamMisbehaviour(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
+      if (size > maxAnswerBytes) throw new UpstreamMisbehaviour(`answered with more than ${maxAnswerBytes} bytes`);
       if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than is read');
       yield chunk;
     }
   } catch (error) {
     if (waiting !== undefined) waiting.fault = error;
     throw error;
-  }
-}
-
-/** The first bytes of an error answer, which is read for its JSON-RPC error only. */
-async function* beginning(body: AnswerBody): AsyncGenerator<Uint8Array> {
-  let left = MAX_ERROR_ANSWER_BYTES;
-  for await (const chunk of chunksOf(body)) {
-    yield chunk.subarray(0, left);
-    left -= chunk.byteLength;
-    if (left <= 0) return;
   }
 }
 

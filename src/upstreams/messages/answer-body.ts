@@ -34,3 +34,13 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error): Promise<
 export function chunksOf(body: AnswerBody): AsyncIterable<Buffer> | readonly Buffer[] {
   return body instanceof Readable ? body : [body];
 }
+
+/** The first bytes of a body: what is larger than it may be is read no further. */
+export async function* beginningOf(body: AnswerBody, maxBytes: number): AsyncGenerator<Buffer> {
+  let left = maxBytes;
+  for await (const chunk of chunksOf(body)) {
+    yield chunk.subarray(0, left);
+    left -= chunk.byteLength;
+    if (left <= 0) return;
+  }
+}

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
@@ -10,6 +11,7 @@ const FAILURES_TO_OPEN = 5;
 /** Milliseconds until the first probe; doubled with each probe that fails. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
+/** Beyond so many connections, the one that was called longest ago is forgotten: failures elsewhere reset no breaker in use. */
 const MAX_CIRCUITS = 10_000;
 
 /** What speaks against the upstream itself. Other answers may be the doing of one caller, who must not close it to all. */
@@ -33,7 +35,10 @@ interface Circuit {
 @Injectable()
 export class UpstreamHealth implements OnApplicationShutdown {
   private readonly logger = new Logger(UpstreamHealth.name);
-  private readonly circuits = new Map<string, Circuit>();
+  private readonly circuits = new LRUCache<string, Circuit>({
+    max: MAX_CIRCUITS,
+    dispose: ({ probe }) => clearTimeout(probe),
+  });
 
   constructor(
     private readonly directory: ConnectionDirectory,
@@ -57,7 +62,6 @@ export class UpstreamHealth implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    for (const { probe } of this.circuits.values()) clearTimeout(probe);
     this.circuits.clear();
   }
 
@@ -96,7 +100,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
   }
 
   private async probe(connection: Connection, circuit: Circuit): Promise<void> {
-    const isCurrent = (): boolean => this.circuits.get(connection.id) === circuit;
+    const isCurrent = (): boolean => this.circuits.peek(connection.id) === circuit;
     try {
       const present = await this.directory.find(connection.organizationId, connection.id);
       const isGone = present?.revision !== circuit.revision || present.status === 'inactive';
@@ -116,8 +120,6 @@ export class UpstreamHealth implements OnApplicationShutdown {
   }
 
   private newCircuit({ id, revision }: Connection): Circuit {
-    clearTimeout(this.circuits.get(id)?.probe);
-    if (this.circuits.size >= MAX_CIRCUITS) this.onApplicationShutdown();
     const circuit: Circuit = { revision, failures: 0, pauseMs: FIRST_PAUSE_MS };
     this.circuits.set(id, circuit);
     return circuit;

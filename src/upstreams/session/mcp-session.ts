@@ -10,6 +10,7 @@ import {
   type Tool,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
+import { endsWithin } from '../../common/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
 import {
   LISTED_KINDS,
@@ -177,8 +178,7 @@ export class McpSession {
 
   /** Ends the session on both sides; what is under way fails. Never rejects. */
   async close(): Promise<void> {
-    const timeout = new Promise<void>((resolve) => setTimeout(resolve, TERMINATE_TIMEOUT_MS).unref());
-    await Promise.race([this.transport.terminateSession().catch(() => undefined), timeout]);
+    await endsWithin(this.transport.terminateSession(), TERMINATE_TIMEOUT_MS, { ref: false });
     await this.client.close().catch(() => undefined);
   }
 

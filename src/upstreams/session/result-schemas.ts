@@ -1,5 +1,6 @@
-import type { CallToolResult, StandardSchemaV1, Tool } from '@modelcontextprotocol/client';
+import type { CallToolResult, StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { isRecord } from '../../common/is-record.js';
+import { isTool } from '../contract/is-tool.js';
 import type { ToolPage } from '../contract/tool-listing.js';
 
 /**
@@ -22,10 +23,6 @@ export const TOOL_PAGE = schema<ToolPage>(({ tools, nextCursor }) => {
   if (!Array.isArray(tools) || !tools.every(isTool)) return undefined;
   return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
 });
-
-function isTool(value: unknown): value is Tool {
-  return isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
-}
 
 /** A Standard Schema over a plain function; undefined means that the value does not fit. */
 function schema<T>(read: (value: Record<string, unknown>) => T | undefined): StandardSchemaV1<unknown, T> {

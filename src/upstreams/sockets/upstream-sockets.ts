@@ -1,12 +1,11 @@
 import type { Dispatcher } from 'undici';
+import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
 import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 import { Remainders } from './remainders.js';
 import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './socket-places.js';
 
-/** How much longer than the call itself a socket may stay silent before it is given up. */
-const SILENCE_MARGIN_MS = 5_000;
 const CALL_LIMITS: SocketLimits = {
   inAll: 4_096,
   perOrigin: 512,
@@ -87,7 +86,7 @@ export class UpstreamSockets {
       remainsWhenStopped: isCancelledByMessage,
       ...(onOver !== undefined && { onOver }),
     });
-    const silenceMs = target.timeoutMs + SILENCE_MARGIN_MS;
+    const silenceMs = target.timeoutMs + UPSTREAM_LIMITS.silenceMarginMs;
     (isNews ? this.news : this.calls).dispatch(
       {
         origin,

@@ -41,4 +41,16 @@ describe('RestartBackoff', () => {
     expect(backoff.waitMs('a')).toBe(0);
     expect(waits(backoff, 1)).toEqual([1_000]);
   });
+
+  it('forgets only the program that was asked for longest ago when there are too many', () => {
+    const backoff = start();
+    for (const key of ['unused', 'in use']) {
+      backoff.failed(key, 0);
+      backoff.failed(key, 0);
+    }
+    for (let i = 2; i < 10_000; i++) backoff.failed(`failing ${i}`, 0);
+    expect(backoff.waitMs('in use')).toBe(500);
+    backoff.failed('one too many', 0);
+    expect([backoff.waitMs('in use'), backoff.waitMs('unused')]).toEqual([500, 0]);
+  });
 });

@@ -1,7 +1,10 @@
+import { LRUCache } from 'lru-cache';
+
 /** A program that ran this long had started well. */
 const STABLE_MS = 60_000;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
+/** Beyond so many programs, the one that failed or was asked for longest ago is forgotten. */
 const MAX_ENTRIES = 10_000;
 
 interface Entry {
@@ -12,7 +15,7 @@ interface Entry {
 
 /** When programs that failed may be started again: at once after the first failure, then after pauses that double to 30 s. */
 export class RestartBackoff {
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
@@ -25,7 +28,6 @@ export class RestartBackoff {
   failed(key: string, ranMs: number): void {
     const before = ranMs < STABLE_MS ? (this.entries.get(key)?.failures ?? 0) : 0;
     const delay = before === 0 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(before - 1, 10));
-    if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
     this.entries.set(key, { failures: before + 1, notBefore: this.now() + delay });
   }
 

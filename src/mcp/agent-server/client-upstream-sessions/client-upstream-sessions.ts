@@ -1,13 +1,13 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { OpenCredentials } from '../../../api-keys/open-credentials.js';
+import { withTimeout } from '../../../common/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
 import { OpenConnections } from '../../../connections/open-connections.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { type Session, unknownSession } from '../../forwarding/session/sealed-sessions.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
-import { orLate } from './or-late.js';
-import type { ClientUpstreamSession, SessionOwner } from './client-upstream-session.js';
+import { type ClientUpstreamSession, PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessionOpener } from './client-upstream-session-opener.js';
 import { type Owned, OwnedSessions, type Place } from './owned-sessions.js';
 
@@ -180,8 +180,9 @@ async function settle(place: Place): Promise<void> {
 
 async function inTime(place: Place): Promise<ClientUpstreamSession | undefined> {
   if (place.isLate === true) return undefined;
-  return orLate(place.opened, () => {
+  return withTimeout(place.opened, PATIENCE_MS, () => {
     place.isLate = true;
+    return undefined;
   });
 }
 

@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition } from '../../../agents/composition/composition.js';
 import type { MemberList } from '../../../agents/composition/member-lists.js';
+import { withTimeout } from '../../../common/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
 import type { KnownTool, ToolList } from '../../../upstreams/catalog/tool-list.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
-import type { SessionOwner } from './client-upstream-session.js';
-import { orLate } from './or-late.js';
+import { PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
 
 const LIST_TIMEOUT_MS = 10_000;
@@ -29,9 +30,13 @@ interface Composed {
 @Injectable()
 export class SessionComposition {
   /** By the key of the caller's session. */
-  private readonly composed = new Map<string, Composed>();
-  /** Until when an upstream that did not list its tools is not asked again, by the key of the session with it. */
-  private readonly silentUntil = new Map<string, number>();
+  private readonly composed = new LRUCache<string, Composed>({ max: MAX_COMPOSED });
+  /** Upstreams that did not list their tools and are not asked again for now, by the key of the session with them. */
+  private readonly silent = new LRUCache<string, true>({
+    max: MAX_SILENT,
+    ttl: FAULT_REMEMBERED_MS,
+    ttlResolution: 1_000,
+  });
 
   constructor(
     private readonly compositions: AgentComposition,
@@ -46,13 +51,13 @@ export class SessionComposition {
     const base = await this.compositions.of(agent);
     const known = this.composed.get(key);
     if (known?.base === base) return known.composition;
-    if (this.composed.size >= MAX_COMPOSED) this.composed.clear();
     const composition = this.compositions.inSession(agent, async (connection, everyones) => {
       const own = await this.ownList(owner, connection);
       return own === undefined ? everyones : union(everyones, own);
     });
-    this.composed.set(key, { base, composition });
-    composition.catch(() => this.composed.delete(key));
+    const composed = { base, composition };
+    this.composed.set(key, composed);
+    composition.catch(() => this.composed.peek(key) === composed && this.composed.delete(key));
     return composition;
   }
 
@@ -67,21 +72,20 @@ export class SessionComposition {
     const member = await this.members.of(owner, connection);
     if (member === undefined) return undefined;
     const { session } = member;
-    if ((this.silentUntil.get(session.key) ?? 0) > Date.now()) return undefined;
+    if (this.silent.has(session.key)) return undefined;
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
       const list = this.tools.of(session.key, channel, options);
-      return await orLate(list, () => this.silence(session.key));
+      return await withTimeout(list, PATIENCE_MS, () => this.silence(session.key));
     } catch {
       this.silence(session.key);
       return undefined;
     }
   }
 
-  private silence(key: string): void {
-    if (this.silentUntil.size >= MAX_SILENT) this.silentUntil.clear();
-    this.silentUntil.set(key, Date.now() + FAULT_REMEMBERED_MS);
+  private silence(key: string): undefined {
+    this.silent.set(key, true);
   }
 }
 

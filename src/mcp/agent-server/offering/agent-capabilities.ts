@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { OfferKind, Source } from '../../../agents/composition/composition.js';
+import { withTimeout } from '../../../common/with-timeout.js';
 import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
@@ -70,6 +70,6 @@ export class AgentCapabilities {
       ({ capabilities }) => capabilities,
       () => undefined,
     );
-    return Promise.race([told, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    return withTimeout(told, PATIENCE_MS, () => undefined, { ref: false });
   }
 }

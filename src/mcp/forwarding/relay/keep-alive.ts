@@ -1,3 +1,4 @@
+import { withTimeout } from '../../../common/with-timeout.js';
 import { endsEvent } from '../../../upstreams/messages/sse-parts.js';
 
 /** The first one comes early, so that the caller gets the headers of a stream that is silent at first. */
@@ -33,14 +34,7 @@ export async function* keepAlive(
   }
 }
 
-async function isSilentFor(next: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(true), ms);
-  });
-  try {
-    return await Promise.race([silence, next.then(() => false)]);
-  } finally {
-    clearTimeout(timer);
-  }
+function isSilentFor(next: Promise<unknown>, ms: number): Promise<boolean> {
+  const ended = next.then(() => false);
+  return withTimeout(ended, ms, () => true);
 }

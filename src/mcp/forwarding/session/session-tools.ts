@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../../connections/connection.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
+import { TtlCache } from '../../../common/ttl-cache.js';
 import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.js';
 import type { ExchangeOptions, UpstreamChannel } from '../../../upstreams/messages/upstream-channel.js';
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
@@ -15,22 +16,15 @@ const MAX_SIZE = 32 * 1024 * 1024;
  */
 @Injectable()
 export class SessionTools {
-  /** By session, in the order of first use. */
-  private readonly lists = new Map<string, Promise<ToolList>>();
-  private size = 0;
+  private readonly lists = new TtlCache<ToolList>({
+    maxEntries: MAX_SESSIONS,
+    weight: { max: MAX_SIZE, of: ({ size }) => size },
+  });
 
   constructor(private readonly catalog: ToolCatalog) {}
 
-  of(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
-    const known = this.lists.get(sessionKey);
-    if (known !== undefined) return known;
-    const list = listThroughChannel(channel, options).then((tools) => toToolList(tools, Date.now()));
-    this.lists.set(sessionKey, list);
-    list.then(
-      ({ size }) => this.makeRoom(size),
-      () => this.lists.delete(sessionKey),
-    );
-    return list;
+  async of(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
+    return this.lists.get(sessionKey, async () => toToolList(await listThroughChannel(channel, options), Date.now()));
   }
 
   /**
@@ -43,19 +37,6 @@ export class SessionTools {
   }
 
   forget(sessionKey: string): void {
-    const list = this.lists.get(sessionKey);
-    this.lists.delete(sessionKey);
-    void list?.then(
-      ({ size }) => (this.size -= size),
-      () => undefined,
-    );
-  }
-
-  private makeRoom(added: number): void {
-    this.size += added;
-    for (const oldest of this.lists.keys()) {
-      if (this.lists.size <= 1 || (this.size <= MAX_SIZE && this.lists.size <= MAX_SESSIONS)) return;
-      this.forget(oldest);
-    }
+    this.lists.forget(sessionKey);
   }
 }

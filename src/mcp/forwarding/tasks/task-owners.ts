@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../../common/domain-error.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
@@ -27,8 +28,8 @@ interface Known {
  */
 @Injectable()
 export class TaskOwners {
-  /** By caller and connection, in the order of use. */
-  private readonly known = new Map<string, Known>();
+  /** By caller and connection. */
+  private readonly known = new LRUCache<string, Known>({ max: MAX_REMEMBERED });
 
   constructor(
     private readonly repository: TaskOwnerRepository,
@@ -108,10 +109,7 @@ export class TaskOwners {
   private entryOf(holder: TaskHolder): Known {
     const key = `${holder.connectionId} ${holder.owner}`;
     const entry = this.known.get(key) ?? { tools: new Map<string, string>(), at: 0, reading: undefined };
-    this.known.delete(key);
     this.known.set(key, entry);
-    const [oldest = key] = this.known.keys();
-    if (this.known.size > MAX_REMEMBERED) this.known.delete(oldest);
     return entry;
   }
 }

@@ -1,0 +1,32 @@
+/** What one of the service's HTTP clients allows the servers that it talks to. */
+interface HttpLimits {
+  /** Sockets per origin; further requests wait in the dispatcher's line. */
+  readonly socketsPerOrigin: number;
+  /** The largest answer, unpacked, in bytes; for an event stream, all of its events together. */
+  readonly maxAnswerBytes: number;
+}
+
+/** Milliseconds until a connection, name resolution and TLS handshake included, must stand. */
+export const CONNECT_TIMEOUT_MS = 10_000;
+
+/** For MCP servers. How long one may take to answer is a setting of its connection. */
+export const UPSTREAM_LIMITS = {
+  // More than `UpstreamSockets` ever gives out: requests wait for their turn before they reach the dispatcher.
+  socketsPerOrigin: 2_048,
+  maxAnswerBytes: 32 * 1024 * 1024,
+  /** As much of an error answer as is read; the rest is dropped. */
+  maxErrorAnswerBytes: 64 * 1024,
+  /** How much longer than the call itself a socket may stay silent before it is given up, in milliseconds. */
+  silenceMarginMs: 5_000,
+} as const satisfies HttpLimits & Record<string, number>;
+
+/** For model providers. */
+export const PROVIDER_LIMITS = {
+  // Beyond `RUN_CONCURRENCY`: no stream waits for a socket.
+  socketsPerOrigin: 1_024,
+  maxAnswerBytes: 64 * 1024 * 1024,
+  /** Milliseconds until the answer's headers must have arrived. */
+  headersTimeoutMs: 60_000,
+  /** Milliseconds that the answer may stay silent once it has begun. */
+  idleTimeoutMs: 120_000,
+} as const satisfies HttpLimits & Record<string, number>;
