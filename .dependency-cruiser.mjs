@@ -43,7 +43,14 @@ const LAYERS = {
     'upstreams/sockets',
   ],
   'upstreams/stdio': ['json', 'upstreams/contract', 'upstreams/messages', 'upstreams/session'],
-  'upstreams/pool': ['connections', 'upstreams/contract', 'upstreams/http', 'upstreams/sockets', 'upstreams/stdio'],
+  'upstreams/pool': [
+    'connections',
+    'upstreams/contract',
+    'upstreams/http',
+    'upstreams/session',
+    'upstreams/sockets',
+    'upstreams/stdio',
+  ],
   'upstreams/channels': [
     'connections',
     'upstreams/contract',

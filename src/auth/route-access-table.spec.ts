@@ -3,6 +3,7 @@ import { Controller, Delete, Get, Post, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Access } from '../common/access.js';
+import { RequirePermission } from '../common/require-permission.js';
 import { type DeclaredRoute, RouteAccessTable } from './route-access-table.js';
 
 @Controller('/things/')
@@ -28,6 +29,14 @@ class CarelessController {
   remove(): void {}
 }
 
+@Controller('open')
+@RequirePermission('THINGS_READ')
+class OpenController {
+  @Get()
+  @Access('public')
+  list(): void {}
+}
+
 async function tableOf(controller: Type): Promise<readonly DeclaredRoute[]> {
   const imports = [DiscoveryModule];
   const module = await Test.createTestingModule({
@@ -50,6 +59,12 @@ describe('RouteAccessTable', () => {
   it('stops the start when a route declares no access', async () => {
     await expect(tableOf(CarelessController)).rejects.toThrow(
       'The route CarelessController.remove declares no access: put @Access(…) on it.',
+    );
+  });
+
+  it('stops the start at a public route that requires a permission', async () => {
+    await expect(tableOf(OpenController)).rejects.toThrow(
+      'The public route OpenController.list requires a permission: it has no caller who could hold one.',
     );
   });
 });

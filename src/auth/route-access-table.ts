@@ -2,6 +2,7 @@ import { Injectable, type OnModuleInit, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
+import { REQUIRED_PERMISSIONS } from '../common/require-permission.js';
 
 /** One route of a controller and what it asks of its caller. */
 export interface DeclaredRoute {
@@ -54,9 +55,15 @@ export class RouteAccessTable implements OnModuleInit {
 
   private routeOf(controller: Decorated, handler: Decorated, path: string): DeclaredRoute {
     const base = this.reflector.get<string>(PATH_METADATA, controller);
-    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [handler, controller]);
+    const places = [handler, controller];
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, places);
     if (access === undefined) {
       throw new Error(`The route ${controller.name}.${handler.name} declares no access: put @Access(…) on it.`);
+    }
+    const permissions = this.reflector.getAllAndMerge<readonly string[]>(REQUIRED_PERMISSIONS, places);
+    if (access === 'public' && permissions.length > 0) {
+      const name = `${controller.name}.${handler.name}`;
+      throw new Error(`The public route ${name} requires a permission: it has no caller who could hold one.`);
     }
     const method = RequestMethod[this.reflector.get<RequestMethod>(METHOD_METADATA, handler)] ?? 'ALL';
     return { method, path: `/${[base, path].map(trimSlashes).filter(Boolean).join('/')}`, access };

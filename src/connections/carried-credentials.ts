@@ -15,8 +15,8 @@ const MESSAGE =
  * @throws DomainError `invalid_request`
  */
 export function refuseCarriedCredentials(stored: ConnectionEntity, data: ConnectionUpdateData): void {
-  if (stored.connectionUrl === null || data.connection_url === undefined) return;
-  if (isSameOrigin(stored.connectionUrl, data.connection_url)) return;
+  if (data.connection_url === undefined) return;
+  if (stored.connectionUrl !== null && isSameOrigin(stored.connectionUrl, data.connection_url)) return;
   if (!keepsToken(stored, data) && !keepsHeaders(stored, data)) return;
   const path = 'data.connection_url';
   throw new DomainError('invalid_request', `${path}: ${MESSAGE}`, [

@@ -6,25 +6,28 @@ import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
 import { refuseCarriedCredentials } from './carried-credentials.js';
-import { DEFAULT_TIMEOUT_MS, type ConnectionType } from './connection.js';
+import { type ConnectionType, DEFAULT_TIMEOUT_MS } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { nothingStored, unmasked } from './masked-values.js';
 import { StdioEditor } from './stdio-editor.js';
+import { UpstreamKinds } from './upstream-kinds.js';
 
 const ABOUT = ['connection_type', 'title', 'description', 'status'];
 const TARGET = [...ABOUT, 'timeout', 'public_tools'];
 
-/** What may be set of each type. The rest of a VIRTUAL one is the agent's. */
-const PROPERTIES: Readonly<Record<ConnectionType, readonly string[]>> = {
-  HTTP: [...TARGET, 'connection_url', 'connection_token', 'connection_headers'],
+const WITH_ADDRESS = [...TARGET, 'connection_url', 'connection_token', 'connection_headers'];
+
+/** What may be set of each type of the service; types of other modules have an address. The rest of a VIRTUAL one is the agent's. */
+const PROPERTIES: Readonly<Record<string, readonly string[]>> = {
+  HTTP: WITH_ADDRESS,
   STDIO: [...TARGET, 'stdio'],
   VIRTUAL: ABOUT,
 };
 
-const HINTS: Readonly<Record<ConnectionType, string>> = {
+const HINTS: Readonly<Record<string, string>> = {
   HTTP: 'An HTTP connection has no such property.',
   STDIO: 'A STDIO connection has no such property; what its program needs is in stdio.',
   VIRTUAL: 'A VIRTUAL connection has no such property; the agent is edited with COLLECTION_VIRTUAL_MCP_UPDATE.',
@@ -42,6 +45,7 @@ export class ConnectionEditor {
     private readonly secrets: ConnectionSecrets,
     private readonly policy: AddressPolicy,
     private readonly stdio: StdioEditor,
+    private readonly kinds: UpstreamKinds,
   ) {}
 
   /**
@@ -54,7 +58,7 @@ export class ConnectionEditor {
       description: data.description ?? null,
       ...(data.connection_type === 'STDIO'
         ? this.stdio.columns(id, undefined, required(data, 'stdio'), caller)
-        : this.newHttpColumns(id, data)),
+        : this.newAddressColumns(id, data)),
       timeout: data.timeout ?? DEFAULT_TIMEOUT_MS,
       status: data.status ?? 'active',
       publicTools: data.public_tools ?? 'honor',
@@ -83,12 +87,22 @@ export class ConnectionEditor {
     };
   }
 
-  private newHttpColumns(id: string, data: ConnectionCreateData): ConnectionColumns {
+  private newAddressColumns(id: string, data: ConnectionCreateData): ConnectionColumns {
+    const url = this.needsUrl(data.connection_type) ? required(data, 'connection_url') : data.connection_url;
     return {
-      connectionUrl: this.checkedUrl(required(data, 'connection_url')),
+      connectionUrl: url === undefined ? null : this.checkedUrl(url),
       connectionToken: this.sealedToken(id, null, data.connection_token ?? null),
       ...this.headerColumns(id, null, data.connection_headers?.headers ?? null),
     };
+  }
+
+  private needsUrl(type: ConnectionType): boolean {
+    if (type === 'HTTP') return true;
+    const kind = this.kinds.findByType(type);
+    if (kind !== undefined) return kind.needsUrl === true;
+    const path = 'data.connection_type';
+    const message = `Must be one of the types of this service: ${this.kinds.creatableTypes().join(', ')}.`;
+    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'is_in', message }]);
   }
 
   private targetColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
@@ -176,9 +190,11 @@ function headerPath(name: string | null): string {
 
 /** @throws DomainError `invalid_request` for properties that connections of this type do not have */
 function refuseForeignProperties(type: ConnectionType, data: ConnectionCreateData | ConnectionUpdateData): void {
+  const properties = PROPERTIES[type] ?? WITH_ADDRESS;
+  const message = HINTS[type] ?? `A connection of the type ${type} has no such property.`;
   const faults = Object.entries(data)
-    .filter(([name, value]) => value !== undefined && !PROPERTIES[type].includes(name))
-    .map(([name]) => ({ path: `data.${name}`, code: `not_of_${type.toLowerCase()}`, message: HINTS[type] }));
+    .filter(([name, value]) => value !== undefined && !properties.includes(name))
+    .map(([name]) => ({ path: `data.${name}`, code: `not_of_${type.toLowerCase()}`, message }));
   const [first] = faults;
   if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
 }

@@ -16,6 +16,7 @@ import {
   CONNECTION_TYPES,
   type ConnectionStatus,
   type ConnectionType,
+  CREATABLE_TYPES,
   MAX_TIMEOUT_MS,
   MIN_TIMEOUT_MS,
   PUBLIC_TOOLS_RULES,
@@ -32,6 +33,7 @@ import { ItemOf, PageOf } from '../common/paging/page-of.js';
 export const MASK = '***';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
+const ALTERNATIVES = new Intl.ListFormat('en', { type: 'disjunction' });
 
 export class ConnectionHeaders {
   @IsHeaderMap()
@@ -121,13 +123,13 @@ class ConnectionOptions {
 }
 
 export class ConnectionCreateData extends ConnectionOptions {
-  @IsIn(['HTTP', 'STDIO'], { message: whyNotCreatable })
-  connection_type: 'HTTP' | 'STDIO';
+  @IsIn(CREATABLE_TYPES, { message: whyNotCreatable })
+  connection_type: ConnectionType;
 
   @IsTitle()
   title: string;
 
-  /** The MCP endpoint (streamable HTTP) of an HTTP connection, which needs it. */
+  /** The MCP endpoint (streamable HTTP) of an HTTP connection, which needs it; what it means to other types is theirs to say. */
   @MayBeAbsent()
   @IsHttpUrl()
   connection_url?: string;
@@ -231,5 +233,5 @@ export class ConnectionPage extends PageOf(ConnectionItem) {}
 
 function whyNotCreatable({ value }: ValidationArguments): string {
   if (value === 'VIRTUAL') return 'VIRTUAL connections are agents; create one with COLLECTION_VIRTUAL_MCP_CREATE';
-  return 'must be HTTP or STDIO';
+  return `must be ${ALTERNATIVES.format(CREATABLE_TYPES)}`;
 }

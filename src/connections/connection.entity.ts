@@ -20,7 +20,6 @@ import {
 @Entity('connections')
 @Unique(['organizationId', 'id'])
 @Index('connections_organization_idx', ['organizationId', 'createdAt'])
-@Check('connections_connection_type_check', "connection_type IN ('HTTP', 'STDIO', 'VIRTUAL')")
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
 @Check('connections_stdio_check', "(connection_type = 'STDIO') = (stdio IS NOT NULL)")

@@ -1,6 +1,14 @@
-/** How a connection reaches its tools. `VIRTUAL` is an agent: the same id, composed of other connections. */
-export const CONNECTION_TYPES = ['HTTP', 'STDIO', 'VIRTUAL'] as const;
-export type ConnectionType = (typeof CONNECTION_TYPES)[number];
+/** How a connection reaches its tools: `HTTP`, `STDIO`, `VIRTUAL`, or the name of a class with `@UpstreamKind`. */
+export type ConnectionType = string;
+
+/** The types of the service. `VIRTUAL` is an agent: the same id, composed of other connections. */
+export const OWN_TYPES: ReadonlySet<ConnectionType> = new Set(['HTTP', 'STDIO', 'VIRTUAL']);
+
+/** All types that this process has loaded. What an application offers is in `UpstreamKinds`. */
+export const CONNECTION_TYPES: ConnectionType[] = [...OWN_TYPES];
+
+/** Those that are created as connections; an agent is created as what it is. */
+export const CREATABLE_TYPES: ConnectionType[] = ['HTTP', 'STDIO'];
 
 /** `inactive`: switched off by a person, calls are refused. `error`: the last check failed, calls are still tried. */
 export const CONNECTION_STATUSES = ['active', 'inactive', 'error'] as const;
@@ -30,7 +38,7 @@ export interface Connection {
   readonly type: ConnectionType;
   readonly title: string;
   readonly status: ConnectionStatus;
-  /** Null for everything but HTTP. */
+  /** Null for STDIO and VIRTUAL, and where a type of another module needs none. */
   readonly url: string | null;
   /** Null for everything but STDIO. */
   readonly stdio: StdioProgram | null;
@@ -63,4 +71,9 @@ export interface StdioProgram {
 export interface ConnectionCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly bearerToken?: string;
+}
+
+/** Can a caller have a session of its own with the upstream? At types of other modules all callers share one. */
+export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
+  return type === 'HTTP' || type === 'STDIO';
 }

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
@@ -12,11 +13,12 @@ import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
 import { StdioEditor } from './stdio-editor.js';
 import { OpenConnections } from './open-connections.js';
+import { UpstreamKinds } from './upstream-kinds.js';
 import { VirtualConnections } from './virtual-connections.js';
 
 /** Connections to upstream MCP servers, and the rows that make agents connections too. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ConnectionEntity]), NetModule, VaultModule],
+  imports: [TypeOrmModule.forFeature([ConnectionEntity]), NetModule, VaultModule, DiscoveryModule],
   providers: [
     ConnectionService,
     ConnectionRepository,
@@ -27,8 +29,16 @@ import { VirtualConnections } from './virtual-connections.js';
     ConnectionTools,
     OpenConnections,
     StdioEditor,
+    UpstreamKinds,
     VirtualConnections,
   ],
-  exports: [ConnectionChanges, ConnectionDirectory, ConnectionSecrets, OpenConnections, VirtualConnections],
+  exports: [
+    ConnectionChanges,
+    ConnectionDirectory,
+    ConnectionSecrets,
+    OpenConnections,
+    UpstreamKinds,
+    VirtualConnections,
+  ],
 })
 export class ConnectionsModule {}

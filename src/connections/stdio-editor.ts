@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
-import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
+import { requirePermission } from '../common/require-permission.js';
 import { AppConfig } from '../config/app-config.js';
 import { refuseCarriedEnvironment } from './carried-credentials.js';
 import type { StdioInput } from './connection.dto.js';
@@ -13,6 +13,7 @@ import { unmasked } from './masked-values.js';
 
 /** The management permission that lets a caller decide which programs run on the server. */
 const PERMISSION = 'CONNECTION_STDIO';
+const WHY_REFUSED = `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`;
 
 const NAMES = { fold: (name: string) => name, pathOf: variablePath };
 
@@ -40,7 +41,7 @@ export class StdioEditor {
     { command, args = [], env = {}, cwd = null }: StdioInput,
     caller: Principal,
   ): ConnectionColumns {
-    requirePermission(caller);
+    requirePermission(caller, PERMISSION, WHY_REFUSED);
     this.refuseCommand(command);
     const program = { command, args, cwd };
     if (stored !== undefined) refuseCarriedEnvironment(stored, program, env);
@@ -70,14 +71,6 @@ export class StdioEditor {
     const [first] = faults;
     if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
   }
-}
-
-function requirePermission({ permissions }: Principal): void {
-  if (allows(permissions, SELF, PERMISSION)) return;
-  throw new DomainError(
-    'permission_denied',
-    `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`,
-  );
 }
 
 /** Only a plain name is part of the path: another one could be a value that was pasted into its place. */

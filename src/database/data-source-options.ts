@@ -1,6 +1,6 @@
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
 import { DatabaseClient } from '../common/database-client.js';
-import { MIGRATIONS } from './migrations.js';
+import { allMigrations } from './migrations.module.js';
 
 /** Also for a connection of the pool to come free. */
 const CONNECT_WITHIN_MS = 3_000;
@@ -12,7 +12,7 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
     url,
     synchronize: false,
     migrationsRun: false,
-    migrations: MIGRATIONS,
+    migrations: allMigrations(),
     migrationsTableName: 'migrations',
     namingStrategy: new PostgresNaming(),
     poolSize: 20,

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../config/app-config.js';
 import { dataSourceOptions } from './data-source-options.js';
+import { DatabaseProbe } from './database-probe.js';
 
 /** Longer than any statement that a request waits for, the monitoring tools' own limit of 10 s included. */
 const ANSWER_WITHIN_MS = 12_000;
@@ -19,6 +20,7 @@ const ANSWER_WITHIN_MS = 12_000;
       }),
     }),
   ],
+  providers: [DatabaseProbe],
 })
 export class DatabaseModule {}
 

@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
-import { QueueModule } from '../queue/queue.module.js';
+import { DiscoveryModule } from '@nestjs/core';
 import { HealthController } from './health.controller.js';
+import { HealthRegistry } from './health-registry.js';
 import { HealthService } from './health.service.js';
 
-@Module({ imports: [QueueModule], controllers: [HealthController], providers: [HealthService] })
+@Module({ imports: [DiscoveryModule], controllers: [HealthController], providers: [HealthRegistry, HealthService] })
 export class HealthModule {}

@@ -1,9 +1,8 @@
-import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { ProviderKind } from './provider-kind.js';
 
 @Entity('ai_providers')
 @Index('ai_providers_organization_idx', ['organizationId', 'createdAt'])
-@Check('ai_providers_kind_check', "kind IN ('openai-compatible', 'openai', 'anthropic')")
 export class AiProviderEntity {
   @PrimaryColumn('uuid')
   id: string;

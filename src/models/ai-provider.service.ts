@@ -10,6 +10,7 @@ import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
 import { canonicalBaseUrl } from './base-url.js';
 import { refuseCarriedKey } from './carried-key.js';
+import { ModelKinds } from './model-kinds.js';
 import { apiKeyContext } from './provider-models.js';
 
 /** Life of AI providers: each belongs to one organization, and its key goes in but never comes out. */
@@ -19,6 +20,7 @@ export class AiProviderService {
     private readonly repository: AiProviderRepository,
     private readonly policy: AddressPolicy,
     private readonly vault: VaultService,
+    private readonly kinds: ModelKinds,
   ) {}
 
   /** @throws DomainError `invalid_request` or `address_refused` */
@@ -32,7 +34,7 @@ export class AiProviderService {
       baseUrl: this.checkedBaseUrl(data.base_url ?? null),
       apiKey: this.sealed(data.api_key ?? null, id),
     };
-    requireBaseUrl(provider);
+    this.requireUsable(provider);
     return toItem(await this.repository.insert(provider));
   }
 
@@ -54,8 +56,8 @@ export class AiProviderService {
           : { apiKey: this.sealed(data.api_key, stored.id) }),
       };
       const changed = { ...stored, ...columns };
-      requireBaseUrl(changed);
-      refuseCarriedKey(stored, changed, data);
+      this.requireUsable(changed);
+      refuseCarriedKey(stored, changed, data, this.kinds);
       return columns;
     });
     if (updated === null) throw unknownProvider();
@@ -74,6 +76,17 @@ export class AiProviderService {
     const provider = await this.repository.findOfOrganization(caller.organization.id, id);
     if (provider === null) throw unknownProvider();
     return provider;
+  }
+
+  /** The application has the kind, and the address that the kind needs is there. */
+  private requireUsable({ kind, baseUrl }: Pick<AiProviderEntity, 'kind' | 'baseUrl'>): void {
+    const models = this.kinds.findByName(kind);
+    if (models === undefined) {
+      const message = `Kind must be one of the following values: ${this.kinds.names().join(', ')}.`;
+      throw new DomainError('invalid_request', message, [{ path: 'data.kind', code: 'is_in', message }]);
+    }
+    if (models.needsBaseUrl !== true || baseUrl !== null) return;
+    throw badBaseUrl('invalid_request', 'is_defined', `A provider of the kind ${kind} needs a base URL.`);
   }
 
   private checkedBaseUrl(text: string | null): string | null {
@@ -95,11 +108,6 @@ export class AiProviderService {
   private sealed(apiKey: string | null, id: string): string | null {
     return apiKey === null ? null : this.vault.seal(apiKey, apiKeyContext(id));
   }
-}
-
-function requireBaseUrl(provider: Pick<AiProviderEntity, 'kind' | 'baseUrl'>): void {
-  if (provider.kind !== 'openai-compatible' || provider.baseUrl !== null) return;
-  throw badBaseUrl('invalid_request', 'is_defined', 'A provider of the kind openai-compatible needs a base URL.');
 }
 
 function badBaseUrl(code: 'invalid_request' | 'address_refused', rule: string, message: string): DomainError {

@@ -1,8 +1,10 @@
+import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dynamicTool, isStepCount, jsonSchema, streamText, type ToolSet } from 'ai';
 import { Agent } from 'undici';
 import { PROVIDER_SECRET, startFakeOpenAI, type Behaviour, type FakeOpenAI } from '../../test/support/fake-openai.js';
-import { createLanguageModel, type LanguageModelSettings } from './language-model.factory.js';
+import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
+import type { LanguageModelSettings } from './model-kind.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { createProviderFetch } from './provider-fetch.js';
 
@@ -15,6 +17,16 @@ const TOOLS: ToolSet = {
     execute: async () => 'sunny',
   }),
 };
+
+const KINDS = {
+  'openai-compatible': new OpenAiCompatibleModels(),
+  openai: new OpenAiModels(),
+  anthropic: new AnthropicModels(),
+};
+
+interface Settings extends LanguageModelSettings {
+  kind: keyof typeof KINDS;
+}
 
 interface RunOptions {
   tools?: ToolSet;
@@ -34,15 +46,15 @@ afterAll(async () => {
   await fake.close();
 });
 
-function settings(changes: Partial<LanguageModelSettings> = {}): LanguageModelSettings {
+function settings(changes: Partial<Settings> = {}): Settings {
   return { kind: 'openai-compatible', baseUrl: fake.baseUrl, apiKey: API_KEY, model: 'fake-1', fetch, ...changes };
 }
 
 /** Asks a model through the agent loop of `ai`; gives what was said and the first thing that went wrong. */
-async function ask(model: LanguageModelSettings, { tools, maxRetries = 0, timeout }: RunOptions = {}) {
+async function ask({ kind, ...model }: Settings, { tools, maxRetries = 0, timeout }: RunOptions = {}) {
   const errors: unknown[] = [];
   const result = streamText({
-    model: createLanguageModel(model),
+    model: KINDS[kind].openModel(model),
     prompt: 'Hello?',
     temperature: 0.5,
     tools,
@@ -61,7 +73,7 @@ async function ask(model: LanguageModelSettings, { tools, maxRetries = 0, timeou
   return { deltas, usage, error: errors[0] };
 }
 
-describe('createLanguageModel', () => {
+describe('the model kinds of the service', () => {
   it('streams text and reports usage', async () => {
     const { deltas, usage, error } = await ask(settings());
     expect(error).toBeUndefined();
@@ -114,7 +126,7 @@ describe('createLanguageModel', () => {
   });
 
   it('needs a base URL for a compatible provider', () => {
-    expect(() => createLanguageModel({ kind: 'openai-compatible', model: 'm', fetch })).toThrow(
+    expect(() => KINDS['openai-compatible'].openModel({ model: 'm', fetch })).toThrow(
       expect.objectContaining({ code: 'invalid_request' }),
     );
   });

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
@@ -6,6 +7,8 @@ import { AiProviderEntity } from './ai-provider.entity.js';
 import { AiProviderRepository } from './ai-provider.repository.js';
 import { AiProviderService } from './ai-provider.service.js';
 import { AiProviderTools } from './ai-provider.tools.js';
+import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
+import { ModelKinds } from './model-kinds.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ModelTiersService } from './model-tiers.service.js';
@@ -16,8 +19,12 @@ import { ProviderTester } from './provider-tester.js';
 
 /** AI providers, the tiers that they serve, and the model of a run. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]), NetModule, VaultModule],
+  imports: [TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]), NetModule, VaultModule, DiscoveryModule],
   providers: [
+    OpenAiCompatibleModels,
+    OpenAiModels,
+    AnthropicModels,
+    ModelKinds,
     AiProviderService,
     AiProviderRepository,
     AiProviderTools,

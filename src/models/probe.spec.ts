@@ -1,8 +1,9 @@
+import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../test/support/fake-openai.js';
 import { createEchoModel } from './builtin/echo-model.js';
-import { createLanguageModel } from './language-model.factory.js';
+import { OpenAiCompatibleModels } from './language-model.factory.js';
 import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { createProviderFetch } from './provider-fetch.js';
@@ -21,7 +22,7 @@ afterAll(async () => {
 });
 
 function ask(limitMs = 5000): Promise<void> {
-  const model = createLanguageModel({ kind: 'openai-compatible', baseUrl: fake.baseUrl, model: 'm', fetch });
+  const model = new OpenAiCompatibleModels().openModel({ baseUrl: fake.baseUrl, model: 'm', fetch });
   return probe(model, AbortSignal.timeout(limitMs));
 }
 

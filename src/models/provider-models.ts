@@ -6,7 +6,7 @@ import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
 import { PROVIDER_LIMITS } from '../net/http-limits.js';
 import { VaultService } from '../vault/vault.service.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
-import { createLanguageModel } from './language-model.factory.js';
+import { ModelKinds } from './model-kinds.js';
 import { createProviderFetch } from './provider-fetch.js';
 
 /** What is needed to reach a provider, its key sealed. */
@@ -26,17 +26,21 @@ export class ProviderModels implements OnApplicationShutdown {
   constructor(
     policy: AddressPolicy,
     private readonly vault: VaultService,
+    private readonly kinds: ModelKinds,
   ) {
     this.dispatcher = new GuardedDispatcher(policy, { connections: PROVIDER_LIMITS.socketsPerOrigin });
     this.fetch = createProviderFetch(this.dispatcher);
   }
 
-  /** @throws DomainError when the stored key can no longer be decrypted */
+  /** @throws DomainError when the stored key can no longer be decrypted, or no module has the kind */
   open(provider: StoredProvider, model: string): LanguageModelV4 {
     const { kind, baseUrl } = provider;
+    const models = this.kinds.findByName(kind);
+    if (models === undefined) {
+      throw new DomainError('internal', `This service does not have the kind ${kind} of the AI provider.`);
+    }
     const apiKey = this.apiKeyOf(provider);
-    return createLanguageModel({
-      kind,
+    return models.openModel({
       model,
       fetch: this.fetch,
       ...(baseUrl === null ? {} : { baseUrl }),

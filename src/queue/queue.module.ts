@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
 import { queueOptions } from './queue-backend.js';
 import { QueueProbe } from './queue-probe.js';
+import { RedisProbe } from './redis-probe.js';
 import { ServiceQueue, ServiceWorker } from './service-queue.js';
 
 // Process-wide, and read when a module registers a queue: such a module imports this file first.
@@ -12,7 +13,13 @@ BullModule.workerClass = ServiceWorker;
 /** The connection of all queues. A feature module imports it and registers its queue with `BullModule.registerQueue`. */
 @Module({
   imports: [BullModule.forRootAsync({ inject: [AppConfig], useFactory: queueOptions })],
-  providers: [QueueProbe],
-  exports: [QueueProbe],
+  providers: [
+    QueueProbe,
+    {
+      provide: RedisProbe,
+      inject: [AppConfig],
+      useFactory: ({ redisUrl }: AppConfig) => (redisUrl === undefined ? undefined : new RedisProbe(redisUrl)),
+    },
+  ],
 })
 export class QueueModule {}

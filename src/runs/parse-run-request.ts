@@ -1,3 +1,4 @@
+import { Injectable, type PipeTransform } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
 import type { ErrorCode } from '../common/error-codes.js';
 import { inspectInput, summarize } from '../common/validation/validate-input.js';
@@ -23,6 +24,14 @@ export function parseRunRequest(body: unknown): RunRequest {
   const first = all[0];
   if (first === undefined) return value;
   throw new DomainError(first.code, summarize(all), all);
+}
+
+/** Checks the body of the route that posts a message. */
+@Injectable()
+export class RunRequestPipe implements PipeTransform<unknown, RunRequest> {
+  transform(body: unknown): RunRequest {
+    return parseRunRequest(body);
+  }
 }
 
 interface CodedFault extends FieldError {

@@ -1,13 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../common/principal.js';
-import { validateInput } from '../common/validation/validate-input.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunItem } from './records/run.dto.js';
 import type { RunEntity } from './records/run.entity.js';
 import { RunCancelling } from './records/run-cancelling.js';
 import { RunReader } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
-import { RunCancelRequest } from './run-cancel-request.dto.js';
+import type { RunCancelRequest } from './run-cancel-request.dto.js';
 import { UnstartedRun } from './unstarted-run.js';
 
 /** Cancels runs: a waiting one at once, a running one by telling its worker, whichever process that is. */
@@ -24,8 +23,11 @@ export class RunCancellationService {
   ) {}
 
   /** @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is away */
-  async cancelOnThread(threadId: string, body: unknown, caller: Principal): Promise<{ taskIds: string[] }> {
-    const { taskId } = validateInput(RunCancelRequest, body ?? {});
+  async cancelOnThread(
+    threadId: string,
+    { taskId }: RunCancelRequest,
+    caller: Principal,
+  ): Promise<{ taskIds: string[] }> {
     const organizationId = caller.organization.id;
     await this.threads.requireExisting(organizationId, threadId);
     const open = await this.runs.findOpen(organizationId, threadId);

@@ -8,7 +8,7 @@ import type { Principal } from '../common/principal.js';
 import { DEFAULT_TIER } from '../common/tier.js';
 import { RunPosting } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
-import { parseRunRequest } from './parse-run-request.js';
+import type { RunRequest } from './run-request.dto.js';
 import { RunQueue } from './run-queue.js';
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
@@ -24,8 +24,7 @@ export class RunRequestService {
   ) {}
 
   /** @throws DomainError for whatever is wrong with the request; nothing is stored then */
-  async post(threadId: string, body: unknown, call: RunRequestCall): Promise<{ taskId: string }> {
-    const request = parseRunRequest(body);
+  async post(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
     const agent = await this.agents.findForRun(organizationId, request.agent.id);

@@ -5,6 +5,8 @@ import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { schemaOf } from '../common/validation/schema-of.js';
+import { InputPipe } from '../common/validation/input.pipe.js';
+import { RunRequestPipe } from './parse-run-request.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
 import { RunRequest } from './run-request.dto.js';
@@ -32,12 +34,12 @@ export class RunsController {
   })
   post(
     @Param('threadId') threadId: string,
-    @Body() body: unknown,
+    @Body(RunRequestPipe) input: RunRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() request: FastifyRequest,
     @Caller() caller: Principal,
   ): Promise<{ taskId: string }> {
-    return this.requests.post(threadId, body, { caller, requestId: request.id, idempotencyKey });
+    return this.requests.post(threadId, input, { caller, requestId: request.id, idempotencyKey });
   }
 
   @Post('cancel')
@@ -46,9 +48,9 @@ export class RunsController {
   @ApiBody({ schema: schemaOf(RunCancelRequest), required: false })
   cancel(
     @Param('threadId') threadId: string,
-    @Body() body: unknown,
+    @Body(new InputPipe(RunCancelRequest)) input: RunCancelRequest,
     @Caller() caller: Principal,
   ): Promise<{ taskIds: string[] }> {
-    return this.cancellation.cancelOnThread(threadId, body, caller);
+    return this.cancellation.cancelOnThread(threadId, input, caller);
   }
 }

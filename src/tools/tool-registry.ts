@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { DiscoveryService } from '@nestjs/core';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { decoratedMethods } from '../common/decorated-providers.js';
 import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { type JsonSchema, schemaOf } from '../common/validation/schema-of.js';
@@ -20,19 +21,11 @@ type Handler = (input: object, caller: Principal, answer: HeldAnswer) => Promise
 export class ToolRegistry implements OnModuleInit {
   private readonly tools = new Map<string, RegisteredTool>();
 
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly scanner: MetadataScanner,
-    private readonly reflector: Reflector,
-  ) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    for (const { instance } of this.discovery.getProviders()) {
-      if (typeof instance !== 'object' || instance === null) continue;
-      for (const method of this.scanner.getAllMethodNames(Object.getPrototypeOf(instance))) {
-        this.register(instance as Record<string, unknown>, method);
-      }
-    }
+    const methods = decoratedMethods<ManagementToolDefinition>(this.discovery, MANAGEMENT_TOOL);
+    for (const { metadata, method } of methods) this.register(metadata, method as Handler);
   }
 
   find(name: string): RegisteredTool | undefined {
@@ -44,17 +37,13 @@ export class ToolRegistry implements OnModuleInit {
     return [...this.tools.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
 
-  private register(provider: Record<string, unknown>, method: string): void {
-    const handler = provider[method];
-    if (typeof handler !== 'function') return;
-    const definition = this.reflector.get<ManagementToolDefinition | undefined>(MANAGEMENT_TOOL, handler);
-    if (definition === undefined) return;
+  private register(definition: ManagementToolDefinition, handle: Handler): void {
     if (this.tools.has(definition.name)) throw new Error(`Two management tools are named ${definition.name}.`);
     this.tools.set(definition.name, {
       definition,
       inputSchema: schemaOf(definition.input),
       outputSchema: schemaOf(definition.output),
-      handle: (handler as Handler).bind(provider),
+      handle,
     });
   }
 }

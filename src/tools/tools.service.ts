@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
+import { requirePermission } from '../common/require-permission.js';
 import { validateInput } from '../common/validation/validate-input.js';
 import type { ToolAnnotations } from '../common/tools/management-tool.js';
 import type { JsonSchema } from '../common/validation/schema-of.js';
@@ -43,9 +44,7 @@ export class ToolsService {
   async call(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.find(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool of this name.');
-    if (!allows(caller.permissions, SELF, name)) {
-      throw new DomainError('permission_denied', `The credential does not hold the permission self:${name}.`);
-    }
+    requirePermission(caller, name);
     return tool.handle(validateInput(tool.definition.input, body ?? {}), caller, answer);
   }
 }

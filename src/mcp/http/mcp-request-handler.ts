@@ -69,14 +69,15 @@ export class McpRequestHandler {
   private async passOn(context: ForwardingContext): Promise<void> {
     const { request, reply, caller, route, message, deadline } = context;
     requireActive(caller.connection);
-    const isForProgram = route.kind === 'stateless' && caller.connection.type === 'STDIO';
+    // Only over HTTP can a message without a session have a receiver.
+    const hasNoReceiver = route.kind === 'stateless' && caller.connection.type !== 'HTTP';
     const sharesUpstream = isShared(context);
     // The upstream cannot tell whose request is answered: it takes the answer of any caller.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
     // Nor whose is cancelled: only this service knows which requests are the caller's own.
     if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
       this.callsToCancel.cancel(String(request.headers['mcp-session-id']), message);
-    } else if (!isForProgram) {
+    } else if (!hasNoReceiver) {
       try {
         const { answer } = await this.upstream.send(context, headersFor(request, route));
         discard(answer.body);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
+import { hasOwnSessions } from '../../connections/connection.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
@@ -29,7 +30,8 @@ export class InitializeNegotiator implements MessageSender {
   async send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { connection, principal } = context.caller;
     // Anonymous callers cannot be told apart, so they share one process.
-    if (connection.type === 'STDIO' && principal === undefined) return this.openShared(context);
+    const isUnknown = connection.type === 'STDIO' && principal === undefined;
+    if (isUnknown || !hasOwnSessions(connection)) return this.openShared(context);
     let sent: Sent;
     try {
       const { answer, sentId } = await this.upstream.send(context, headers);
@@ -61,7 +63,7 @@ export class InitializeNegotiator implements MessageSender {
     return { answer: { ...answer, body: bytes }, isRefusal };
   }
 
-  /** A session in name only: its requests go to the program that all callers without a session share. */
+  /** A session in name only: its requests go to the session that all callers without one share. */
   private async openShared({ caller: { connection }, message, deadline }: ForwardingContext): Promise<Sent> {
     if (message.kind !== 'request' || !isWellFormed(message)) {
       throw new DomainError('invalid_rpc_request', 'The params of `initialize` are not those of MCP.');

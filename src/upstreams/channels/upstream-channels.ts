@@ -42,6 +42,7 @@ export class UpstreamChannels {
   async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {
     const target = this.targets.of(connection);
     if (target.kind === 'stdio') return this.stdio.channel(session, target);
+    if (target.kind === 'custom') throw new Error('Callers of such an upstream share a session (`hasOwnSessions`).');
     return new HttpChannel(target, this.sockets, { id: session.upstreamId });
   }
 }

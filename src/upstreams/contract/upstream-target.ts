@@ -1,3 +1,5 @@
+import type { UpstreamAccess, UpstreamConnector } from '../../connections/upstream-kind.js';
+
 /** What every kind of target has. */
 interface TargetBase {
   connectionId: string;
@@ -32,5 +34,13 @@ export interface StdioTarget extends TargetBase {
   cwd: string;
 }
 
+/** Everything that is needed to reach the upstream of a connection whose type a module has added. */
+export interface CustomTarget extends TargetBase {
+  kind: 'custom';
+  type: string;
+  connector: UpstreamConnector;
+  access: UpstreamAccess;
+}
+
 /** Where and how a connection's upstream is called. It holds decrypted secrets: never log it. */
-export type UpstreamTarget = HttpTarget | StdioTarget;
+export type UpstreamTarget = HttpTarget | StdioTarget | CustomTarget;

@@ -11,7 +11,7 @@ import { UpstreamTargets } from './upstream-targets.js';
  * How long connecting and listing the tools may take together, in milliseconds. The first start of a program may be the time
  * when `npx` fetches it.
  */
-const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000 } as const;
+const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000, custom: 15_000 } as const;
 
 /** What a test of a connection found. */
 export interface ConnectionCheck {

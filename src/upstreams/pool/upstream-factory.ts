@@ -4,6 +4,7 @@ import type { OnListChanged } from '../contract/list-change.js';
 import { StdioProcesses } from '../stdio/stdio-processes.js';
 import { StdioUpstream } from '../stdio/stdio-upstream.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
+import { TransportUpstream } from '../session/transport-upstream.js';
 import type { Upstream } from '../contract/upstream.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 
@@ -18,6 +19,7 @@ export class UpstreamFactory {
   /** @param onChanged wants to hear of changed lists for as long as the client lives; without it, nobody listens */
   create(target: UpstreamTarget, onChanged?: OnListChanged): Upstream {
     if (target.kind === 'stdio') return new StdioUpstream(target, this.processes, onChanged);
+    if (target.kind === 'custom') return new TransportUpstream(target, onChanged);
     return new HttpUpstream(target, this.sockets, onChanged);
   }
 }

@@ -32,8 +32,8 @@ interface Entry {
   retired: boolean;
   /** Runs from the last use; runs out in vain while somebody uses it. */
   readonly idle: NodeJS.Timeout;
-  /** A program, which holds what the old revision gave it, and is ended with it. */
-  readonly isProgram: boolean;
+  /** It holds what the old revision gave it, as a program does, and is ended with it. */
+  readonly endsWithRevision: boolean;
   readonly unwatch: () => void;
 }
 
@@ -120,7 +120,7 @@ export class UpstreamPool implements OnApplicationShutdown {
       lastUse: 0,
       retired: false,
       idle,
-      isProgram: target.kind === 'stdio',
+      endsWithRevision: target.kind === 'stdio' || target.kind === 'custom',
       unwatch: this.watch(target, (end) => this.end(entry, end)),
     };
     if (this.entries.size >= this.limits.size) this.makeRoom();
@@ -152,6 +152,6 @@ export class UpstreamPool implements OnApplicationShutdown {
   /** Calls under way go on over HTTP when the connection was edited; whatever else holds what was taken back is cut off. */
   private end(entry: Entry, end: 'edited' | 'closed'): void {
     this.retire(entry);
-    if (entry.users > 0 && (end === 'closed' || entry.isProgram)) void entry.upstream.close();
+    if (entry.users > 0 && (end === 'closed' || entry.endsWithRevision)) void entry.upstream.close();
   }
 }

@@ -4,7 +4,8 @@ import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { isSettable, type VariableRule } from '../../connections/environment-faults.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
-import type { HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
+import { UpstreamKinds } from '../../connections/upstream-kinds.js';
+import type { CustomTarget, HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
 const DEFAULT_DIRECTORY = '/';
 
@@ -18,6 +19,7 @@ export class UpstreamTargets {
 
   constructor(
     private readonly secrets: ConnectionSecrets,
+    private readonly kinds: UpstreamKinds,
     config: AppConfig,
   ) {
     this.commands = config.settings.stdioCommands;
@@ -36,7 +38,19 @@ export class UpstreamTargets {
   private targetOf(connection: Connection): UpstreamTarget {
     if (connection.type === 'HTTP') return this.httpTarget(connection);
     if (connection.type === 'STDIO') return this.stdioTarget(connection);
+    if (connection.type !== 'VIRTUAL') return this.customTarget(connection);
     throw new DomainError('connection_unavailable', 'An agent cannot be called as a connection by this version.');
+  }
+
+  private customTarget(connection: Connection): CustomTarget {
+    const { id, organizationId, type, url, revision, timeoutMs } = connection;
+    const connector = this.kinds.findByType(type);
+    if (connector === undefined) {
+      throw new DomainError('connection_unavailable', `This service does not have the connection type ${type}.`);
+    }
+    const credentials = opened(() => this.secrets.open(connection));
+    const access = { connectionId: id, organizationId, url, timeoutMs, ...credentials };
+    return { kind: 'custom', type, connector, connectionId: id, revision: String(revision), timeoutMs, access };
   }
 
   private httpTarget(connection: Connection): HttpTarget {

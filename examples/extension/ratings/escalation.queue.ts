@@ -1,0 +1,5 @@
+export const ESCALATION_QUEUE = 'rating-escalations';
+
+export interface EscalationJob {
+  ratingId: string;
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import supertest from 'supertest';
+import { AcmeModelsModule } from '../../examples/extension/acme-models/acme-models.module.js';
+import { createAgent, ThreadClient } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
+import { expectProblem } from '../support/problem.js';
+
+const MISSING = 'This service does not have the kind acme of the AI provider.';
+const API_KEY = 'sk-test-secret-0123456789';
+
+let database: TestDatabase;
+let fake: FakeOpenAI;
+let app: TestApp;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  fake = await startFakeOpenAI({ apiKey: API_KEY });
+  app = await startTestApp({ database, modules: [AcmeModelsModule], env: { ROLE: 'api' } });
+});
+afterAll(async () => {
+  await app?.close();
+  await fake?.close();
+  await database?.drop();
+});
+
+async function createProvider(data: object): Promise<string> {
+  const { body } = await app.tool('AI_PROVIDER_CREATE', { data: { title: 'Models', ...data } }).expect(200);
+  return body.item.id;
+}
+
+describe('a model kind of an extension', () => {
+  it('executes runs in workers', async () => {
+    const provider_id = await createProvider({ kind: 'acme', base_url: fake.baseUrl, api_key: API_KEY });
+    await app.tool('MODEL_TIERS_SET', { data: { smart: { provider_id, model: 'fake-1' } } }).expect(200);
+    const thread = await ThreadClient.create(app, await createAgent(app));
+    const taskId = await thread.postMessage('Hello');
+    const worker = await startTestApp({ database, modules: [AcmeModelsModule], env: { ROLE: 'worker' } });
+    try {
+      await thread.waitFor(taskId, 'completed');
+    } finally {
+      await worker.close();
+    }
+    const { body } = await app.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: thread.id }).expect(200);
+    expect(body.items.at(-1)).toMatchObject({ role: 'assistant', metadata: { model: 'acme/fake-1' } });
+    expect(fake.requests.at(-1)).toMatchObject({
+      headers: { authorization: `Bearer ${API_KEY}`, 'x-acme-service': 'signalbox' },
+      body: { model: 'fake-1' },
+    });
+  });
+
+  it('is tested like any other', async () => {
+    const id = await createProvider({ kind: 'acme', base_url: fake.baseUrl, api_key: API_KEY });
+    const { body } = await app.tool('AI_PROVIDER_TEST', { id, model: 'fake-1' }).expect(200);
+    expect(body).toMatchObject({ ok: true });
+  });
+
+  it('is one of the values that the tools take and describe', async () => {
+    const { body } = await supertest(app.url).get('/openapi.json').expect(200);
+    const { schema } = body.paths['/api/{org}/tools/AI_PROVIDER_CREATE'].post.requestBody.content['application/json'];
+    const all = ['openai-compatible', 'openai', 'anthropic', 'acme'];
+    expect(schema.properties.data.properties.kind.enum.toSorted()).toEqual(all.toSorted());
+    const refused = await app.tool('AI_PROVIDER_CREATE', { data: { title: 'Models', kind: 'other' } });
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.detail).toContain('acme');
+  });
+
+  it('needs no base URL if it has an address of its own, which is that of no other kind', async () => {
+    const id = await createProvider({ kind: 'openai', api_key: API_KEY });
+    const kept = await app.tool('AI_PROVIDER_UPDATE', { id, data: { kind: 'acme' } });
+    expectProblem(kept, 400, 'invalid_request');
+    expect(kept.body.errors[0].code).toBe('credentials_kept');
+    await app.tool('AI_PROVIDER_UPDATE', { id, data: { kind: 'acme', api_key: null } }).expect(200);
+  });
+
+  it('is refused where its module is missing, and what is stored of it says so', async () => {
+    const id = await createProvider({ kind: 'acme', base_url: fake.baseUrl });
+    const without = await startTestApp({ database });
+    try {
+      const call = (name: string, body: object): supertest.Test => without.tool(name, body, app.apiKey);
+      const data = { title: 'Models', kind: 'acme', base_url: fake.baseUrl };
+      const refused = await call('AI_PROVIDER_CREATE', { data });
+      expectProblem(refused, 400, 'invalid_request');
+      expect(refused.body.errors).toEqual([
+        {
+          path: 'data.kind',
+          code: 'is_in',
+          message: 'Kind must be one of the following values: openai-compatible, openai, anthropic.',
+        },
+      ]);
+      const tested = await call('AI_PROVIDER_TEST', { id, model: 'fake-1' }).expect(200);
+      expect(tested.body).toMatchObject({ ok: false, error: MISSING });
+      const tier = { provider_id: id, model: 'fake-1' };
+      await call('MODEL_TIERS_SET', { data: { smart: tier } }).expect(200);
+      const thread = await ThreadClient.create(app, await createAgent(app));
+      const taskId = await thread.postMessage('Hello');
+      await thread.waitFor(taskId, 'failed');
+      const run = await app.tool('RUN_GET', { id: taskId }).expect(200);
+      expect(run.body.item.error).toMatchObject({ message: MISSING });
+    } finally {
+      await without.close();
+    }
+  });
+});
