@@ -184,7 +184,7 @@ const LAYERS = {
 const OPEN = ['common', 'common/*', 'config'];
 
 /** These put the process together: they import what they start. */
-const COMPOSITION_ROOTS = ['boot'];
+const COMPOSITION_ROOTS = ['boot', 'testing'];
 
 /** The files of a folder, without those of its subfolders; `x/*` stands for the subfolders alone. */
 function filesOf(folder) {
@@ -221,7 +221,7 @@ export default {
     {
       name: 'nothing imports the composition root',
       severity: 'error',
-      from: { pathNot: ['^src/[^/]+\\.ts$', '^src/boot/', '^test/', '\\.spec\\.ts$'] },
+      from: { pathNot: ['^src/[^/]+\\.ts$', '^src/boot/', '^src/testing/', '^test/', '\\.spec\\.ts$'] },
       to: { path: ['^src/boot/', '^src/(main|app\\.module)\\.ts$'] },
     },
   ],

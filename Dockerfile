@@ -3,7 +3,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
 COPY . .
-RUN npm run build
+# Nothing runs from `dist` while the image is built, so it can be a plain folder (docs/decisions/2026-11-22-builds.md).
+RUN npx nest build
 
 FROM node:24 AS dependencies
 WORKDIR /app

@@ -30,6 +30,8 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': swc },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  // Every build has a copy of package.json, and Jest takes the name in it for that of a module.
+  modulePathIgnorePatterns: ['<rootDir>/.builds/'],
   setupFiles: ['<rootDir>/test/support/setup-env.ts'],
 };
 
@@ -38,8 +40,8 @@ export const e2e = {
   ...shared,
   displayName: 'e2e',
   testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-  // These are measured against a quiet machine: jest.hostile.config.js.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/hostile/'],
+  // These need the machine for themselves: jest.hostile.config.js.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/hostile/', '<rootDir>/test/package/'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };

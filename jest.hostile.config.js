@@ -1,12 +1,21 @@
 import { e2e } from './jest.config.js';
 
-/** Attacks, one after another: each is judged by what another caller notices of it. */
+/**
+ * What needs the machine for itself, one after another: attacks, which are judged by what another caller notices of them, and
+ * the installation of the package.
+ */
 export default {
   projects: [
     {
       ...e2e,
       displayName: 'hostile',
       testMatch: ['<rootDir>/test/hostile/**/*.e2e-spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/'],
+    },
+    {
+      ...e2e,
+      displayName: 'package',
+      testMatch: ['<rootDir>/test/package/**/*.e2e-spec.ts'],
       testPathIgnorePatterns: ['/node_modules/'],
     },
   ],

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
 import { errorReference } from './error-reference.js';
 
-await writeFile(new URL('../../docs/errors.md', import.meta.url), errorReference());
+// npm runs this in the project's folder; the build that it is part of can be anywhere below.
+await writeFile('docs/errors.md', errorReference());

@@ -5,43 +5,29 @@ import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChun
 import supertest from 'supertest';
 import type { RunItem } from '../../src/runs/records/run.dto.js';
 import type { MessageItem, MessagePage, ThreadItem } from '../../src/threads/thread.dto.js';
+import {
+  type CollectedStream,
+  type OpenedStream,
+  openStream,
+  PATIENCE_MS,
+  type StreamOptions,
+} from '../../src/testing/thread-stream.js';
 import type { TestApp } from './app.js';
+
+export {
+  type CollectedStream,
+  type OpenedStream,
+  openStream,
+  type StreamFrame,
+  type StreamOptions,
+  textOf,
+} from '../../src/testing/thread-stream.js';
 
 /** Where requests go, and with which key. A `TestApp` is one. */
 export interface Endpoint {
   url: string;
   org: string;
   apiKey: string;
-}
-
-/** A frame of the stream: its id, if it has one, and its data as it was sent. */
-export interface StreamFrame {
-  id: string | undefined;
-  data: string;
-}
-
-/** What a reader has when `[DONE]` came: one id for each chunk. */
-export interface CollectedStream {
-  ids: string[];
-  chunks: UIMessageChunk[];
-}
-
-export interface OpenedStream {
-  status: number;
-  headers: Headers;
-  /** The frames as they arrive, `[DONE]` included. Can be gone through once. */
-  frames(): AsyncIterable<StreamFrame>;
-  /** Reads to the first `[DONE]`; throws when the stream ends or the time is up before it. */
-  collectUntilDone(timeoutMs?: number): Promise<CollectedStream>;
-  /** The body as text, for a response that is no stream. */
-  text(): Promise<string>;
-  close(): void;
-}
-
-export interface StreamOptions {
-  /** As in `{ taskId: '…', follow: 'true' }`. */
-  query?: Record<string, string>;
-  lastEventId?: string;
 }
 
 export interface PostOptions {
@@ -51,74 +37,6 @@ export interface PostOptions {
   messageId?: string;
   system?: string[];
   idempotencyKey?: string;
-}
-
-/** Any time-out of these helpers: long for a busy machine, short for a person. */
-const PATIENCE_MS = 20_000;
-
-/** Opens the stream of a thread with `fetch`, as an integrator does. Resolves when the response's head is here. */
-export async function openStream(
-  url: string,
-  org: string,
-  threadId: string,
-  key: string,
-  { query = {}, lastEventId }: StreamOptions = {},
-): Promise<OpenedStream> {
-  const address = new URL(`/api/${org}/agent-runtime/threads/${threadId}/stream`, url);
-  address.search = new URLSearchParams(query).toString();
-  const abort = new AbortController();
-  const response = await fetch(address, {
-    signal: abort.signal,
-    headers: {
-      authorization: `Bearer ${key}`,
-      accept: 'text/event-stream',
-      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-    },
-  });
-  const frames = (): AsyncIterable<StreamFrame> => framesOf(response);
-  return {
-    status: response.status,
-    headers: response.headers,
-    frames,
-    collectUntilDone: async (timeoutMs = PATIENCE_MS) => {
-      const timer = setTimeout(() => abort.abort(new Error(`No [DONE] within ${timeoutMs} ms.`)), timeoutMs);
-      try {
-        return await collect(frames());
-      } finally {
-        clearTimeout(timer);
-        abort.abort();
-      }
-    },
-    text: () => response.text(),
-    close: () => abort.abort(),
-  };
-}
-
-async function collect(frames: AsyncIterable<StreamFrame>): Promise<CollectedStream> {
-  const ids: string[] = [];
-  const chunks: UIMessageChunk[] = [];
-  for await (const { id, data } of frames) {
-    if (data === '[DONE]') return { ids, chunks };
-    ids.push(id ?? '');
-    chunks.push(JSON.parse(data) as UIMessageChunk);
-  }
-  throw new Error(`The stream ended after ${chunks.length} chunks without [DONE].`);
-}
-
-/** The events of a Server-Sent Events body (WHATWG HTML §9.2); comments are passed over. */
-async function* framesOf(response: Response): AsyncGenerator<StreamFrame> {
-  if (response.body === null) return;
-  let rest = '';
-  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-    const blocks = (rest + text).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const lines = block.split('\n');
-      const data = lines.find((line) => line.startsWith('data: '))?.slice(6);
-      const id = lines.find((line) => line.startsWith('id: '))?.slice(4);
-      if (data !== undefined) yield { id, data };
-    }
-  }
 }
 
 /** Connects an MCP server; returns the connection's id. */
@@ -303,11 +221,6 @@ export async function fold(chunks: readonly UIMessageChunk[]): Promise<UIMessage
   // The reader calls an `error` chunk an error; what has arrived by then is still the message.
   for await (const message of readUIMessageStream({ stream, onError: () => undefined })) last = message;
   return last === undefined ? undefined : (JSON.parse(JSON.stringify(last)) as UIMessage);
-}
-
-/** The text that the deltas add up to. */
-export function textOf(chunks: readonly UIMessageChunk[]): string {
-  return chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('');
 }
 
 /** An id that nothing has yet. */

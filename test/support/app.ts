@@ -1,15 +1,10 @@
-import type { Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
 import supertest from 'supertest';
-import { AppModule } from '../../src/app.module.js';
-import { FirstStartService } from '../../src/boot/first-start.service.js';
 import { AppConfig } from '../../src/config/app-config.js';
 import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
 import { readSettings } from '../../src/config/settings.js';
-import { configureApp, createAdapter } from '../../src/boot/configure-app.js';
-import { NestLogger } from '../../src/logging/nest-logger.js';
 import { createLogger } from '../../src/logging/pino.js';
+import { launchApp, type LaunchOptions } from '../../src/testing/launch-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 
 /** The application as a client sees it: listening on a port of its own, with a database of its own. */
@@ -27,19 +22,13 @@ export interface TestApp {
 }
 
 /** What a spec may set. */
-export interface TestAppOptions {
+export interface TestAppOptions extends LaunchOptions {
   /** Environment variables. */
   env?: Record<string, string>;
   /** The database of another application, to share it. */
   database?: TestDatabase;
   /** Gets every line of the log; `LOG_LEVEL` decides which there are. */
   onLogLine?: (line: string) => void;
-  /** Modules of somebody else, beside ours. */
-  modules?: Type[];
-  /** Configures the application as its `main` would, before it listens. */
-  beforeListening?: (app: NestFastifyApplication) => void;
-  /** Gets every route that the HTTP server registers. */
-  onRoute?: (route: { method: string | string[]; url: string }) => void;
 }
 
 const TEST_ENVIRONMENT = {
@@ -52,31 +41,13 @@ const TEST_ENVIRONMENT = {
 };
 
 /** Starts the real application: real PostgreSQL, real queue, real HTTP. */
-export async function startTestApp({
-  env = {},
-  database,
-  onLogLine,
-  modules = [],
-  beforeListening,
-  onRoute,
-}: TestAppOptions = {}): Promise<TestApp> {
+export async function startTestApp({ env = {}, database, onLogLine, ...added }: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());
   const settings = readSettings({ ...TEST_ENVIRONMENT, ...env, DATABASE_URL: ownDatabase.url });
   const encryptionKeys = settings.encryptionKeys ?? parseEncryptionKeys(TEST_ENVIRONMENT.ENCRYPTION_KEYS);
   const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
   const logger = createLogger(settings.logLevel, onLogLine && { write: onLogLine });
-  const moduleRef = await Test.createTestingModule({ imports: [AppModule.forRoot(config), ...modules] }).compile();
-  const app = moduleRef.createNestApplication<NestFastifyApplication>(createAdapter(config, logger), {
-    logger: new NestLogger(logger),
-    bodyParser: false,
-  });
-  if (onRoute !== undefined) app.getHttpAdapter().getInstance().addHook('onRoute', onRoute);
-  configureApp(app, config, logger);
-  beforeListening?.(app);
-  const apiKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
-  await app.listen(0, '127.0.0.1');
-  const url = await app.getUrl();
-  config.listeningAt(url);
+  const { app, url, newKey: apiKey } = await launchApp(config, logger, added);
   return {
     app,
     config,

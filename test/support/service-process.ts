@@ -19,8 +19,9 @@ export class ServiceProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
 
-  constructor(env: Record<string, string>) {
-    this.#child = spawn(process.execPath, [MAIN], {
+  /** @param main the entry of another build */
+  constructor(env: Record<string, string>, main = MAIN) {
+    this.#child = spawn(process.execPath, [main], {
       env: { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listenOnLoopback } from './loopback-server.js';
+
+/** How the model answers one request. */
+export type ModelBehaviour =
+  /** Streams the deltas, with a pause before each. */
+  | { kind: 'text'; deltas: string[]; delayMs?: number; usage?: ModelUsage }
+  /** Calls tools, all in one answer. Script the answer to their results as the next behaviour. */
+  | { kind: 'tool-calls'; calls: ModelToolCall[]; usage?: ModelUsage }
+  /** Refuses with an HTTP status and an error body. */
+  | { kind: 'status'; status: number; headers?: Record<string, string> }
+  /** Answers with this body, whatever the request. */
+  | { kind: 'body'; body: string; contentType?: string }
+  /** Takes the request and never answers. */
+  | { kind: 'hang' }
+  /** Streams the deltas, then nothing more. */
+  | { kind: 'hang-after'; deltas: string[] }
+  /** Streams the deltas, then destroys the connection. */
+  | { kind: 'break-after'; deltas: string[] }
+  /** Streams the deltas, then a frame that is not JSON. */
+  | { kind: 'malformed-after'; deltas: string[] }
+  /** Streams the deltas, then an error frame. */
+  | { kind: 'error-after'; deltas: string[]; error: object }
+  /** Streams the deltas and ends the response without a finish reason. */
+  | { kind: 'cut-after'; deltas: string[] };
+
+/** A call of a tool by the name under which the agent has it. */
+export interface ModelToolCall {
+  name: string;
+  arguments: object;
+  id?: string;
+}
+
+/** The tokens that one answer reports. */
+export interface ModelUsage {
+  inputTokens: number;
+  outputTokens: number;
+}
+
+/** The part of a chat-completions request that tests read. */
+export interface ChatRequest {
+  model: string;
+  messages: { role: string; content: unknown; tool_calls?: unknown; tool_call_id?: string }[];
+  stream?: boolean;
+  stream_options?: { include_usage?: boolean };
+  temperature?: number;
+  tools?: { type: 'function'; function: { name: string; description?: string; parameters: unknown } }[];
+}
+
+/** A request that reached the model. */
+export interface ModelRequest {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: ChatRequest;
+  /** Whether the client disconnected before it had the whole answer. */
+  abandoned: boolean;
+}
+
+/** A model that answers as a test scripts it. */
+export interface ScriptedModel {
+  /** The `base_url` of a provider: `http://127.0.0.1:<port>/v1`. */
+  baseUrl: string;
+  requests: ModelRequest[];
+  /** Adds the behaviours for the next requests, in order. A request without one gets a short text. */
+  script(...next: ModelBehaviour[]): void;
+  close(): Promise<void>;
+}
+
+/** In every error body and every malformed frame. The service must never repeat it to a caller. */
+export const PROVIDER_SECRET = 'words-of-the-provider';
+
+const USAGE: ModelUsage = { inputTokens: 11, outputTokens: 7 };
+const FRIENDLY: ModelBehaviour = { kind: 'text', deltas: ['Hello ', 'from ', 'the ', 'fake ', 'model.'] };
+
+/**
+ * Starts an HTTP server that speaks OpenAI's chat completions API on a free loopback port.
+ *
+ * @param options.apiKey the only bearer token that the model accepts; without it, the model accepts every request
+ */
+export async function startScriptedModel({ apiKey }: { apiKey?: string } = {}): Promise<ScriptedModel> {
+  const requests: ModelRequest[] = [];
+  const scripted: ModelBehaviour[] = [];
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => response.destroy());
+  });
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '', headers } = request;
+    const recorded: ModelRequest = { path: url, headers, body: await readJson(request), abandoned: false };
+    requests.push(recorded);
+    response.once('close', () => {
+      recorded.abandoned = !response.writableFinished;
+    });
+
+    if (request.method !== 'POST' || !url.endsWith('/chat/completions')) return refuse(response, 404);
+    if (apiKey !== undefined && headers.authorization !== `Bearer ${apiKey}`) return refuse(response, 401);
+    await behave(scripted.shift() ?? FRIENDLY, recorded.body, response);
+  }
+
+  const { origin, close } = await listenOnLoopback(server);
+  return { baseUrl: `${origin}/v1`, requests, script: (...next) => void scripted.push(...next), close };
+}
+
+async function behave(behaviour: ModelBehaviour, { model }: ChatRequest, response: ServerResponse): Promise<void> {
+  switch (behaviour.kind) {
+    case 'hang':
+      return;
+    case 'status':
+      return refuse(response, behaviour.status, behaviour.headers);
+    case 'body':
+      response.setHeader('content-type', behaviour.contentType ?? 'text/html');
+      response.end(behaviour.body);
+      return;
+    case 'tool-calls': {
+      const answer = new StreamedAnswer(response, model);
+      for (const [index, call] of behaviour.calls.entries()) await answer.toolCall(index, call);
+      return answer.finish('tool_calls', behaviour.usage);
+    }
+  }
+
+  const answer = new StreamedAnswer(response, model);
+  for (const content of behaviour.deltas) {
+    if (behaviour.kind === 'text' && behaviour.delayMs !== undefined) await sleep(behaviour.delayMs);
+    await answer.chunk({ content });
+  }
+  switch (behaviour.kind) {
+    case 'text':
+      return answer.finish('stop', behaviour.usage);
+    case 'hang-after':
+      return;
+    case 'break-after':
+      response.destroy();
+      return;
+    case 'malformed-after':
+      await answer.frame(`{"choices": ${PROVIDER_SECRET}`);
+      return answer.finish('stop');
+    case 'error-after':
+      await answer.frame(JSON.stringify({ error: behaviour.error }));
+      response.end();
+      return;
+    case 'cut-after':
+      response.end();
+  }
+}
+
+/** A stream of `chat.completion.chunk` objects. Each frame is flushed before the next one is written. */
+class StreamedAnswer {
+  private readonly id = `chatcmpl-${randomUUID()}`;
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly model: string,
+  ) {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  }
+
+  chunk(delta: object, rest: object = {}): Promise<void> {
+    const choices = [{ index: 0, delta: { role: 'assistant', ...delta }, finish_reason: null, ...rest }];
+    return this.send({ choices });
+  }
+
+  /** Streams a call as OpenAI does: the name first, then the arguments in pieces. */
+  async toolCall(index: number, { id = `call_${randomUUID()}`, name, arguments: input }: ModelToolCall): Promise<void> {
+    const json = JSON.stringify(input);
+    const half = Math.ceil(json.length / 2);
+    await this.chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
+    for (const piece of [json.slice(0, half), json.slice(half)]) {
+      await this.chunk({ tool_calls: [{ index, function: { arguments: piece } }] });
+    }
+  }
+
+  async finish(reason: 'stop' | 'tool_calls', { inputTokens, outputTokens }: ModelUsage = USAGE): Promise<void> {
+    await this.chunk({}, { finish_reason: reason });
+    const usage = {
+      prompt_tokens: inputTokens,
+      completion_tokens: outputTokens,
+      total_tokens: inputTokens + outputTokens,
+    };
+    await this.send({ choices: [], usage });
+    await this.frame('[DONE]');
+    this.response.end();
+  }
+
+  frame(data: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.response.write(`data: ${data}\n\n`, () => resolve());
+    });
+  }
+
+  private send(fields: object): Promise<void> {
+    const { id, model } = this;
+    return this.frame(JSON.stringify({ id, object: 'chat.completion.chunk', created: 1, model, ...fields }));
+  }
+}
+
+function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  const { authorization = 'no key' } = response.req.headers;
+  const message = `${PROVIDER_SECRET}: you sent ${authorization}`;
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify({ error: { message, type: 'fake_error', code: null } }));
+}
+
+async function readJson(request: IncomingMessage): Promise<ChatRequest> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  return JSON.parse(Buffer.concat(pieces).toString()) as ChatRequest;
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, realpathSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The folders of this process that are not removed yet. */
+const folders = new Set<TemporaryDataFolder>();
+
+/**
+ * The `DATA_DIR` of one test application. Its PostgreSQL outlives the process that started it, so the folder and the server
+ * are also removed when the process ends without closing the application; a SIGKILL leaves both.
+ */
+export class TemporaryDataFolder {
+  /** Created by the embedded PostgreSQL, with the permissions that it needs. */
+  readonly path = join(tmpdir(), `signalbox-test-app-${randomUUID()}`);
+
+  private cluster: string | undefined;
+
+  constructor() {
+    if (folders.size === 0) watchProcess();
+    folders.add(this);
+  }
+
+  /** Shuts the server down without writing anything more to disk: all of it is deleted anyway. */
+  endServer(): void {
+    try {
+      const [pid] = readFileSync(join(this.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
+      if (Number(pid) > 0) process.kill(Number(pid), 'SIGQUIT');
+    } catch {
+      // It does not run.
+    }
+  }
+
+  /** Ends the server, if it still runs, and deletes the folder. */
+  async remove(): Promise<void> {
+    this.endServer();
+    await Promise.all(this.findPaths().map((path) => rm(path, REMOVAL)));
+    folders.delete(this);
+    if (folders.size === 0) unwatchProcess();
+  }
+
+  /** The same before the process ends, when nothing can be waited for. */
+  removeNow(): void {
+    this.endServer();
+    for (const path of this.findPaths()) rmSync(path, REMOVAL);
+    folders.delete(this);
+  }
+
+  /** The folder, and the cluster: where PostgreSQL's user cannot enter the folder, the cluster is a link to another one. */
+  private findPaths(): string[] {
+    this.cluster ??= realPathOf(join(this.path, 'postgres'));
+    return this.cluster === undefined ? [this.path] : [this.cluster, this.path];
+  }
+}
+
+/** The processes of the server can still write files for a moment. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 5 };
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function watchProcess(): void {
+  process.once('exit', removeAll);
+  for (const signal of SIGNALS) process.once(signal, endBySignal);
+}
+
+function unwatchProcess(): void {
+  process.removeListener('exit', removeAll);
+  for (const signal of SIGNALS) process.removeListener(signal, endBySignal);
+}
+
+function removeAll(): void {
+  for (const folder of folders) folder.removeNow();
+}
+
+function endBySignal(signal: NodeJS.Signals): void {
+  // Somebody else decides when the process ends.
+  if (process.listenerCount(signal) > 0) return;
+  removeAll();
+  process.kill(process.pid, signal);
+}
+
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}

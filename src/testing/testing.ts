@@ -1,0 +1,15 @@
+/** `signalbox/testing`: what tests of a system that uses or extends the service need. See docs/testing.md. */
+export { ApiClient, type ApiResponse, UnexpectedStatusError } from './api-client.js';
+export { type McpUpstream, startMcpUpstream, type UpstreamCall, type UpstreamTool } from './mcp-upstream.js';
+export {
+  type ModelBehaviour,
+  type ModelRequest,
+  type ModelToolCall,
+  type ModelUsage,
+  type ScriptedModel,
+  startScriptedModel,
+} from './scripted-model.js';
+export { createTestApp, type TestApp, type TestAppOptions } from './test-app.js';
+export { type Permissions, TestClient } from './test-client.js';
+export { type Answer, type PostOptions, ThreadClient } from './thread-client.js';
+export { type CollectedStream, type OpenedStream, type StreamFrame, type StreamOptions } from './thread-stream.js';

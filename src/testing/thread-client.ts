@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunItem } from '../runs/records/run.dto.js';
+import type { MessageItem, MessagePage, ThreadItem } from '../threads/thread.dto.js';
+import { type ApiClient, UnexpectedStatusError } from './api-client.js';
+import {
+  type CollectedStream,
+  type OpenedStream,
+  openStream,
+  PATIENCE_MS,
+  type StreamOptions,
+  textOf,
+} from './thread-stream.js';
+
+export interface PostOptions {
+  tier?: string;
+  temperature?: number;
+  /** The id of the user message. */
+  messageId?: string;
+  /** System messages of this run. */
+  system?: string[];
+  idempotencyKey?: string;
+}
+
+/** The answer of a run, as the stream carried it. */
+export interface Answer extends CollectedStream {
+  taskId: string;
+  text: string;
+}
+
+/** One thread as its caller sees it. */
+export class ThreadClient {
+  constructor(
+    private readonly client: ApiClient,
+    readonly agentId: string,
+    readonly id: string,
+  ) {}
+
+  /**
+   * Posts a user message and returns the `taskId` of its run.
+   * @throws UnexpectedStatusError unless the status is 202
+   */
+  async post(text: string, options: PostOptions = {}): Promise<string> {
+    const { tier, temperature, messageId, system = [], idempotencyKey } = options;
+    const body = {
+      messages: [
+        ...system.map((line) => ({ role: 'system', parts: [{ type: 'text', text: line }] })),
+        { ...(messageId !== undefined && { id: messageId }), role: 'user', parts: [{ type: 'text', text }] },
+      ],
+      agent: { id: this.agentId },
+      ...(tier !== undefined && { tier }),
+      ...(temperature !== undefined && { temperature }),
+    };
+    const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
+    const response = await this.client.send<{ taskId: string }>(this.path('messages'), body, headers);
+    if (response.status !== 202) throw new UnexpectedStatusError('POST messages', response);
+    return response.body.taskId;
+  }
+
+  /** Opens the thread's stream. Resolves when the service listens for chunks. */
+  stream(options: StreamOptions = {}): Promise<OpenedStream> {
+    const { url, org, apiKey } = this.client;
+    return openStream(url, org, this.id, apiKey, options);
+  }
+
+  /** Opens the stream, posts a message, and reads the answer up to `[DONE]`. */
+  async ask(text: string, options: PostOptions = {}): Promise<Answer> {
+    const stream = await this.stream();
+    try {
+      const taskId = await this.post(text, options);
+      const collected = await stream.collectUntilDone();
+      return { taskId, ...collected, text: textOf(collected.chunks) };
+    } finally {
+      stream.close();
+    }
+  }
+
+  /** Cancels one run, or all runs of the thread. */
+  async cancel(taskId?: string): Promise<void> {
+    const response = await this.client.send(this.path('cancel'), taskId === undefined ? {} : { taskId });
+    if (response.status !== 202) throw new UnexpectedStatusError('POST cancel', response);
+  }
+
+  /** All stored messages, oldest first. */
+  async transcript(): Promise<MessageItem[]> {
+    const messages: MessageItem[] = [];
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const input = { thread_id: this.id, limit: 1000, ...(cursor !== undefined && { cursor }) };
+      const page: MessagePage = await this.client.tool('COLLECTION_THREAD_MESSAGES_LIST', input);
+      messages.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    return messages;
+  }
+
+  async status(): Promise<ThreadItem['status']> {
+    return (await this.client.tool<{ item: ThreadItem }>('COLLECTION_THREADS_GET', { id: this.id })).item.status;
+  }
+
+  /** The record of a run: status, error, usage, steps. */
+  async run(taskId: string): Promise<RunItem> {
+    return (await this.client.tool<{ item: RunItem }>('RUN_GET', { id: taskId })).item;
+  }
+
+  /** Polls until the run has one of these statuses. */
+  async waitFor(taskId: string, ...statuses: RunItem['status'][]): Promise<RunItem> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const run = await this.run(taskId);
+      if (statuses.includes(run.status)) return run;
+      if (Date.now() > deadline) throw new Error(`The run is ${run.status}, not ${statuses.join(' or ')}.`);
+      await sleep(25);
+    }
+  }
+
+  private path(action: string): string {
+    return `agent-runtime/threads/${this.id}/${action}`;
+  }
+}
