@@ -68,7 +68,7 @@ const LAYERS = {
   agents: ['agents/composition', 'agents/records', 'connections', 'upstreams', 'upstreams/*'],
   threads: ['agents', 'agents/records', 'database'],
   'runs/records': ['database', 'threads'],
-  runs: ['agents', 'agents/records', 'database', 'events', 'queue', 'runs/records', 'threads'],
+  runs: ['agents', 'agents/records', 'database', 'events', 'queue', 'runs/records', 'telemetry', 'threads'],
   'run-worker/folding': ['json'],
   'run-worker': [
     'agents',
@@ -79,10 +79,11 @@ const LAYERS = {
     'run-worker/folding',
     'runs',
     'runs/records',
+    'telemetry',
     'threads',
     'upstreams/contract',
   ],
-  streaming: ['api-keys', 'events', 'runs', 'runs/records', 'threads'],
+  streaming: ['api-keys', 'events', 'runs', 'runs/records', 'telemetry', 'threads'],
   'mcp/protocol': [
     'audit',
     'connections',

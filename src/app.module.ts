@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { APP_FILTER } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
@@ -22,6 +22,8 @@ import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
+import type { OpenTelemetry } from './telemetry/open-telemetry.js';
+import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
@@ -51,17 +53,27 @@ const API = [
 /** What executes runs. */
 const WORKER = [RunWorkerModule];
 
+/** What is added to the modules of the role. */
+export interface AppOptions {
+  /** Modules of an extending team. */
+  modules?: readonly (Type | DynamicModule)[];
+  /** The OpenTelemetry providers, already open; without them the application opens its own. */
+  telemetry?: OpenTelemetry;
+}
+
 /** The application: a list of modules for each role, one guard for all routes and one filter for all errors. */
 @Module({})
 export class AppModule {
-  static forRoot(config: AppConfig): DynamicModule {
+  static forRoot(config: AppConfig, { modules = [], telemetry }: AppOptions = {}): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigModule.forRoot(config),
+        OpenTelemetryModule.forRoot(telemetry),
         ...PLATFORM,
         ...(config.servesApi ? API : [AuthModule]),
         ...(config.runsJobs ? WORKER : []),
+        ...modules,
       ],
       providers: [
         ProblemDetailsFilter,

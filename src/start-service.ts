@@ -1,11 +1,13 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { AppModule } from './app.module.js';
+import { AppModule, type AppOptions } from './app.module.js';
 import { endsWithin } from './common/with-timeout.js';
 import { readSettings } from './config/settings.js';
 import { configureApp, createAdapter } from './boot/configure-app.js';
 import { NestLogger } from './logging/nest-logger.js';
 import { createLogger } from './logging/pino.js';
+import { OpenTelemetry } from './telemetry/open-telemetry.js';
+import { version } from './common/version.js';
 import { announcement } from './boot/announcement.js';
 import { FirstStartService } from './boot/first-start.service.js';
 import { openStorage } from './boot/storage.js';
@@ -21,14 +23,22 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts everything that the environment asks for, in order: settings, storage, application, listener. */
-export async function startService(env: NodeJS.ProcessEnv): Promise<RunningService> {
+/**
+ * Starts everything that the environment asks for, in order: settings, storage, application, listener. The process is its own:
+ * its OpenTelemetry providers are registered globally.
+ * @param options.modules modules of an extending team, besides those of `AppModule`
+ */
+export async function startService(
+  env: NodeJS.ProcessEnv,
+  { modules }: Pick<AppOptions, 'modules'> = {},
+): Promise<RunningService> {
   const settings = readSettings(env);
   const logger = createLogger(settings.logLevel);
   const { config, stop: stopStorage } = await openStorage(settings, (line) => logger.info(line));
   try {
+    const telemetry = await OpenTelemetry.open(settings, { global: true });
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.forRoot(config),
+      AppModule.forRoot(config, { telemetry, ...(modules && { modules }) }),
       createAdapter(config, logger),
       {
         logger: new NestLogger(logger),
@@ -40,12 +50,15 @@ export async function startService(env: NodeJS.ProcessEnv): Promise<RunningServi
     const newKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
     await app.listen(settings.port, settings.host);
     config.listeningAt(await app.getUrl());
+    logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');
     if (config.servesApi) process.stdout.write(announcement(config.baseUrl, settings.bootstrapOrg, newKey));
     return {
       url: config.baseUrl,
       stop: async () => {
+        logger.info('The service is stopping');
         await endsWithin(app.close(), APPLICATION_WITHIN_MS);
         await endsWithin(stopStorage(), STORAGE_WITHIN_MS);
+        logger.info('The service has stopped');
       },
     };
   } catch (error) {

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { throughOutage } from '../common/through-outage.js';
-import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
 import { unlessAborted } from '../common/with-timeout.js';
+import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
+import type { ToolCall } from '../upstreams/tool-call.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import { AgentComposition } from './composition/agent-composition.js';
@@ -14,6 +15,13 @@ export interface ToolsetContext {
   readonly caller: ToolCaller;
   /** Aborting it gives up opening. */
   readonly signal?: AbortSignal;
+}
+
+export interface AgentToolCallOptions {
+  /** Aborting it cancels the call. */
+  readonly signal?: AbortSignal;
+  /** The trace context under which the call is made (W3C), unchecked. */
+  readonly trace?: ToolCall['trace'];
 }
 
 /** A tool of an agent, ready to be called. */
@@ -30,7 +38,7 @@ export interface AgentTool {
   /** Switched off by a person: every call is refused. */
   readonly isInactive: boolean;
   /** Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with StorageLostError. */
-  call(args: Record<string, unknown>, signal?: AbortSignal): Promise<CallToolResult>;
+  call(args: Record<string, unknown>, options?: AgentToolCallOptions): Promise<CallToolResult>;
 }
 
 export interface OpenToolset {
@@ -68,18 +76,11 @@ export class AgentToolset {
       definition: tool?.definition,
       fault,
       isInactive,
-      call: async (args, signal) => {
+      call: async (args, { signal, trace = {} } = {}) => {
         const found = await throughOutage(() => this.invoker.find({ organizationId, connectionId }));
         const connection = connectionOf(place, found);
-        const call = {
-          connection,
-          toolName: upstreamName,
-          args,
-          caller,
-          entryPoint: 'run',
-          agentId,
-          permitted,
-        } as const;
+        const what = { connection, toolName: upstreamName, args, permitted };
+        const call: ToolCall = { ...what, caller, entryPoint: 'run', agentId, trace };
         return this.invoker.callTool(call, { signal });
       },
     };

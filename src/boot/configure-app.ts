@@ -14,6 +14,7 @@ import { StrangerConnections } from '../http/stranger-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
+import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 
 /** Thread ids may have 128 characters; the router's own limit is 100. */
 const MAX_PARAM_LENGTH = 256;
@@ -54,6 +55,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerJsonBody(fastify);
   registerRequestLog(fastify, logger);
   registerPageHeaders(fastify);
+  app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, strangers);
   if (!config.servesApi) return;
   app.get(McpRoutes, { strict: false }).serveOn(fastify, strangers);

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { unsliceString } from './unslice-string.js';
 
 export interface TtlCacheOptions<T> {
   /** How long a value may be used, in milliseconds from the beginning of its reading; until it is evicted unless given. */
@@ -81,4 +80,12 @@ export class TtlCache<T> {
   private keep(key: string, entry: Entry<T>, start: number, weight = 0): void {
     this.entries.set(key, entry, { start, ...(this.weightOf !== undefined && { size: 1 + weight }) });
   }
+}
+
+/**
+ * A copy for keeping. V8 only points from a part of a text to the whole of it, so that an id that is remembered would keep
+ * the path alive that it came in, 16 KiB of it if the caller likes.
+ */
+export function unsliceString(text: string): string {
+  return structuredClone(text);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { keptBytes } from '../../test/support/kept-bytes.js';
-import { unsliceString } from './unslice-string.js';
+import { unsliceString } from './ttl-cache.js';
 import { newId } from './ids.js';
 import { TtlCache } from './ttl-cache.js';
 

@@ -9,6 +9,7 @@ import { McpTasks1763700000520 } from './migrations/1763700000520-mcp-tasks.js';
 import { RunEventEpochs1763700000530 } from './migrations/1763700000530-run-event-epochs.js';
 import { Stdio1763700000300 } from './migrations/1763700000300-stdio.js';
 import { RunTurns1763700000540 } from './migrations/1763700000540-run-turns.js';
+import { RunTraces1763700000550 } from './migrations/1763700000550-run-traces.js';
 import { OpenModelKinds1763700000570 } from './migrations/1763700000570-open-model-kinds.js';
 import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-open-connection-types.js';
 
@@ -25,6 +26,7 @@ export const MIGRATIONS = [
   McpTasks1763700000520,
   RunEventEpochs1763700000530,
   RunTurns1763700000540,
+  RunTraces1763700000550,
   OpenModelKinds1763700000570,
   OpenConnectionTypes1763700000580,
 ];

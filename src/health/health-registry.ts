@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { decoratedMethods } from '../common/decorated-providers.js';
 import { HEALTH_CHECK, type HealthCheckDefinition } from '../common/health-check.js';
+import { withTimeout } from '../common/with-timeout.js';
 
 export type CheckResult = 'ok' | 'unavailable';
 
@@ -52,15 +53,9 @@ export class HealthRegistry implements OnModuleInit {
 
 /** Why the check failed; undefined when it passed. */
 async function faultOf({ run, timeoutMs }: RegisteredCheck): Promise<string | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<string>();
-  const timer = setTimeout(() => resolve(`It took longer than ${timeoutMs} ms.`), timeoutMs);
   const outcome = (async () => run())().then(
     () => undefined,
     (error: unknown) => (error instanceof Error && error.message !== '' ? error.message : String(error)),
   );
-  try {
-    return await Promise.race([outcome, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return withTimeout(outcome, timeoutMs, () => `It took longer than ${timeoutMs} ms.`);
 }

@@ -1,11 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { urlWithoutCredentials } from '../common/credential-forms.js';
+import { LogContext } from '../common/log-context.js';
 import { SECURITY_HEADERS } from '../common/security-headers.js';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/** Gives every response its request id and the headers that all have, and every request its line in the log, when its response has ended. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set once the body is read. */
+    logContext: LogContext | null;
+  }
+}
+
+/**
+ * Gives every response its request id and the headers that all have, and every request its line in the log, when its response has
+ * ended. Lines that its handler logs have the request id too.
+ */
 export function registerRequestLog(fastify: FastifyInstance, parent: Logger): void {
   // Nothing in these lines could hold a secret, and looking for one in each of them costs more than writing it.
   const logger = parent.child({}, { redact: [] });
@@ -13,7 +24,14 @@ export function registerRequestLog(fastify: FastifyInstance, parent: Logger): vo
     reply.headers(SECURITY_HEADERS).header(REQUEST_ID_HEADER, request.id);
     done();
   });
+  fastify.decorateRequest('logContext', null);
+  // Reading the body loses what was set before it.
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    request.logContext = new LogContext({ request_id: request.id });
+    request.logContext.run(done);
+  });
   fastify.addHook('onResponse', (request, reply, done) => {
+    request.logContext?.end();
     logRequest(logger, request, reply);
     done();
   });

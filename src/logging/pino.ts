@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { withoutCredentials } from '../common/credential-forms.js';
 import { isoTime } from '../common/iso-time.js';
+import { LogContext } from '../common/log-context.js';
 import { gatheredOutput } from './gathered-output.js';
 
 /** Names under which a secret could be logged by mistake; the values are replaced wherever the log is written. */
@@ -26,6 +27,8 @@ export function createLogger(level: string, destination: DestinationStream = gat
       level,
       base: { service: 'signalbox' },
       timestamp: () => `,"time":"${isoTime(Date.now())}"`,
+      // Pino adds the fields of the line to this object: they win.
+      mixin: () => ({ ...LogContext.fields }),
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]), censor: '***' },
     },

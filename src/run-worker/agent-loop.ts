@@ -1,10 +1,13 @@
 import type { FinishReason, UIMessage } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.js';
 import type { ResolvedModel } from '../models/models.service.js';
-import { streamModelStep, toToolSet } from './model-step.js';
+import { INTERRUPTED } from '../telemetry/names.js';
+import type { RunObservation } from '../telemetry/run-telemetry.js';
+import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet } from './model-step.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
+import { describeRunFailure } from './run-failure.js';
 import { executeToolCalls } from './tool-step.js';
 
 /** What an agent works with during one attempt. */
@@ -17,6 +20,7 @@ export interface AgentLoopInput {
   maxSteps: number;
   /** Asked between two steps. */
   shouldYield(): Promise<boolean>;
+  observation: RunObservation;
 }
 
 /**
@@ -32,22 +36,23 @@ export async function runAgentLoop(
 ): Promise<FinishReason> {
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
   const toolSet = toToolSet(input.tools);
+  const { observation } = input;
   const { signal } = control;
   if (answer.pendingToolCalls().length > 0 && !answer.hasOpenStep) {
-    await executeToolCalls(answer, tools, true, signal);
+    await executeToolCalls(answer, tools, { resumed: true, signal, observation });
     await answer.push({ type: 'finish-step' });
   }
   let finishReason: FinishReason = 'stop';
   while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
     if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await streamModelStep({ ...input, tools: toolSet, signal }, answer);
+    const step = await callModel({ ...input, tools: toolSet, signal }, answer, observation);
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
       await answer.save();
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
-      await executeToolCalls(answer, tools, false, signal);
+      await executeToolCalls(answer, tools, { resumed: false, signal, observation });
     }
     await answer.push({ type: 'finish-step' });
     if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {
@@ -56,4 +61,21 @@ export async function runAgentLoop(
     }
   }
   return finishReason;
+}
+
+/** One call of the model, as a span of the run. */
+async function callModel(
+  input: ModelStepInput,
+  answer: RunAnswer,
+  observation: RunObservation,
+): Promise<ModelStepResult> {
+  const chat = observation.beginChat(input);
+  try {
+    const result = await chat.within(() => streamModelStep(input, answer, () => chat.firstChunk()));
+    chat.succeed(result.finishReason, result.usage);
+    return result;
+  } catch (error) {
+    chat.fail(input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code);
+    throw error;
+  }
 }

@@ -11,6 +11,9 @@ import { type TranscriptMessage, TranscriptService } from '../threads/transcript
 import type { AgentLoopInput } from './agent-loop.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
+/** What an agent works with, but for its model. */
+export type AgentSession = Omit<AgentLoopInput, 'model' | 'shouldYield' | 'observation'> & { agentName: string };
+
 /** Gathers what an agent works with: its instructions, its tools, and the conversation. */
 @Injectable()
 export class AgentSessionService {
@@ -26,7 +29,7 @@ export class AgentSessionService {
   }
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async open(run: RunEntity, signal: AbortSignal): Promise<Omit<AgentLoopInput, 'model' | 'shouldYield'>> {
+  async open(run: RunEntity, signal: AbortSignal): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -43,6 +46,7 @@ export class AgentSessionService {
     if (agent === undefined)
       throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
     return {
+      agentName: agent.title,
       instructions: instructionsOf(
         agent,
         systemMessagesOf(run, messages),

@@ -52,9 +52,14 @@ export interface ModelStepResult {
 /**
  * One call of the model. Its text, reasoning and tool calls go into the answer; tools are not executed here, so that they
  * can be stored before.
+ * @param onFirstChunk called once, when something of the answer has arrived
  * @throws what the provider failed with; the parts that arrived stay in the answer
  */
-export async function streamModelStep(input: ModelStepInput, answer: RunAnswer): Promise<ModelStepResult> {
+export async function streamModelStep(
+  input: ModelStepInput,
+  answer: RunAnswer,
+  onFirstChunk: () => void,
+): Promise<ModelStepResult> {
   const { tools } = input;
   const guard = new ModelChunkGuard(answer.parts(), tools);
   // Ends the provider's answer when nobody reads on.
@@ -71,6 +76,7 @@ export async function streamModelStep(input: ModelStepInput, answer: RunAnswer):
     onError: () => undefined,
   });
   let outcome: ModelStepResult | undefined;
+  let isSilent = true;
   try {
     for await (const part of result.stream) {
       if (part.type === 'error') throw part.error;
@@ -81,7 +87,12 @@ export async function streamModelStep(input: ModelStepInput, answer: RunAnswer):
         ? undefined
         : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
       const accepted = chunk && guard.accept(asDynamic(chunk));
-      if (accepted !== undefined) await answer.push(accepted);
+      if (accepted === undefined) continue;
+      if (isSilent && accepted.type !== 'start-step') {
+        isSilent = false;
+        onFirstChunk();
+      }
+      await answer.push(accepted);
     }
   } catch (error) {
     reading.abort();

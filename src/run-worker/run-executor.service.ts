@@ -1,10 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { UIMessageStreamError } from 'ai';
+import { LogContext } from '../common/log-context.js';
 import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { AppConfig } from '../config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { ModelsService, type ResolvedModel } from '../models/models.service.js';
-import { StaleAttemptError } from '../runs/records/run-attempt.js';
+import { type RunObservation, RunTelemetry } from '../telemetry/run-telemetry.js';
+import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { NextRun } from '../runs/records/run-finish.js';
@@ -41,15 +43,18 @@ export class RunExecutorService {
     private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
     private readonly slots: RunSlots,
+    private readonly telemetry: RunTelemetry,
   ) {}
 
   /** Works on a claimed run. Returns the attempt that should be asked for next: the thread's next run, or this one again. */
   async execute(run: ClaimedRun): Promise<NextRun | undefined> {
+    const observation = this.telemetry.begin(run);
+    const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
     const control = this.supervisor.open(claimOf(run));
     const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
     try {
-      return await this.attempt(run, control);
+      return await logContext.run(() => observation.within(() => this.attempt(run, control, observation)));
     } catch (error) {
       if (!isStale(error) && control.stopped !== 'stale') throw error;
       // A live buffer that has lost the stream refuses its writer, too, though no other attempt has begun.
@@ -61,28 +66,39 @@ export class RunExecutorService {
     } finally {
       clearTimeout(timer);
       this.supervisor.close(control);
+      observation.end();
+      logContext.end();
     }
   }
 
-  private async attempt(run: ClaimedRun, control: RunAttemptControl): Promise<NextRun | undefined> {
+  private async attempt(
+    run: ClaimedRun,
+    control: RunAttemptControl,
+    observation: RunObservation,
+  ): Promise<NextRun | undefined> {
     try {
-      return await this.answerRun(run, control);
+      return await this.answerRun(run, control, observation);
     } catch (error) {
       if (control.stopped === 'stale' || !isFinal(error)) throw error;
       this.logger.error({ run_id: run.id, err: error }, 'An answer cannot be written; its run fails');
-      return this.failWithoutAnswer(run);
+      return this.failWithoutAnswer(run, observation);
     }
   }
 
-  private async answerRun(run: ClaimedRun, control: RunAttemptControl): Promise<NextRun | undefined> {
+  private async answerRun(
+    run: ClaimedRun,
+    control: RunAttemptControl,
+    observation: RunObservation,
+  ): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
     const [answer, { model, name }] = await Promise.all([
       this.answers.open(run, () => control.stop('stale')),
       this.resolveModel(run),
     ]);
     answer.model = name;
+    observation.setModel(name);
     try {
-      const conclusion = await this.conclusionOf(run, answer, control, model);
+      const conclusion = await this.conclusionOf(run, answer, { control, model, observation });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -92,6 +108,7 @@ export class RunExecutorService {
         return { runId, attempt: attempt + 1 };
       }
       const next = await concludeAnswer(answer, conclusion);
+      this.report(run, conclusion, observation);
       // The run is over, and the next of the thread has its turn. Readers get what they lack from the transcript.
       await answer.end().catch((error: Error) => {
         this.logger.warn({ run_id: runId, err: error }, 'The stream of a finished run could not be ended');
@@ -103,13 +120,22 @@ export class RunExecutorService {
   }
 
   /** Ends a run whose answer cannot be brought to its end: the transcript keeps what was stored of it. */
-  private async failWithoutAnswer(run: ClaimedRun): Promise<NextRun | undefined> {
+  private async failWithoutAnswer(run: ClaimedRun, observation: RunObservation): Promise<NextRun | undefined> {
     const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
     const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
+    this.report(run, outcome, observation);
     await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
       this.logger.warn({ run_id: run.id, err: error }, 'The stream of a failed run could not be ended');
     });
     return next;
+  }
+
+  /** The run's end is stored. */
+  private report(run: ClaimedRun, { status, error }: RunOutcome, observation: RunObservation): void {
+    observation.conclude({ status, errorCode: error?.code });
+    if (status !== 'failed') return;
+    const { id: run_id, threadId: thread_id, requestId: request_id, attempt } = run;
+    this.logger.warn({ run_id, thread_id, request_id, attempt, code: error?.code }, 'A run failed');
   }
 
   /** A provider whose key cannot be read fails the run, like a provider that refuses. */
@@ -124,8 +150,7 @@ export class RunExecutorService {
   private async conclusionOf(
     run: ClaimedRun,
     answer: RunAnswer,
-    control: RunAttemptControl,
-    model: ResolvedModel['model'] | Error,
+    { control, model, observation }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'yield'> {
     try {
       if (model instanceof Error) throw model;
@@ -134,8 +159,9 @@ export class RunExecutorService {
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
       const session = await throughOutage(() => this.sessions.open(run, control.signal));
+      observation.setAgentName(session.agentName);
       const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
-      const finishReason = await runAgentLoop({ ...session, model, shouldYield }, answer, control);
+      const finishReason = await runAgentLoop({ ...session, model, shouldYield, observation }, answer, control);
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
       // A storage that stays away is no fault of the run: another attempt goes on when it is back.
@@ -147,6 +173,13 @@ export class RunExecutorService {
       return { status: 'failed', error: failure, finishReason: 'error' };
     }
   }
+}
+
+/** What an attempt works with besides its run and answer. */
+interface AttemptParts {
+  control: RunAttemptControl;
+  model: ResolvedModel['model'] | Error;
+  observation: RunObservation;
 }
 
 /** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { PeriodicTask } from '../common/periodic-task.js';
-import { RunRevocation } from '../runs/records/run-revocation.js';
+import { RunTelemetry } from '../telemetry/run-telemetry.js';
+import { RunRevocation, type RevokedRuns } from '../runs/records/run-revocation.js';
 import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { UnstartedRun } from '../runs/unstarted-run.js';
@@ -29,6 +30,7 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
     private readonly revocation: RunRevocation,
     private readonly supervisor: RunSupervisor,
     private readonly unstarted: UnstartedRun,
+    private readonly telemetry: RunTelemetry,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -46,10 +48,15 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
     await Promise.all(Array.from({ length: AT_ONCE }, () => this.endEach(left)));
   }
 
-  private async endEach(runIds: Iterator<string>): Promise<void> {
-    for (let { value, done } = runIds.next(); done !== true; { value, done } = runIds.next()) {
-      const ended = await this.revocation.endWaiting(String(value), OUTCOME);
+  /** Several work on the same list: each takes the next. */
+  private async endEach(waiting: Iterable<RevokedRuns['waiting'][number]>): Promise<void> {
+    for (const { runId, requestId } of waiting) {
+      const ended = await this.revocation.endWaiting(runId, OUTCOME);
       if (ended === undefined) continue;
+      const { code } = CREDENTIAL_REVOKED;
+      this.telemetry.countUnstarted({ status: 'failed', errorCode: code });
+      const { threadId: thread_id } = ended.run;
+      this.logger.warn({ run_id: runId, thread_id, request_id: requestId, code }, 'A run failed');
       const last = { type: 'error', errorText: CREDENTIAL_REVOKED.message } as const;
       await this.unstarted.conclude(ended, { finishReason: 'error' }, last);
     }

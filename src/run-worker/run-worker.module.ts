@@ -2,12 +2,14 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { ModelsModule } from '../models/models.module.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunProcessor } from './run.processor.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
+import { RunQueueMetrics } from '../runs/run-queue-metrics.js';
 import { RunQueueModule } from '../runs/run-queue.module.js';
 import { RunRevocations } from './run-revocations.js';
 import { RunSlots } from './run-slots.js';
@@ -16,7 +18,7 @@ import { RunSweeper } from './run-sweeper.js';
 
 /** The worker's side of runs: executing them. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule],
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
   providers: [
     RunProcessor,
     RunExecutorService,
@@ -26,6 +28,7 @@ import { RunSweeper } from './run-sweeper.js';
     RunSupervisor,
     RunSweeper,
     RunRevocations,
+    RunQueueMetrics,
   ],
 })
 export class RunWorkerModule {}

@@ -2,6 +2,9 @@ import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.js';
 import { isRecord } from '../common/is-record.js';
 import { StorageLostError } from '../common/through-outage.js';
+import { INTERRUPTED, NOT_LISTED, TOOL_ERROR } from '../telemetry/names.js';
+import type { RunObservation } from '../telemetry/run-telemetry.js';
+import type { IncomingTraceContext } from '../telemetry/trace-context.js';
 import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
@@ -10,21 +13,27 @@ import { toOutcome, type ToolOutcome } from './tool-output.js';
 const UNKNOWN_OUTCOME = 'The attempt that made this call broke off, and its outcome is unknown.';
 const NOT_DECLARED = 'It was not repeated, because the tool is not declared read-only or idempotent.';
 
+/** How tool calls are executed. */
+export interface ToolStepOptions {
+  /** The calls were stored by an attempt that was lost: only harmless ones are made again. */
+  resumed: boolean;
+  signal: AbortSignal;
+  observation: RunObservation;
+}
+
 /**
  * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed as it arrives and stored soon after; all are stored at the end.
- * @param resumed the calls were stored by an attempt that was lost: only harmless ones are made again
  */
 export async function executeToolCalls(
   answer: RunAnswer,
   tools: ReadonlyMap<string, AgentTool>,
-  resumed: boolean,
-  signal: AbortSignal,
+  { resumed, signal, observation }: ToolStepOptions,
 ): Promise<void> {
   const calls = answer.pendingToolCalls();
   // All of them settle before anything else is streamed, also when one of them fails.
   const settled = await Promise.allSettled(
     calls.map(async (call) => {
-      const outcome = await execute(call, tools.get(call.toolName), resumed, signal);
+      const outcome = await observed(call, tools.get(call.toolName), { resumed, signal, observation });
       await answer.push(toChunk(call, outcome));
       answer.saveSoon();
     }),
@@ -34,11 +43,29 @@ export async function executeToolCalls(
   await answer.save();
 }
 
+/** Each call is a span of the run; what it is refused for here is its outcome too. */
+async function observed(
+  call: PendingToolCall,
+  tool: AgentTool | undefined,
+  { resumed, signal, observation }: ToolStepOptions,
+): Promise<ToolOutcome> {
+  const observedCall = observation.beginTool(call.toolName, call.toolCallId);
+  try {
+    const outcome = await observedCall.within(() =>
+      execute(call, tool, { resumed, signal, trace: observedCall.traceContext }),
+    );
+    observedCall.end('errorText' in outcome ? TOOL_ERROR : undefined);
+    return outcome;
+  } catch (error) {
+    observedCall.end(signal.aborted ? INTERRUPTED : NOT_LISTED);
+    throw error;
+  }
+}
+
 async function execute(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  resumed: boolean,
-  signal: AbortSignal,
+  { resumed, signal, trace }: { resumed: boolean; signal: AbortSignal; trace: IncomingTraceContext },
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
   if (resumed && !isRepeatable(tool)) {
@@ -48,7 +75,7 @@ async function execute(
   }
   if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
   try {
-    return toOutcome(await tool.call(call.input, signal));
+    return toOutcome(await tool.call(call.input, { signal, trace }));
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../common/principal.js';
 import { RunEvents } from '../events/run-events.js';
+import { RunTelemetry } from '../telemetry/run-telemetry.js';
 import type { RunItem } from './records/run.dto.js';
 import type { RunEntity } from './records/run.entity.js';
 import { RunCancelling } from './records/run-cancelling.js';
@@ -20,6 +21,7 @@ export class RunCancellationService {
     private readonly cancelling: RunCancelling,
     private readonly events: RunEvents,
     private readonly unstarted: UnstartedRun,
+    private readonly telemetry: RunTelemetry,
   ) {}
 
   /** @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is away */
@@ -54,6 +56,7 @@ export class RunCancellationService {
       cancelled = await this.cancelling.cancelQueued(run.id);
     }
     if (cancelled === undefined) return;
+    this.telemetry.countUnstarted({ status: 'cancelled' });
     await this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
   }
 

@@ -6,6 +6,7 @@ import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { DEFAULT_TIER } from '../common/tier.js';
+import type { TraceContext } from '../telemetry/trace-context.js';
 import { RunPosting } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest } from './run-request.dto.js';
@@ -40,6 +41,7 @@ export class RunRequestService {
       userId: call.caller.userId,
       apiKeyId: call.caller.apiKeyId,
       requestId: call.requestId,
+      trace: call.trace,
       tier: request.tier ?? agent.tier ?? DEFAULT_TIER,
       temperature: request.temperature ?? null,
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
@@ -54,6 +56,8 @@ export class RunRequestService {
 export interface RunRequestCall {
   caller: Principal;
   requestId: string;
+  /** The trace that the run belongs to. */
+  trace: TraceContext | undefined;
   idempotencyKey: string | undefined;
 }
 

@@ -7,6 +7,7 @@ import type { Principal } from '../common/principal.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
 import { RunRequestPipe } from './parse-run-request.js';
+import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
 import { RunRequest } from './run-request.dto.js';
@@ -21,6 +22,7 @@ export class RunsController {
   constructor(
     private readonly requests: RunRequestService,
     private readonly cancellation: RunCancellationService,
+    private readonly http: HttpTelemetry,
   ) {}
 
   @Post('messages')
@@ -39,7 +41,12 @@ export class RunsController {
     @Req() request: FastifyRequest,
     @Caller() caller: Principal,
   ): Promise<{ taskId: string }> {
-    return this.requests.post(threadId, input, { caller, requestId: request.id, idempotencyKey });
+    return this.requests.post(threadId, input, {
+      caller,
+      requestId: request.id,
+      trace: this.http.traceContextOf(request),
+      idempotencyKey,
+    });
   }
 
   @Post('cancel')

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunRecordsModule } from './records/run-records.module.js';
@@ -8,11 +9,14 @@ import { RunQueueModule } from './run-queue.module.js';
 import { RunRequestService } from './run-request.service.js';
 import { RunTools } from './run.tools.js';
 import { RunsController } from './runs.controller.js';
+import { UsageRepository } from './usage.repository.js';
+import { UsageService } from './usage.service.js';
+import { UsageTools } from './usage.tools.js';
 
-/** The caller's side of runs: posting, reading and cancelling them. */
+/** The caller's side of runs: posting, reading and cancelling them, and their usage. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule],
+  imports: [ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
   controllers: [RunsController],
-  providers: [RunRequestService, RunCancellationService, RunTools],
+  providers: [RunRequestService, RunCancellationService, RunTools, UsageRepository, UsageService, UsageTools],
 })
 export class RunsModule {}

@@ -4,6 +4,7 @@ import { OpenCredentials } from '../api-keys/open-credentials.js';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
+import { OpenStreams } from '../telemetry/open-streams.js';
 import type { RunStream } from './run-stream.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
 import { StreamEnding } from './stream-ending.js';
@@ -25,6 +26,7 @@ export class StreamResponder {
     private readonly credentials: OpenCredentials,
     private readonly ending: StreamEnding,
     private readonly budget: AnswerBudget,
+    private readonly streams: OpenStreams,
   ) {}
 
   async respond(stream: RunStream, { caller, request, reply }: StreamExchange): Promise<void> {
@@ -34,6 +36,7 @@ export class StreamResponder {
     // The reader may have left while the stream was being opened.
     if (reply.raw.destroyed) leave();
     const response = SseResponse.open(reply, () => this.budget.open(caller));
+    const uncount = this.streams.open();
     const unwatch = this.credentials.watch(caller, () => reply.raw.destroy());
     const stopTicking = this.keepAlive(response, stream, caller);
     try {
@@ -47,6 +50,7 @@ export class StreamResponder {
     } finally {
       stopTicking();
       unwatch();
+      uncount();
       stream.close();
     }
   }

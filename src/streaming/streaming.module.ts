@@ -3,6 +3,7 @@ import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunStreamService } from './run-stream.service.js';
 import { StreamController } from './stream.controller.js';
@@ -10,7 +11,7 @@ import { StreamEnding } from './stream-ending.js';
 import { StreamResponder } from './stream-responder.js';
 
 @Module({
-  imports: [ThreadsModule, RunRecordsModule, EventsModule, ApiKeysModule, AnswerBudgetModule],
+  imports: [ThreadsModule, RunRecordsModule, EventsModule, ApiKeysModule, AnswerBudgetModule, TelemetryModule],
   controllers: [StreamController],
   providers: [RunStreamService, StreamResponder, StreamEnding],
 })

@@ -1,25 +1,22 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { AppConfig } from '../config/app-config.js';
+import { Metering } from './metering.js';
 import { MetricsServer } from './metrics-server.js';
-import { SCOPE_NAME } from './names.js';
-import { otlpMetricReader } from './otlp-metric-reader.js';
-import { observeProcess } from './process-metrics.js';
+import { OpenTelemetry } from './open-telemetry.js';
 import { prometheusText } from './prometheus-text.js';
 import { ProxyMetrics } from './proxy-metrics.js';
-import { serviceResource } from './resource.js';
 import { UnavailableLedger } from './unavailable-ledger.js';
-import { withinShutdown } from './within-shutdown.js';
+import type { Meter } from '@opentelemetry/api';
+import { performance } from 'node:perf_hooks';
+import { CPU_MODE, EVENT_LOOP_STATE, EVENT_LOOP_TIME, PROCESS_CPU_TIME, PROCESS_MEMORY_USAGE } from './names.js';
+import { withTimeout } from '../common/with-timeout.js';
 
-/** Collects when it is asked to. */
-class ScrapeReader extends MetricReader {
-  protected override async onForceFlush(): Promise<void> {}
-  protected override async onShutdown(): Promise<void> {}
-}
+/** A collector that is away must not hold up the stop of the service. */
+const FLUSH_MS = 2000;
 
 /**
  * Gives the metrics away: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector where the standard
- * `OTEL_*` variables ask for it. The provider is the application's own; nothing global is touched.
+ * `OTEL_*` variables ask for it; at the end it flushes both metrics and traces.
  *
  * Metrics are an aid: a port that cannot be had is said in one line, and the process goes on without. So a worker may
  * start beside an api process with the same settings.
@@ -27,11 +24,12 @@ class ScrapeReader extends MetricReader {
 @Injectable()
 export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(MetricsExport.name);
-  private provider: MeterProvider | undefined;
   private server: MetricsServer | undefined;
 
   constructor(
     private readonly config: AppConfig,
+    private readonly telemetry: OpenTelemetry,
+    private readonly metering: Metering,
     private readonly proxyMetrics: ProxyMetrics,
     private readonly unavailable: UnavailableLedger,
   ) {}
@@ -42,31 +40,28 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onModuleInit(): Promise<void> {
-    const { metricsHost, metricsPort, metricsAllowedHosts, exportMetrics } = this.config.settings;
-    const scrape = metricsPort === undefined ? undefined : new ScrapeReader({ metricProducers: [this.proxyMetrics] });
-    const push = exportMetrics && (await otlpMetricReader(exportMetrics, this.proxyMetrics));
-    const readers = [scrape, push].filter((reader) => reader !== undefined);
-    if (readers.length === 0) return;
-    this.provider = new MeterProvider({ resource: serviceResource(), readers });
-    const meter = this.provider.getMeter(SCOPE_NAME);
-    observeProcess(meter);
-    this.unavailable.observe(meter);
-    if (scrape !== undefined && metricsPort !== undefined) {
-      await this.serve(scrape, metricsHost, metricsPort, metricsAllowedHosts);
+    const { metricsHost, metricsPort, metricsAllowedHosts, exportTraces } = this.config.settings;
+    if (exportTraces && this.telemetry.tracing.tracer === undefined) {
+      this.logger.warn('OTEL_TRACES_EXPORTER names no exporter that exists: no traces.');
+    }
+    this.metering.add(this.proxyMetrics);
+    observeProcess(this.metering.meter);
+    this.unavailable.observe(this.metering.meter);
+    if (metricsPort !== undefined && this.metering.isReadable) {
+      await this.serve(metricsHost, metricsPort, metricsAllowedHosts);
     }
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.server?.close();
     this.server = undefined;
-    if (this.provider !== undefined) await withinShutdown(this.provider.shutdown(), this.logger);
-    this.provider = undefined;
+    await withinShutdown(this.telemetry.shutdown(), this.logger);
   }
 
-  private async serve(reader: MetricReader, host: string, port: number, names: readonly string[]): Promise<void> {
+  private async serve(host: string, port: number, names: readonly string[]): Promise<void> {
     try {
       this.server = await MetricsServer.listen(host, port, names, async () =>
-        prometheusText((await reader.collect()).resourceMetrics),
+        prometheusText(await this.metering.read()),
       );
       this.logger.log(`Metrics on ${this.server.url}`);
     } catch (error) {
@@ -78,4 +73,38 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
       );
     }
   }
+}
+
+/** The state of this process, read when somebody asks: CPU time, memory, and how busy the event loop was. */
+export function observeProcess(meter: Meter): void {
+  meter
+    .createObservableCounter(PROCESS_CPU_TIME, { unit: 's', description: 'CPU time of this process.' })
+    .addCallback((result) => {
+      const { user, system } = process.cpuUsage();
+      result.observe(user / 1_000_000, { [CPU_MODE]: 'user' });
+      result.observe(system / 1_000_000, { [CPU_MODE]: 'system' });
+    });
+  meter
+    .createObservableUpDownCounter(PROCESS_MEMORY_USAGE, {
+      unit: 'By',
+      description: 'Resident memory of this process.',
+    })
+    .addCallback((result) => result.observe(process.memoryUsage.rss()));
+  meter
+    .createObservableCounter(EVENT_LOOP_TIME, { unit: 's', description: 'Time of the event loop, active and idle.' })
+    .addCallback((result) => {
+      const { active, idle } = performance.eventLoopUtilization();
+      result.observe(active / 1000, { [EVENT_LOOP_STATE]: 'active' });
+      result.observe(idle / 1000, { [EVENT_LOOP_STATE]: 'idle' });
+    });
+}
+
+/** Waits for the last export, but only so long; what is not sent by then is lost. Never rejects. */
+async function withinShutdown(flush: Promise<void>, logger: Logger): Promise<void> {
+  const ended = flush.then(
+    () => true,
+    () => false,
+  );
+  const isFlushed = await withTimeout(ended, FLUSH_MS, () => false);
+  if (!isFlushed) logger.warn('The last telemetry could not be exported: the collector does not answer.');
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { CallLedger } from './call-ledger.js';
-import { observeProcess } from './process-metrics.js';
+import { observeProcess } from './metrics-export.js';
 import { prometheusText } from './prometheus-text.js';
 import { ProxyMetrics } from './proxy-metrics.js';
 

@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
-import { emptyResource } from '@opentelemetry/resources';
-import {
-  AggregationTemporality,
-  type CollectionResult,
-  DataPointType,
-  type MetricData,
-  type MetricProducer,
-} from '@opentelemetry/sdk-metrics';
+import type { Attributes } from '@opentelemetry/api';
+import type { CollectionResult, MetricData, MetricProducer } from '@opentelemetry/sdk-metrics';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CallLedger } from './call-ledger.js';
 import type { CallSeries } from './call-series.js';
 import { DURATION_BOUNDARIES, DurationHistogram } from './duration-histogram.js';
+import { collected, counterOf, histogramOf, hrTime, type MeasuredGroup, type MeasuredTime } from './metric-data.js';
 import {
   CONNECTION_ID,
   ERROR_TYPE,
@@ -22,7 +16,6 @@ import {
   MCP_SERVER_OPERATION_DURATION,
   PROXY_METRICS,
   type ProxyMetricNames,
-  SCOPE_NAME,
   STATUS,
   STREAMABLE_PROXY_METRICS,
   TOOL_NAME,
@@ -33,10 +26,10 @@ const FIRST_MCP_BOUNDARY = DURATION_BOUNDARIES.indexOf(0.01);
 
 const SERIES_PER_TURN = 100;
 
-interface Group {
-  readonly attributes: Attributes;
-  readonly histogram: DurationHistogram;
-}
+const MCP_OPERATIONS = {
+  name: MCP_SERVER_OPERATION_DURATION,
+  description: 'How long MCP requests and notifications took, from their receipt to their answer.',
+};
 
 /**
  * The metrics of proxied requests, derived from the ledger whenever somebody reads them. Requests, errors and durations
@@ -49,94 +42,41 @@ export class ProxyMetrics implements MetricProducer {
   constructor(private readonly ledger: CallLedger) {}
 
   async collect(): Promise<CollectionResult> {
-    const endTime = hrTime(Date.now());
+    const time = { startTime: this.startTime, endTime: hrTime(Date.now()) };
     const { series } = this.ledger;
-    const metrics = [
-      ...(await this.proxyMetrics(
+    return collected([
+      ...(await proxyMetrics(
         PROXY_METRICS,
         series.filter((one) => !one.labels.streamable),
-        endTime,
+        time,
       )),
-      ...(await this.proxyMetrics(
+      ...(await proxyMetrics(
         STREAMABLE_PROXY_METRICS,
         series.filter((one) => one.labels.streamable),
-        endTime,
+        time,
       )),
-      this.histogramOf(
-        MCP_SERVER_OPERATION_DURATION,
-        'How long MCP requests and notifications took, from their receipt to their answer.',
-        await operations(series),
-        endTime,
-        FIRST_MCP_BOUNDARY,
-      ),
-    ].filter((metric) => metric.dataPoints.length > 0);
-    // The reader takes its own resource.
-    return {
-      resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: { name: SCOPE_NAME }, metrics }] },
-      errors: [],
-    };
-  }
-
-  private async proxyMetrics(
-    names: ProxyMetricNames,
-    series: readonly CallSeries[],
-    endTime: HrTime,
-  ): Promise<MetricData[]> {
-    const { requests, errors } = await proxied(series);
-    return [
-      this.histogramOf(names.duration, 'How long proxied requests took.', requests, endTime),
-      this.counterOf(names.requests, 'Proxied requests.', requests, endTime),
-      this.counterOf(names.errors, 'Proxied requests that failed.', errors, endTime),
-    ];
-  }
-
-  private histogramOf(
-    name: string,
-    description: string,
-    groups: readonly Group[],
-    endTime: HrTime,
-    firstBoundary = 0,
-  ): MetricData {
-    return {
-      descriptor: { name, description, unit: 's', valueType: ValueType.DOUBLE },
-      aggregationTemporality: AggregationTemporality.CUMULATIVE,
-      dataPointType: DataPointType.HISTOGRAM,
-      dataPoints: groups.map(({ attributes, histogram }) => ({
-        startTime: this.startTime,
-        endTime,
-        attributes,
-        value: {
-          buckets: {
-            boundaries: DURATION_BOUNDARIES.slice(firstBoundary),
-            counts: withoutFinest(histogram.bucketCounts, firstBoundary),
-          },
-          count: histogram.count,
-          sum: histogram.sum,
-        },
-      })),
-    };
-  }
-
-  private counterOf(name: string, description: string, groups: readonly Group[], endTime: HrTime): MetricData {
-    return {
-      descriptor: { name, description, unit: '', valueType: ValueType.INT },
-      aggregationTemporality: AggregationTemporality.CUMULATIVE,
-      dataPointType: DataPointType.SUM,
-      isMonotonic: true,
-      dataPoints: groups.map(({ attributes, histogram }) => ({
-        startTime: this.startTime,
-        endTime,
-        attributes,
-        value: histogram.count,
-      })),
-    };
+      histogramOf(MCP_OPERATIONS, await operations(series), time, FIRST_MCP_BOUNDARY),
+    ]);
   }
 }
 
+async function proxyMetrics(
+  names: ProxyMetricNames,
+  series: readonly CallSeries[],
+  time: MeasuredTime,
+): Promise<MetricData[]> {
+  const { requests, errors } = await proxied(series);
+  return [
+    histogramOf({ name: names.duration, description: 'How long proxied requests took.' }, requests, time),
+    counterOf({ name: names.requests, description: 'Proxied requests.' }, requests, time),
+    counterOf({ name: names.errors, description: 'Proxied requests that failed.' }, errors, time),
+  ];
+}
+
 /** By connection, tool and status. Errors are listed from zero on, so that a first error is a rise and not a beginning. */
-async function proxied(series: readonly CallSeries[]): Promise<{ requests: Group[]; errors: Group[] }> {
-  const requests = new Map<string, Group>();
-  const errors = new Map<string, Group>();
+async function proxied(series: readonly CallSeries[]): Promise<{ requests: MeasuredGroup[]; errors: MeasuredGroup[] }> {
+  const requests = new Map<string, MeasuredGroup>();
+  const errors = new Map<string, MeasuredGroup>();
   for await (const { labels, succeeded, failed } of inTurns(series)) {
     const target = { [CONNECTION_ID]: labels.connectionId, [TOOL_NAME]: labels.tool ?? '' };
     const failure = { ...target, [STATUS]: 'error' };
@@ -151,8 +91,8 @@ async function proxied(series: readonly CallSeries[]): Promise<{ requests: Group
 }
 
 /** As the MCP convention groups them: by method, tool and error. */
-async function operations(series: readonly CallSeries[]): Promise<Group[]> {
-  const groups = new Map<string, Group>();
+async function operations(series: readonly CallSeries[]): Promise<MeasuredGroup[]> {
+  const groups = new Map<string, MeasuredGroup>();
   for await (const { labels, succeeded, failed } of inTurns(series)) {
     const operation = {
       [MCP_METHOD_NAME]: labels.method,
@@ -172,7 +112,7 @@ async function* inTurns(series: readonly CallSeries[]): AsyncGenerator<CallSerie
   }
 }
 
-function addTo(groups: Map<string, Group>, attributes: Attributes, histogram: DurationHistogram): void {
+function addTo(groups: Map<string, MeasuredGroup>, attributes: Attributes, histogram: DurationHistogram): void {
   const key = JSON.stringify(attributes);
   let group = groups.get(key);
   if (group === undefined) {
@@ -180,14 +120,4 @@ function addTo(groups: Map<string, Group>, attributes: Attributes, histogram: Du
     groups.set(key, group);
   }
   group.histogram.add(histogram);
-}
-
-/** Everything up to the first boundary in one bucket. */
-function withoutFinest(counts: readonly number[], firstBoundary: number): number[] {
-  const finest = counts.slice(0, firstBoundary + 1).reduce((sum, count) => sum + count, 0);
-  return [finest, ...counts.slice(firstBoundary + 1)];
-}
-
-function hrTime(ms: number): HrTime {
-  return [Math.trunc(ms / 1000), (ms % 1000) * 1_000_000];
 }

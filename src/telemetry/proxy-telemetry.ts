@@ -1,14 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import {
-  createTraceState,
-  ROOT_CONTEXT,
-  type Span,
-  type SpanContext,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  type Tracer,
-} from '@opentelemetry/api';
+import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { withoutCredentials } from '../common/credential-forms.js';
 import { CallLedger } from './call-ledger.js';
 import type { CallSeries } from './call-series.js';
@@ -26,7 +17,13 @@ import {
   TOOL_NAME,
   TOOLS_CALL,
 } from './names.js';
-import { type IncomingTraceContext, parseTraceparent, validTraceContext } from './trace-context.js';
+import {
+  type IncomingTraceContext,
+  parentOf,
+  type TraceContext,
+  traceContextOf,
+  validTraceContext,
+} from './trace-context.js';
 import { Tracing } from './tracing.js';
 
 /** One proxied request, as its door knows it. */
@@ -44,6 +41,8 @@ export interface ProxiedCall {
   readonly streamable: boolean;
   /** The caller's trace context, unchecked. */
   readonly incoming: IncomingTraceContext;
+  /** Is the caller a run of this service? */
+  readonly isOwn?: boolean;
 }
 
 export interface ProxiedOutcome {
@@ -77,7 +76,7 @@ export class ProxyTelemetry {
     const { tracer } = this.tracing;
     if (tracer === undefined) return new Measurement(series, headersOf(validTraceContext(call.incoming)), undefined);
     const span = startSpan(tracer, call, series.labels.method);
-    return new Measurement(series, headersOfSpan(span.spanContext()), span);
+    return new Measurement(series, headersOf(traceContextOf(span.spanContext())), span);
   }
 }
 
@@ -112,7 +111,7 @@ function startSpan(tracer: Tracer, call: ProxiedCall, method: string): Span {
   return tracer.startSpan(
     isToolCall ? (call.streamable ? CALL_STREAMABLE_TOOL_SPAN : CALL_TOOL_SPAN) : method,
     {
-      kind: SpanKind.SERVER,
+      kind: call.isOwn === true ? SpanKind.CLIENT : SpanKind.SERVER,
       attributes: {
         [CONNECTION_ID]: call.connectionId,
         [REQUEST_ID]: call.requestId,
@@ -120,7 +119,8 @@ function startSpan(tracer: Tracer, call: ProxiedCall, method: string): Span {
         ...(isToolCall && {
           [TOOL_NAME]: toolName,
           [GEN_AI_TOOL_NAME]: toolName,
-          [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+          // The span of the run's step says it already.
+          ...(call.isOwn !== true && { [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL }),
         }),
       },
     },
@@ -128,28 +128,6 @@ function startSpan(tracer: Tracer, call: ProxiedCall, method: string): Span {
   );
 }
 
-function parentOf(incoming: IncomingTraceContext): typeof ROOT_CONTEXT {
-  const valid = validTraceContext(incoming);
-  const parent = valid && parseTraceparent(valid.traceparent);
-  if (valid === undefined || parent === undefined) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId: parent.traceId,
-    spanId: parent.spanId,
-    traceFlags: parent.flags,
-    isRemote: true,
-    ...(valid.tracestate !== undefined && { traceState: createTraceState(valid.tracestate) }),
-  });
-}
-
-function headersOf(
-  traceContext: { traceparent: string; tracestate?: string } | undefined,
-): Readonly<Record<string, string>> {
+function headersOf(traceContext: TraceContext | undefined): Readonly<Record<string, string>> {
   return traceContext === undefined ? NO_HEADERS : { ...traceContext };
-}
-
-function headersOfSpan({ traceId, spanId, traceFlags, traceState }: SpanContext): Readonly<Record<string, string>> {
-  // A span that is not sampled carries its decision on.
-  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-  const tracestate = traceState?.serialize() ?? '';
-  return tracestate === '' ? { traceparent } : { traceparent, tracestate };
 }

@@ -1,13 +1,30 @@
 import { Module } from '@nestjs/common';
 import { CallLedger } from './call-ledger.js';
+import { DatabasePoolMetrics } from './database-pool-metrics.js';
+import { HttpMetrics } from './http-metrics.js';
+import { HttpTelemetry } from './http-telemetry.js';
 import { MetricsExport } from './metrics-export.js';
+import { OpenStreams } from './open-streams.js';
 import { ProxyMetrics } from './proxy-metrics.js';
 import { ProxyTelemetry } from './proxy-telemetry.js';
-import { Tracing } from './tracing.js';
+import { RunMetrics } from './run-metrics.js';
+import { RunTelemetry } from './run-telemetry.js';
 import { UnavailableLedger } from './unavailable-ledger.js';
 
 @Module({
-  providers: [CallLedger, ProxyMetrics, MetricsExport, Tracing, ProxyTelemetry, UnavailableLedger],
-  exports: [ProxyTelemetry, UnavailableLedger],
+  providers: [
+    CallLedger,
+    ProxyMetrics,
+    MetricsExport,
+    ProxyTelemetry,
+    UnavailableLedger,
+    RunMetrics,
+    RunTelemetry,
+    HttpTelemetry,
+    HttpMetrics,
+    OpenStreams,
+    DatabasePoolMetrics,
+  ],
+  exports: [ProxyTelemetry, UnavailableLedger, RunTelemetry, HttpTelemetry, OpenStreams],
 })
 export class TelemetryModule {}

@@ -1,3 +1,4 @@
+import { type Context, createTraceState, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
 import { holdsCredential } from '../common/credential-forms.js';
 
 /** A caller's trace context as its headers (or `_meta`) hold it, unchecked. */
@@ -48,6 +49,28 @@ export function validTraceContext(incoming: IncomingTraceContext): TraceContext 
   }
   if (tracestate === undefined || !isValidTracestate(tracestate)) return { traceparent };
   return { traceparent, tracestate };
+}
+
+/** What a span goes under that continues the caller's trace; the root, if the caller sends none that is valid. */
+export function parentOf(incoming: IncomingTraceContext): Context {
+  const valid = validTraceContext(incoming);
+  const parent = valid && parseTraceparent(valid.traceparent);
+  if (valid === undefined || parent === undefined) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.flags,
+    isRemote: true,
+    ...(valid.tracestate !== undefined && { traceState: createTraceState(valid.tracestate) }),
+  });
+}
+
+/** The trace context by which others continue the trace of this span. */
+export function traceContextOf({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext {
+  // A span that is not sampled carries its decision on.
+  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+  const tracestate = traceState?.serialize() ?? '';
+  return tracestate === '' ? { traceparent } : { traceparent, tracestate };
 }
 
 function isValidTracestate(tracestate: string): boolean {

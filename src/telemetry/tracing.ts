@@ -1,8 +1,5 @@
-import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { context, logs, ProxyTracerProvider, trace, type Tracer } from '@opentelemetry/api';
-import type { NodeSDK } from '@opentelemetry/sdk-node';
-import { AppConfig } from '../config/app-config.js';
-import { withinShutdown } from './within-shutdown.js';
+import type { Settings } from '../config/settings.js';
 import { SCOPE_NAME } from './names.js';
 import { serviceResource } from './resource.js';
 
@@ -10,50 +7,56 @@ import { serviceResource } from './resource.js';
  * The source of spans, if the standard `OTEL_*` variables ask for traces. The SDK, with its exporter, sampler and limits,
  * configures itself from them, and is loaded only then.
  *
- * The application owns its provider. `NodeSDK` can only register it globally, so the global places are lent to it for
- * one synchronous step and given back: several applications in one process do not meet there. A provider that was
- * registered before (a preloaded auto-instrumentation) is used instead, and left alone.
+ * `NodeSDK` can only register its provider globally. A service that is started for itself leaves it there. Otherwise the global
+ * places are lent to it for one synchronous step and given back, so that several applications in one process do not meet there.
+ * A provider that was registered before (a preloaded auto-instrumentation) is used instead, and left alone.
  */
-@Injectable()
-export class Tracing implements OnModuleInit, OnApplicationShutdown {
-  private readonly logger = new Logger(Tracing.name);
-  private sdk: NodeSDK | undefined;
+export class Tracing {
+  private constructor(
+    private current: Tracer | undefined,
+    private readonly end: () => Promise<void>,
+  ) {}
 
-  /** Undefined: nobody asked for traces. */
-  tracer: Tracer | undefined;
-
-  constructor(private readonly config: AppConfig) {}
-
-  async onModuleInit(): Promise<void> {
+  /** @returns without a tracer if `OTEL_TRACES_EXPORTER` names no exporter that exists */
+  static async open({ exportTraces }: Settings, { global }: { readonly global: boolean }): Promise<Tracing> {
     const preloaded = registeredTracer();
-    if (preloaded !== undefined) {
-      this.tracer = preloaded;
-      return;
-    }
-    if (!this.config.settings.exportTraces) return;
+    if (preloaded !== undefined || !exportTraces) return new Tracing(preloaded, async () => undefined);
     const { NodeSDK } = await import('@opentelemetry/sdk-node');
-    this.sdk = new NodeSDK({
+    const sdk = new NodeSDK({
       resource: serviceResource(),
       autoDetectResources: false,
       metricReaders: [],
       logRecordProcessors: [],
       textMapPropagator: null,
     });
-    this.sdk.start();
-    this.tracer = registeredTracer();
-    trace.disable();
-    context.disable();
-    logs.disable();
-    if (this.tracer === undefined) this.logger.warn('OTEL_TRACES_EXPORTER names no exporter that exists: no traces.');
+    sdk.start();
+    const tracer = registeredTracer();
+    if (!global) giveBack();
+    return new Tracing(tracer, async () => {
+      if (global) giveBack();
+      await sdk.shutdown();
+    });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    this.tracer = undefined;
-    if (this.sdk !== undefined) await withinShutdown(this.sdk.shutdown(), this.logger);
+  /** Undefined: nobody asked for traces. */
+  get tracer(): Tracer | undefined {
+    return this.current;
+  }
+
+  /** Exports what is left. Spans that begin later are dropped. */
+  async shutdown(): Promise<void> {
+    this.current = undefined;
+    await this.end();
   }
 }
 
 function registeredTracer(): Tracer | undefined {
   const provider = trace.getTracerProvider();
   return provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(SCOPE_NAME) : undefined;
+}
+
+function giveBack(): void {
+  trace.disable();
+  context.disable();
+  logs.disable();
 }

@@ -26,5 +26,5 @@ export interface ToolCall {
   /** Does the answer go through the streaming endpoint? */
   readonly streamable?: boolean;
   /** The caller's trace context (W3C), unchecked. */
-  readonly trace?: { readonly traceparent?: string; readonly tracestate?: string };
+  readonly trace?: { readonly traceparent?: string | undefined; readonly tracestate?: string | undefined };
 }

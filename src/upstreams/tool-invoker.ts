@@ -69,7 +69,8 @@ export class ToolInvoker {
     try {
       const { toolName, connection } = call;
       const { requestId } = call.caller;
-      const options = { signal, onProgress, requestId, caller: keyOfCaller(call.caller) };
+      const { traceHeaders } = invocation;
+      const options = { signal, onProgress, requestId, traceHeaders, caller: keyOfCaller(call.caller) };
       // `admit` has checked them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.of(connection);

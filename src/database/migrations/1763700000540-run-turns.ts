@@ -31,9 +31,9 @@ export class RunTurns1763700000540 implements MigrationInterface {
   }
 }
 
-type Change = readonly [from: string, to: string];
+export type Change = readonly [from: string, to: string];
 
-const POST_CHANGES: readonly Change[] = [
+export const POST_CHANGES: readonly Change[] = [
   ['message_id, idempotency_key, idempotency_hash)', 'message_id, idempotency_key, idempotency_hash, turn_at)'],
   ['_temperature, _answer, _key, _hash)', '_temperature, _answer, _key, _hash, CASE WHEN _is_head THEN now() END)'],
 ];
@@ -62,7 +62,7 @@ const FINISH_CHANGES: readonly Change[] = [
   ],
 ];
 
-function replaced(definition: string, ...changes: readonly Change[]): string {
+export function replaced(definition: string, ...changes: readonly Change[]): string {
   const all: readonly Change[] = [['CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION'], ...changes];
   return all.reduce((text, [from, to]) => {
     if (!text.includes(from)) throw new Error(`The function does not hold "${from}".`);

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PreparedStatements } from '../../database/prepared-statements.js';
+import { OpenRuns } from './open-runs.js';
 import { RunCancelling } from './run-cancelling.js';
 import { RunEntity } from './run.entity.js';
 import { RunExecution } from './run-execution.js';
@@ -12,7 +13,16 @@ import { RunTurns } from './run-turns.js';
 /** The stored runs: every statement on them, for the endpoints, the streams and the worker. */
 @Module({
   imports: [TypeOrmModule.forFeature([RunEntity])],
-  providers: [PreparedStatements, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
-  exports: [RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
+  providers: [
+    PreparedStatements,
+    OpenRuns,
+    RunCancelling,
+    RunExecution,
+    RunPosting,
+    RunReader,
+    RunRevocation,
+    RunTurns,
+  ],
+  exports: [OpenRuns, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
 })
 export class RunRecordsModule {}

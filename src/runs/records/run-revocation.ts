@@ -8,7 +8,7 @@ import { type FinishedRun, finishRun } from './run-finish.js';
 /** Runs without their credential, as far as they concern one worker. */
 export interface RevokedRuns {
   /** Runs that have not started, the last of each thread first. */
-  waiting: string[];
+  waiting: { runId: string; requestId: string }[];
   /** Those of the worker's own runs that must stop. */
   running: string[];
 }
@@ -26,14 +26,18 @@ export class RunRevocation {
    * @param limit how many waiting runs are returned at most
    */
   async find(own: readonly RunClaim[], limit: number): Promise<RevokedRuns> {
-    const rows: { id: string; status: 'queued' | 'running' }[] = await this.dataSource.query(
-      `(SELECT id, status FROM runs WHERE status = 'queued' AND ${HAS_LOST_CREDENTIAL} ORDER BY position DESC LIMIT $2)
+    const rows: { id: string; requestId: string; status: 'queued' | 'running' }[] = await this.dataSource.query(
+      `(SELECT id, request_id AS "requestId", status FROM runs WHERE status = 'queued' AND ${HAS_LOST_CREDENTIAL} ORDER BY position DESC LIMIT $2)
        UNION ALL
-       SELECT id, status FROM runs WHERE id = ANY($1) AND status = 'running' AND ${HAS_LOST_CREDENTIAL}`,
+       SELECT id, request_id, status FROM runs WHERE id = ANY($1) AND status = 'running' AND ${HAS_LOST_CREDENTIAL}`,
       [own.map(({ runId }) => runId), limit],
     );
-    const idsOf = (wanted: string): string[] => rows.filter(({ status }) => status === wanted).map(({ id }) => id);
-    return { waiting: idsOf('queued'), running: idsOf('running') };
+    const waiting = rows.filter(({ status }) => status === 'queued');
+    const running = rows.filter(({ status }) => status === 'running');
+    return {
+      waiting: waiting.map(({ id: runId, requestId }) => ({ runId, requestId })),
+      running: running.map(({ id }) => id),
+    };
   }
 
   /** Ends a run that has not started; undefined if it has started or ended since. */

@@ -66,6 +66,13 @@ export class RunEntity {
   @Column({ type: 'varchar', name: 'request_id', length: 128, update: false })
   requestId: string;
 
+  /** The W3C trace context of that request; null if it had none and no traces are made. */
+  @Column({ type: 'varchar', length: 256, nullable: true, update: false })
+  traceparent: string | null;
+
+  @Column({ type: 'varchar', length: 512, nullable: true, update: false })
+  tracestate: string | null;
+
   @Column({ type: 'varchar', length: 16 })
   status: RunStatus;
 

@@ -14,6 +14,8 @@ export interface CallToolOptions {
   caller?: string;
   /** Sent to the upstream as `x-request-id`, where it takes headers. */
   requestId?: string;
+  /** W3C trace context, sent to the upstream where it takes headers. */
+  traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /**

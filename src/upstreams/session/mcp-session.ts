@@ -30,6 +30,8 @@ export interface RequestBounds {
   timeoutMs: number;
   /** Sent as `x-request-id`. */
   requestId?: string;
+  /** W3C trace context. */
+  traceHeaders?: Readonly<Record<string, string>> | undefined;
   onProgress?: (progress: Progress) => void;
 }
 
@@ -200,11 +202,11 @@ export class McpSession {
   }
 }
 
-function toOptions({ signal, timeoutMs, requestId, onProgress }: RequestBounds) {
+function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress }: RequestBounds) {
   return {
     signal,
     timeout: timeoutMs,
-    ...(requestId !== undefined && { headers: { 'x-request-id': requestId } }),
+    ...(requestId !== undefined && { headers: { 'x-request-id': requestId, ...traceHeaders } }),
     ...(onProgress !== undefined && { onprogress: onProgress }),
   };
 }

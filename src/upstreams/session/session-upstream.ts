@@ -52,11 +52,11 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId, caller = SERVICE } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, scope) =>
       this.inTurn(caller, scope, () =>
-        session.callTool(name, args, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+        session.callTool(name, args, { signal: scope.signal, timeoutMs, onProgress, requestId, traceHeaders }),
       ),
     );
   }

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import { withTimeout } from '../../common/with-timeout.js';
 import type { OnListChanged } from '../contract/list-change.js';
 import { McpSession } from './mcp-session.js';
 import type { SessionTransport } from '../contract/session-transport.js';
@@ -36,17 +37,16 @@ export class TransportUpstream extends SessionUpstream {
   }
 
   private async openTransport(): Promise<Transport> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error('The transport did not open in time.')), OPEN_TIMEOUT_MS);
     try {
-      return await Promise.race([this.target.connector.openTransport(this.target.access), late]);
+      const opening = (async () => this.target.connector.openTransport(this.target.access))();
+      return await withTimeout(opening, OPEN_TIMEOUT_MS, () => {
+        throw new Error('The transport did not open in time.');
+      });
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
       // The caller is told no more than that: the message may hold a credential.
       this.logger.warn({ connection_id: this.target.connectionId, err: error }, 'An upstream could not be opened');
       throw new UpstreamError('unreachable', `The upstream at ${labelOf(this.target)} could not be opened.`);
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -1,0 +1,43 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { Metering } from './metering.js';
+import { DB_CONNECTION_STATE, DB_CONNECTIONS, DB_CONNECTIONS_MAX, DB_PENDING_REQUESTS, DB_POOL_NAME } from './names.js';
+
+/** The pool that all repositories share; queue, event bus and record of calls have connections of their own. */
+const POOL = { [DB_POOL_NAME]: 'application' };
+
+/** The database connections of the application, read when somebody asks. */
+@Injectable()
+export class DatabasePoolMetrics implements OnModuleInit {
+  constructor(
+    private readonly metering: Metering,
+    @InjectDataSource() private readonly dataSource: DataSource,
+  ) {}
+
+  onModuleInit(): void {
+    const { meter } = this.metering;
+    const count = meter.createObservableUpDownCounter(DB_CONNECTIONS, {
+      description: 'Database connections, by state.',
+    });
+    const max = meter.createObservableUpDownCounter(DB_CONNECTIONS_MAX, {
+      description: 'Most connections of the pool.',
+    });
+    const pending = meter.createObservableUpDownCounter(DB_PENDING_REQUESTS, {
+      description: 'Requests that wait for a database connection.',
+    });
+    meter.addBatchObservableCallback(
+      (result) => {
+        const { totalCount, idleCount, waitingCount, options } = (this.dataSource.driver as PostgresDriver)
+          .master as Pool;
+        result.observe(count, idleCount, { ...POOL, [DB_CONNECTION_STATE]: 'idle' });
+        result.observe(count, totalCount - idleCount, { ...POOL, [DB_CONNECTION_STATE]: 'used' });
+        result.observe(max, options.max, POOL);
+        result.observe(pending, waitingCount, POOL);
+      },
+      [count, max, pending],
+    );
+  }
+}

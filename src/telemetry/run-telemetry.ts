@@ -1,0 +1,269 @@
+import { Injectable } from '@nestjs/common';
+import { type Attributes, type Context, context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { withoutCredentials } from '../common/credential-forms.js';
+import {
+  CHAT,
+  ERROR_TYPE,
+  EXECUTE_TOOL,
+  EXTENSION_TOOL,
+  GEN_AI_AGENT_ID,
+  GEN_AI_AGENT_NAME,
+  GEN_AI_CONVERSATION_ID,
+  GEN_AI_OPERATION_NAME,
+  GEN_AI_PROVIDER_NAME,
+  GEN_AI_REQUEST_MODEL,
+  GEN_AI_REQUEST_STREAM,
+  GEN_AI_REQUEST_TEMPERATURE,
+  GEN_AI_RESPONSE_FINISH_REASONS,
+  GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK,
+  GEN_AI_TOOL_CALL_ID,
+  GEN_AI_TOOL_NAME,
+  GEN_AI_TOOL_TYPE,
+  GEN_AI_USAGE_INPUT_TOKENS,
+  GEN_AI_USAGE_OUTPUT_TOKENS,
+  INVOKE_AGENT,
+  REQUEST_ID,
+  RUN_ATTEMPT,
+  RUN_ID,
+  RUN_STATUS,
+} from './names.js';
+import { type NamedModel, type RunEnd, RunMetrics, type TokenUsage } from './run-metrics.js';
+import { type IncomingTraceContext, parentOf, traceContextOf, validTraceContext } from './trace-context.js';
+import { Tracing } from './tracing.js';
+
+/** A span attribute is cut, not refused. */
+const MAX_ATTRIBUTE_LENGTH = 256;
+
+/** A run as its worker claimed it. */
+export interface ObservedRun {
+  readonly id: string;
+  readonly threadId: string;
+  readonly agentId: string;
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  /** The trace of the request that posted it. */
+  readonly traceparent: string | null;
+  readonly tracestate: string | null;
+}
+
+/** What a call of a model is made with. */
+export interface ObservedChat {
+  readonly temperature: number | null;
+}
+
+/** Observes runs: metrics always, spans when traces are asked for. */
+@Injectable()
+export class RunTelemetry {
+  constructor(
+    private readonly tracing: Tracing,
+    private readonly metrics: RunMetrics,
+  ) {}
+
+  /** An attempt begins. Every attempt is a span of its own in the trace of the request that posted the run. */
+  begin(run: ObservedRun): RunObservation {
+    return new RunObservation(run, this.tracing, this.metrics);
+  }
+
+  /** A run ended that never started. */
+  countUnstarted(end: RunEnd): void {
+    this.metrics.recordEnd(end, undefined);
+  }
+}
+
+/** One attempt at a run that is being observed. */
+export class RunObservation {
+  private readonly beganAt = performance.now();
+  private readonly span: Span | undefined;
+  private readonly context: Context;
+  private readonly incoming: IncomingTraceContext;
+  private named: NamedModel = { provider: 'unknown', model: 'unknown' };
+  private sawFirstChunk: boolean;
+
+  constructor(
+    private readonly run: ObservedRun,
+    private readonly tracing: Tracing,
+    private readonly metrics: RunMetrics,
+  ) {
+    const { traceparent, tracestate, attempt } = run;
+    this.incoming = { traceparent: traceparent ?? undefined, tracestate: tracestate ?? undefined };
+    const parent = parentOf(this.incoming);
+    this.span = tracing.tracer?.startSpan(
+      INVOKE_AGENT,
+      {
+        attributes: {
+          [GEN_AI_OPERATION_NAME]: INVOKE_AGENT,
+          [GEN_AI_AGENT_ID]: run.agentId,
+          [GEN_AI_CONVERSATION_ID]: run.threadId,
+          [RUN_ID]: run.id,
+          [RUN_ATTEMPT]: attempt,
+          [REQUEST_ID]: run.requestId,
+        },
+      },
+      parent,
+    );
+    this.context = this.span === undefined ? parent : trace.setSpan(parent, this.span);
+    // Later attempts send what is no longer the first chunk.
+    this.sawFirstChunk = attempt > 1;
+    if (attempt === 1) metrics.recordStart(waitedMs(run));
+  }
+
+  /** Spans that the work begins belong to the run. */
+  within<T>(work: () => Promise<T>): Promise<T> {
+    return context.with(this.context, work);
+  }
+
+  /** @param name `<kind of provider>/<model>` */
+  setModel(name: string): void {
+    const slash = name.indexOf('/');
+    if (slash === -1) return;
+    this.named = { provider: name.slice(0, slash), model: name.slice(slash + 1) };
+    this.span?.setAttributes(modelAttributes(this.named));
+  }
+
+  setAgentName(name: string): void {
+    const shown = shortened(name);
+    this.span?.setAttribute(GEN_AI_AGENT_NAME, shown).updateName(`${INVOKE_AGENT} ${shown}`);
+  }
+
+  beginChat({ temperature }: ObservedChat): ChatObservation {
+    const span = this.startSpan(`${CHAT} ${shortened(this.named.model)}`, SpanKind.CLIENT, {
+      [GEN_AI_OPERATION_NAME]: CHAT,
+      [GEN_AI_CONVERSATION_ID]: this.run.threadId,
+      [GEN_AI_REQUEST_STREAM]: true,
+      ...modelAttributes(this.named),
+      ...(temperature !== null && { [GEN_AI_REQUEST_TEMPERATURE]: temperature }),
+    });
+    return new ChatObservation(span, this.contextOf(span), this.named, this.metrics, () => this.noteFirstChunk());
+  }
+
+  beginTool(toolName: string, callId: string): ToolObservation {
+    const shown = shortened(toolName);
+    const span = this.startSpan(`${EXECUTE_TOOL} ${shown}`, SpanKind.INTERNAL, {
+      [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+      [GEN_AI_TOOL_NAME]: shown,
+      [GEN_AI_TOOL_CALL_ID]: shortened(callId),
+      [GEN_AI_TOOL_TYPE]: EXTENSION_TOOL,
+      [REQUEST_ID]: this.run.requestId,
+    });
+    const sent = span === undefined ? validTraceContext(this.incoming) : traceContextOf(span.spanContext());
+    return new ToolObservation(span, this.contextOf(span), sent ?? {});
+  }
+
+  /** The run has ended, and its end is stored. */
+  conclude(end: RunEnd): void {
+    const { startedAt, attempt } = this.run;
+    const ownMs = performance.now() - this.beganAt;
+    const isFirst = attempt === 1 || startedAt === null;
+    this.metrics.recordEnd(end, isFirst ? ownMs : Math.max(ownMs, Date.now() - startedAt.getTime()));
+    this.span?.setAttribute(RUN_STATUS, end.status);
+    if (end.errorCode !== undefined) fail(this.span, end.errorCode);
+  }
+
+  /** The attempt is over, however it ended. */
+  end(): void {
+    this.span?.end();
+  }
+
+  private noteFirstChunk(): void {
+    if (this.sawFirstChunk) return;
+    this.sawFirstChunk = true;
+    this.metrics.recordFirstChunk(waitedMs(this.run) + performance.now() - this.beganAt);
+  }
+
+  private startSpan(name: string, kind: SpanKind, attributes: Attributes): Span | undefined {
+    return this.tracing.tracer?.startSpan(name, { kind, attributes }, this.context);
+  }
+
+  private contextOf(span: Span | undefined): Context {
+    return span === undefined ? this.context : trace.setSpan(this.context, span);
+  }
+}
+
+/** One call of a model. */
+export class ChatObservation {
+  private readonly beganAt = performance.now();
+  private firstChunkMs: number | undefined;
+
+  constructor(
+    private readonly span: Span | undefined,
+    private readonly context: Context,
+    private readonly named: NamedModel,
+    private readonly metrics: RunMetrics,
+    private readonly onFirstChunk: () => void,
+  ) {}
+
+  within<T>(work: () => Promise<T>): Promise<T> {
+    return context.with(this.context, work);
+  }
+
+  /** Call once, with the first chunk that holds something of the answer. */
+  firstChunk(): void {
+    this.firstChunkMs = performance.now() - this.beganAt;
+    this.onFirstChunk();
+  }
+
+  succeed(finishReason: string, usage: TokenUsage | undefined): void {
+    this.record();
+    if (usage !== undefined) this.metrics.recordTokens(this.named, usage);
+    const { inputTokens, outputTokens } = usage ?? {};
+    this.span
+      ?.setAttributes({
+        [GEN_AI_RESPONSE_FINISH_REASONS]: [finishReason],
+        ...(this.firstChunkMs !== undefined && { [GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK]: this.firstChunkMs / 1000 }),
+        ...(inputTokens !== undefined && { [GEN_AI_USAGE_INPUT_TOKENS]: inputTokens }),
+        ...(outputTokens !== undefined && { [GEN_AI_USAGE_OUTPUT_TOKENS]: outputTokens }),
+      })
+      .end();
+  }
+
+  fail(errorCode: string): void {
+    this.record(errorCode);
+    fail(this.span, errorCode);
+    this.span?.end();
+  }
+
+  private record(errorCode?: string): void {
+    const ms = performance.now() - this.beganAt;
+    this.metrics.recordChat(this.named, { ms, firstChunkMs: this.firstChunkMs, errorCode });
+  }
+}
+
+/** One call of a tool. */
+export class ToolObservation {
+  constructor(
+    private readonly span: Span | undefined,
+    private readonly context: Context,
+    /** For the request to the upstream: it goes below this call. */
+    readonly traceContext: IncomingTraceContext,
+  ) {}
+
+  within<T>(work: () => Promise<T>): Promise<T> {
+    return context.with(this.context, work);
+  }
+
+  /** @param errorCode why it failed, a stable word; the tool's own failure is `tool_error` */
+  end(errorCode?: string): void {
+    if (errorCode !== undefined) fail(this.span, errorCode);
+    this.span?.end();
+  }
+}
+
+/** Without a description: messages may hold what a model or an upstream wrote. */
+function fail(span: Span | undefined, errorCode: string): void {
+  span?.setAttribute(ERROR_TYPE, errorCode).setStatus({ code: SpanStatusCode.ERROR });
+}
+
+function modelAttributes({ provider, model }: NamedModel): Attributes {
+  return { [GEN_AI_PROVIDER_NAME]: provider, [GEN_AI_REQUEST_MODEL]: shortened(model) };
+}
+
+function shortened(text: string): string {
+  return withoutCredentials(text).slice(0, MAX_ATTRIBUTE_LENGTH);
+}
+
+/** How long the run waited for its first start, by the clock of the database. */
+function waitedMs({ createdAt, startedAt }: ObservedRun): number {
+  return startedAt === null ? 0 : Math.max(0, startedAt.getTime() - createdAt.getTime());
+}
