@@ -5,7 +5,7 @@ import { EarlyAdmission } from '../auth/early-admission.js';
 import { requestIdFrom } from '../common/ids.js';
 import type { AppConfig } from '../config/app-config.js';
 import { answerClientError } from '../http/client-errors.js';
-import { answerFrameworkErrors } from '../http/framework-errors.js';
+import { answerFrameworkErrors } from '../http/client-errors.js';
 import { HttpAdapter } from '../http/http-adapter.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';

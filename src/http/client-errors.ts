@@ -4,9 +4,12 @@ import { DomainError } from '../common/domain-error.js';
 import type { ErrorCode } from '../common/error-codes.js';
 import { newId } from '../common/ids.js';
 import { PROBLEM_CONTENT_TYPE, problemDetails } from '../common/problem-details.js';
-import { REQUEST_ID_HEADER } from './request-log.js';
+import { REQUEST_ID_HEADER, logRequest } from './request-log.js';
 import { SECURITY_HEADERS } from '../common/security-headers.js';
 import { linger } from './unread-bodies.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { toDomainError } from '../common/to-domain-error.js';
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -40,4 +43,23 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: ServedSo
   const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;
   socket.write(`${status}${head.join('')}\r\n${body}`);
   linger(socket);
+}
+
+type FrameworkErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
+
+/**
+ * Answers what Fastify's router refuses before any hook or filter of ours runs: URLs that cannot be decoded and path
+ * parameters that are too long. It does by hand what hooks and filter do for every other request.
+ */
+export function answerFrameworkErrors(logger: Logger): FrameworkErrorHandler {
+  return (thrown, request, reply) => {
+    const error = toDomainError(thrown);
+    reply.raw.once('finish', () => logRequest(logger, request, reply));
+    void reply
+      .status(error.status)
+      .headers(SECURITY_HEADERS)
+      .header(REQUEST_ID_HEADER, request.id)
+      .header('content-type', PROBLEM_CONTENT_TYPE)
+      .send(JSON.stringify(problemDetails(error, request.id)));
+  };
 }
