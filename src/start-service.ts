@@ -67,8 +67,8 @@ export async function startService(
 }
 
 /**
- * What the terminal shows when the service listens: where it is, the key if one was just made, and three commands that
- * go through the main job. Everything can be pasted into a shell.
+ * The text that the service prints when it is listening: its URL, a newly created key, and three commands to try. All
+ * commands can be pasted into a shell.
  */
 function announcement(baseUrl: string, org: string, newKey: string | undefined): string {
   const api = `${baseUrl}/api/${org}`;
@@ -77,14 +77,14 @@ function announcement(baseUrl: string, org: string, newKey: string | undefined):
   const key =
     newKey === undefined
       ? ['Use the API key that the first start printed: export API_KEY=sbx_…']
-      : ['Your API key. It is shown only now:', '', `  export API_KEY=${newKey}`];
+      : ['Your API key, which is not shown again:', '', `  export API_KEY=${newKey}`];
   return [
     '',
     `Signalbox listens on ${baseUrl}   (reference: ${baseUrl}/docs)`,
     '',
     ...key,
     '',
-    'Three commands to try: make an agent, make a thread, then watch the answer to a message.',
+    'Three commands to try: create an agent, create a thread, and stream the answer to a message.',
     '',
     `  AGENT=$(${post('tools/COLLECTION_VIRTUAL_MCP_CREATE', `'{"data":{"title":"Hello"}}'`)} | grep -o '"id":"[^"]*' | head -1 | cut -c7-)`,
     '',

@@ -4,7 +4,7 @@ import { IsPermissionMap } from '../common/validation/is-permission-map.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
-/** A hundred years: longer lifetimes are a mistake, and dates end somewhere. */
+/** A hundred years. Longer lifetimes are probably mistakes and could exceed the range of dates. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
 
 export class ApiKeyCreateInput {
@@ -16,7 +16,7 @@ export class ApiKeyCreateInput {
   @IsPermissionMap()
   permissions: PermissionMap;
 
-  /** Lifetime in seconds; omitted means no expiry. */
+  /** Lifetime in seconds. If omitted, the key does not expire. */
   @MayBeAbsent()
   @IsInt()
   @Min(1)
@@ -43,7 +43,7 @@ export class ApiKeyDeleteInput {
   id: string;
 }
 
-/** A key as it is listed: never with its value. */
+/** A listed key, without its value. */
 export class ApiKeyItem {
   @IsUUID()
   id: string;
@@ -51,7 +51,7 @@ export class ApiKeyItem {
   @IsString()
   name: string;
 
-  /** The first characters of the value, to recognize it by. */
+  /** The first characters of the value, for recognition. */
   @IsString()
   prefix: string;
 
@@ -73,7 +73,7 @@ export class ApiKeyItem {
   updated_at: string;
 }
 
-/** The answer to a creation: the only place where the value is ever shown. */
+/** A created key. Only this response contains the key's value. */
 export class ApiKeyCreated {
   @IsUUID()
   id: string;

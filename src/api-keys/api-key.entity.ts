@@ -11,7 +11,7 @@ export class ApiKeyEntity {
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
-  /** The member on whose behalf the key acts. */
+  /** The member that the key acts for. */
   @Column({ type: 'uuid', name: 'user_id', update: false })
   @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string;

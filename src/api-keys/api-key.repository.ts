@@ -4,12 +4,12 @@ import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder }
 import { requireRoom } from '../database/require-room.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 
-/** Per organization: the permissions of those in use are in memory. */
+/** Limit per organization, because the permissions of active keys are cached in memory. */
 const MAX_KEYS = { max: 1000, what: 'API keys' };
-/** How long an expired key is still listed. */
+/** How long an expired key remains listed. */
 const EXPIRED_KEPT_MS = 30 * 24 * 3_600_000;
 
-/** What the auth guard needs to know of a key. */
+/** The key data that the auth guard needs. */
 export interface ActiveApiKey {
   id: string;
   organizationId: string;
@@ -17,12 +17,12 @@ export interface ActiveApiKey {
   userId: string;
   permissions: ApiKeyEntity['permissions'];
   permissionsDigest: string;
-  /** Of the permissions as JSON. */
+  /** Size of the permissions as JSON. */
   permissionBytes: number;
   expiresAt: Date | null;
 }
 
-/** A key that changes keys, and a key of the same organization that it changes. */
+/** The key that makes a change (the maker) and the key of the same organization that it changes. */
 interface KeyPair {
   organizationId: string;
   makerId: string;
@@ -42,9 +42,9 @@ export class ApiKeyRepository {
   }
 
   /**
-   * Inserts a key if `check` lets it. The maker is locked meanwhile: what is checked is what it holds when the key is made, and
-   * a deletion of the maker comes before or after. Keys that expired long ago are deleted with the same stroke.
-   * @param check is given the maker, undefined when it does not exist any more; when it throws nothing is stored
+   * Inserts a key if `check` does not throw. Locks the maker, so that `check` sees its current permissions and its deletion
+   * cannot interleave. Also deletes keys that expired long ago.
+   * @param check receives the maker, or undefined if it no longer exists; if it throws, nothing is stored
    * @throws DomainError `limit_reached`
    */
   insertAs(makerId: string, key: NewApiKey, check: (maker: ApiKeyEntity | undefined) => void): Promise<ApiKeyEntity> {
@@ -63,8 +63,8 @@ export class ApiKeyRepository {
   }
 
   /**
-   * Writes what `decide` makes of the stored key; both keys are locked meanwhile. What `decide` throws leaves it as it was.
-   * Undefined if there is no such key.
+   * Applies the change that `decide` returns for the stored key, with both keys locked. If `decide` throws, nothing changes.
+   * Returns undefined if the key does not exist.
    */
   updateAs(
     pair: KeyPair,
@@ -80,7 +80,7 @@ export class ApiKeyRepository {
     });
   }
 
-  /** Deletes the key if `check` lets it; both keys are locked meanwhile. Undefined if there is no such key. */
+  /** Deletes the key if `check` does not throw, with both keys locked. Returns undefined if the key does not exist. */
   deleteAs(
     pair: KeyPair,
     check: (stored: ApiKeyEntity, maker: ApiKeyEntity | undefined) => void,
@@ -98,7 +98,7 @@ export class ApiKeyRepository {
     return this.keys.findOneBy({ keyHash });
   }
 
-  /** The keys with these hashes, by hash, each with its organization's slug; expired ones too, so that the answer can say so. */
+  /** The keys with these hashes, by hash, each with its organization's slug. Includes expired keys, for a specific error. */
   async findForAuthentication(keyHashes: readonly string[]): Promise<Map<string, ActiveApiKey>> {
     const rows: (ActiveApiKey & { keyHash: string })[] = await this.keys.query(
       `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", k.user_id AS "userId",
@@ -112,7 +112,7 @@ export class ApiKeyRepository {
     return new Map(rows.map(({ keyHash, ...key }) => [keyHash, key]));
   }
 
-  /** The digests of what those of these keys may that still exist and have not expired, by id. */
+  /** The permission digests of the given keys by id, without deleted and expired keys. */
   async findUsable(ids: readonly string[]): Promise<Map<string, string>> {
     const rows: { id: string; digest: string }[] = await this.keys.query(
       `SELECT id, md5(permissions::text) AS digest FROM api_keys
@@ -136,7 +136,7 @@ export class ApiKeyRepository {
   }
 }
 
-/** Locks both in one order for everybody: transactions that change each other's makers cannot wait in a circle. */
+/** Locks both keys in a fixed order, so that transactions that change each other's makers cannot deadlock. */
 async function lockKeys(
   manager: EntityManager,
   { organizationId, makerId, id }: KeyPair,
@@ -146,7 +146,7 @@ async function lockKeys(
     order: { id: 'ASC' },
     lock: { mode: 'for_no_key_update' },
   });
-  // PostgreSQL writes UUIDs in lower case, callers may not.
+  // PostgreSQL returns UUIDs in lower case; callers can send upper case.
   const find = (wanted: string) => locked.find((key) => key.id === wanted.toLowerCase());
   return { stored: find(id), maker: find(makerId) };
 }

@@ -29,7 +29,7 @@ const KEY_LIST: ListSpec = {
   tieBreaker: 'id',
 };
 
-/** Life of API keys: each belongs to one organization, its value is shown once, and only its hash is kept. */
+/** Manages API keys. Each key belongs to one organization. Its value is returned once, and only its hash is stored. */
 @Injectable()
 export class ApiKeyService {
   constructor(
@@ -48,14 +48,14 @@ export class ApiKeyService {
     const key = toKey(value, { organizationId, userId: caller.userId, name: input.name, permissions, expiresAt });
     const stored = await this.repository.insertAs(caller.apiKeyId, key, (makerKey) => {
       const maker = new KeyMaker(caller, makerKey);
-      maker.requireHolding(permissions);
-      maker.requireOutliving(expiresAt);
+      maker.assertHolds(permissions);
+      maker.assertOutlives(expiresAt);
     });
     const { id, name, expires_at, created_at } = toItem(stored);
     return { id, name, key: value, permissions: stored.permissions, expires_at, created_at };
   }
 
-  /** All keys unless a limit is given or they are too large for one page. */
+  /** Returns all keys, unless a limit is given or they exceed the size of a page. */
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ApiKeyPage> {
     const query = this.repository.queryOfOrganization(caller.organization.id);
     const page = await paginate(query, KEY_LIST, { ...input, limit: input.limit ?? MAX_LIMIT }, answer);
@@ -67,11 +67,11 @@ export class ApiKeyService {
     const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
     const updated = await this.repository.updateAs(pair, (stored, makerKey) => {
       const maker = new KeyMaker(caller, makerKey);
-      if (permissions !== undefined) maker.requireHolding(permissions);
-      maker.requireGoverning(stored);
-      // A grant to a key that lives longer would outlive the one who gave it.
-      const isGrown = permissions !== undefined && !isWithin(permissions, stored.permissions);
-      if (isGrown) maker.requireOutliving(stored.expiresAt);
+      if (permissions !== undefined) maker.assertHolds(permissions);
+      maker.assertCanChange(stored);
+      // The permissions of a key that expires later would outlive the granting key.
+      const addsPermissions = permissions !== undefined && !isWithin(permissions, stored.permissions);
+      if (addsPermissions) maker.assertOutlives(stored.expiresAt);
       return { ...(name === undefined ? {} : { name }), ...(permissions === undefined ? {} : { permissions }) };
     });
     if (updated === undefined) throw unknownKey();
@@ -83,7 +83,7 @@ export class ApiKeyService {
   async delete(id: string, caller: Principal): Promise<void> {
     const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
     const deleted = await this.repository.deleteAs(pair, (stored, makerKey) =>
-      new KeyMaker(caller, makerKey).requireGoverning(stored),
+      new KeyMaker(caller, makerKey).assertCanChange(stored),
     );
     if (deleted === undefined) throw unknownKey();
     this.verifier.forget(deleted.keyHash);
@@ -93,14 +93,14 @@ export class ApiKeyService {
     return this.repository.existsAny(organizationId);
   }
 
-  /** Stores a key whose value is already known (the bootstrap key). True if it was not there before. */
+  /** Stores a key with a given value (the bootstrap key). Returns true if it is new. */
   async ensure(
     value: string,
     key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions'>,
   ): Promise<boolean> {
     if ((await this.repository.findByHash(hashApiKey(value))) !== null) return false;
     const { keyHash } = await this.repository.insert(toKey(value, { ...key, expiresAt: null }));
-    // A key that was given may have been presented before.
+    // A configured key may have been sent, and cached as unknown, before.
     this.verifier.forget(keyHash);
     return true;
   }
@@ -115,7 +115,7 @@ function toKey(
 }
 
 function unknownKey(): DomainError {
-  return new DomainError('not_found', 'There is no API key with this id in the organization.');
+  return new DomainError('not_found', 'The organization has no API key with this id.');
 }
 
 function toItem(key: ApiKeyEntity): ApiKeyItem {

@@ -21,8 +21,8 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_CREATE',
     description:
-      'Creates an API key for this organization, with no permission and no lifetime beyond those of the key that creates it. ' +
-      'The value is shown in this answer and never again.',
+      'Creates an API key for this organization. Its permissions and lifetime cannot exceed those of the calling key. ' +
+      'Only this response contains the value of the key.',
     input: ApiKeyCreateInput,
     output: ApiKeyCreated,
     annotations: CREATES,
@@ -34,8 +34,9 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_LIST',
     description:
-      "Lists the organization's API keys without their values, oldest first: all of them, unless limit or their size ends the " +
-      'page. orderBy and where know id, name, expires_at, last_used_at, created_at and updated_at (no order by those that may be null).',
+      "Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or their size ends " +
+      'the page. You can filter by id, name, expires_at, last_used_at, created_at and updated_at, and order by those that are ' +
+      'not nullable.',
     input: ListInput,
     output: ApiKeyPage,
     annotations: READ_ONLY,
@@ -47,8 +48,8 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_UPDATE',
     description:
-      'Renames an API key or replaces its permissions, never with more than the caller holds. The caller has to hold what the ' +
-      'key holds, and to live as long as a key that is given more.',
+      'Renames an API key or replaces its permissions. The calling key must hold the current and the new permissions of the ' +
+      'key. To add permissions, it must not expire before the key.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,
     annotations: UPDATES,
@@ -60,7 +61,7 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_DELETE',
     description:
-      'Deletes an API key; it stops working at once. The caller has to hold what the key holds, unless it is its own.',
+      'Deletes an API key, which stops working immediately. The calling key must hold its permissions, unless it deletes itself.',
     input: ApiKeyDeleteInput,
     output: ApiKeyDeleted,
     annotations: DESTROYS,

@@ -34,7 +34,7 @@ beforeEach(() => {
 const verify = async (hash: string): Promise<string> => (await verifier.verify(hash)).apiKeyId;
 
 describe('ApiKeyVerifier', () => {
-  it('asks for thousands of unknown keys in few queries, and lets a good one through among them', async () => {
+  it('looks up thousands of unknown keys in few queries, and accepts a valid key among them', async () => {
     const guesses = Array.from({ length: 5_000 }, () => verify(hashApiKey(generateApiKey())));
     const good = verify(KNOWN);
     const answers = await Promise.allSettled(guesses);
@@ -43,14 +43,14 @@ describe('ApiKeyVerifier', () => {
     expect(queries.length).toBeLessThan(10);
   });
 
-  it('does not ask again for a key that was unknown just now', async () => {
+  it('does not look up a recently unknown key again', async () => {
     const guess = hashApiKey(generateApiKey());
     await expect(verify(guess)).rejects.toThrow('credential is not valid');
     await expect(verify(guess)).rejects.toThrow('credential is not valid');
     expect(queries).toHaveLength(1);
   });
 
-  it('asks again for an unknown key that was made since', async () => {
+  it('looks up an unknown key again after its creation', async () => {
     const guess = hashApiKey(generateApiKey());
     await expect(verify(guess)).rejects.toThrow('credential is not valid');
     verifier.forget(guess);

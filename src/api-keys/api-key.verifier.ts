@@ -6,25 +6,25 @@ import type { Principal } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
 
-/** A deletion in another process must be seen within a second, so a key is believed for a little less. */
-const BELIEVED_MS = 900;
+/** A deletion in another process must take effect within a second, so keys are cached for slightly less. */
+const CACHED_MS = 900;
 const LAST_USE_RESOLUTION_MS = 60_000;
 const MAX_ENTRIES = 10_000;
-/** Whatever is presented, so many queries look for keys at once, each for so many keys. */
+/** Limits of concurrent lookup queries and of keys per query, regardless of the number of callers. */
 const MAX_QUERIES = 2;
 const MAX_KEYS_PER_QUERY = 1_000;
-/** Of the permission maps that are remembered, as JSON. */
+/** Total size of the cached permission maps, as JSON. */
 const MAX_PERMISSION_BYTES = 16 * 1_048_576;
 
 /**
- * Verifies presented keys. Keeps what it read for less than a second, and concurrent requests share one read. Guesses
- * displace no key that is in use.
+ * Verifies API keys. Caches keys for less than a second; concurrent requests share one read. Unknown keys have a separate
+ * cache, so that guesses do not evict keys in use.
  */
 @Injectable()
 export class ApiKeyVerifier {
   private readonly logger = new Logger(ApiKeyVerifier.name);
   private readonly keys: ReadThroughCache<ActiveApiKey>;
-  /** The ids of keys whose use was recorded lately. */
+  /** The ids of keys whose use was recorded recently. */
   private readonly recordedUses = new LRUCache<string, true>({
     max: MAX_ENTRIES,
     ttl: LAST_USE_RESOLUTION_MS,
@@ -33,7 +33,7 @@ export class ApiKeyVerifier {
 
   constructor(private readonly repository: ApiKeyRepository) {
     this.keys = new ReadThroughCache((hashes) => repository.findForAuthentication(hashes), {
-      ttlMs: BELIEVED_MS,
+      ttlMs: CACHED_MS,
       maxEntries: MAX_ENTRIES,
       maxMissing: MAX_ENTRIES,
       weight: { max: MAX_PERMISSION_BYTES, of: (key) => key.permissionBytes },
@@ -43,7 +43,7 @@ export class ApiKeyVerifier {
   }
 
   /**
-   * The principal that a key stands for; a promise only when the key has to be read.
+   * The principal of a key. Returns a promise only if the key is not cached.
    * @param hash of a well-formed key value
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
@@ -51,7 +51,7 @@ export class ApiKeyVerifier {
     return mapMaybePromise(this.keys.get(hash), (key) => this.principalOf(key));
   }
 
-  /** Drops what is remembered of a key that was made, changed or deleted in this process. */
+  /** Drops a key from the cache after this process has created, changed or deleted it. */
   forget(hash: string): void {
     this.keys.forget(hash);
   }
@@ -70,12 +70,12 @@ export class ApiKeyVerifier {
     };
   }
 
-  /** `last_used_at` is kept to the minute: a write per request would cost more than it tells. */
+  /** `last_used_at` has a resolution of one minute: a write per request would be too expensive. */
   private noteUse(id: string): void {
     if (this.recordedUses.has(id)) return;
     this.recordedUses.set(id, true);
     this.repository.touch(id, new Date()).catch((error: Error) => {
-      this.logger.warn(`The last use of an API key was not recorded: ${error.message}`);
+      this.logger.warn(`Failed to record the last use of an API key: ${error.message}`);
     });
   }
 }

@@ -3,20 +3,19 @@ import { PeriodicTask } from '../common/periodic-task.js';
 import type { Principal } from '../common/principal.js';
 import { ApiKeyRepository } from './api-key.repository.js';
 
-/** Half of the second within which a deleted key must stop working, so that a check in progress still makes it. */
+/** A deleted key must stop working within a second. Half of that leaves time for a check in progress. */
 const CHECK_EVERY_MS = 500;
 
-/** A response that is open. */
+/** An open response. */
 interface Watch {
-  /** What its caller might when it began; undefined where only the end of the credential counts. */
+  /** The caller's permissions at the start; undefined if only the end of the credential matters. */
   readonly permissionsDigest: string | undefined;
   readonly onRevoked: () => void;
 }
 
 /**
- * Watches the credentials of responses that stay open. One query for all of them, twice a second, only while there are
- * any. What a credential was allowed when a response began may not be allowed any more, so a change of its permissions ends the
- * response as well as its end does.
+ * Watches the credentials of responses that stay open, with one query for all of them twice a second. A response ends when
+ * its credential ends, and also when the permissions change, because they may no longer allow the response.
  */
 @Injectable()
 export class OpenCredentials implements OnApplicationShutdown {
@@ -32,14 +31,14 @@ export class OpenCredentials implements OnApplicationShutdown {
   constructor(private readonly repository: ApiKeyRepository) {}
 
   /**
-   * Calls `onRevoked` once when the caller's credential stops being valid, or may something else than it might. Returns the
-   * function that ends the watch.
+   * Calls `onRevoked` once when the caller's credential becomes invalid or its permissions change. Returns a function that
+   * ends the watch.
    */
   watch(caller: Principal, onRevoked: () => void): () => void {
     return this.add(caller.apiKeyId, { permissionsDigest: caller.permissionsDigest, onRevoked });
   }
 
-  /** Calls `onRevoked` once when the key is deleted or expires, whatever its permissions become. */
+  /** Calls `onRevoked` once when the key is deleted or expires. Ignores changes of its permissions. */
   watchKey(apiKeyId: string, onRevoked: () => void): () => void {
     return this.add(apiKeyId, { permissionsDigest: undefined, onRevoked });
   }
@@ -67,12 +66,12 @@ export class OpenCredentials implements OnApplicationShutdown {
     for (const id of ids) this.revoke(id, usable.get(id));
   }
 
-  /** @param permissionsDigest undefined for a credential that is not valid any more */
+  /** @param permissionsDigest undefined for a credential that is no longer valid */
   private revoke(id: string, permissionsDigest: string | undefined): void {
     const watches = this.watched.get(id) ?? new Set();
     for (const watch of watches) {
-      const isAsBefore = watch.permissionsDigest === undefined || watch.permissionsDigest === permissionsDigest;
-      if (permissionsDigest !== undefined && isAsBefore) continue;
+      const isUnchanged = watch.permissionsDigest === undefined || watch.permissionsDigest === permissionsDigest;
+      if (permissionsDigest !== undefined && isUnchanged) continue;
       watches.delete(watch);
       watch.onRevoked();
     }

@@ -1,12 +1,12 @@
 import { DomainError } from '../common/domain-error.js';
 
 const MAX_RECORDS = 500;
-/** Those with arguments and results are large, and a statement has to be done in time. In characters. */
+/** In characters. Records with arguments and results are large, and a statement must finish within its time limit. */
 const MAX_LENGTH = 1024 * 1024;
-/** Later records go into another batch, so that they do not inherit a wait that is nearly over. */
+/** Later records go into another batch, so that they do not inherit a wait that is about to time out. */
 const OPEN_FOR_MS = 500;
 
-/** Records that are written by one statement, all or none. */
+/** Records that one statement writes, all or none. */
 export class AuditBatch {
   /** Lines of COPY's text format. */
   lines = '';
@@ -15,9 +15,9 @@ export class AuditBatch {
   private readonly settling = Promise.withResolvers<void>();
   private readonly timer: NodeJS.Timeout;
 
-  /** @param waitMs after this long those who wait hear that the record is not there; it may still come. */
+  /** @param waitMs after this time, waiting callers get an error. The records may still be written. */
   constructor(waitMs: number) {
-    // Whoever closes an entry may not wait for it; that must not end the process.
+    // Callers may not await an entry's end. An unhandled rejection would end the process.
     this.settling.promise.catch(() => undefined);
     this.timer = setTimeout(() => this.fail(notRecorded()), waitMs);
   }
@@ -27,7 +27,7 @@ export class AuditBatch {
     return this.settling.promise;
   }
 
-  get takesMore(): boolean {
+  get isOpen(): boolean {
     return this.count < MAX_RECORDS && this.lines.length < MAX_LENGTH && performance.now() - this.since < OPEN_FOR_MS;
   }
 
@@ -47,9 +47,9 @@ export class AuditBatch {
   }
 }
 
-/** What a caller hears whose invocation cannot be recorded. */
+/** The error for an invocation that cannot be recorded. */
 export function notRecorded(cause?: unknown): DomainError {
-  return new DomainError('storage_unavailable', 'The invocation cannot be recorded right now.', [], {
+  return new DomainError('storage_unavailable', 'The tool call could not be recorded.', [], {
     cause,
     headers: { 'retry-after': '1' },
   });

@@ -5,58 +5,58 @@ import { CopyIn, copyStatement } from './copy-in.js';
 
 const CONNECT_WITHIN_MS = 3_000;
 const ANSWER_WITHIN_MS = 5_000;
-const GOODBYE_WITHIN_MS = 1_000;
-/** An open statement holds a lock and a snapshot: it must not stand in the way of migrations or of vacuum. */
+const END_WITHIN_MS = 1_000;
+/** An open statement holds a lock and a snapshot. It must not block migrations or vacuum for longer. */
 const READY_FOR_MS = 20;
 const COPY = copyStatement(`COPY audit_records (${COPY_COLUMNS}) FROM STDIN`);
 
 /** `pg_stat_activity` shows the connection under this name. */
 export const AUDIT_APPLICATION_NAME = 'signalbox-audit';
 
-/** The connection on which a process writes its audit records: made when it is needed, and given up after any error. */
+/** The connection on which a process writes its audit records. Opened when needed and discarded after any error. */
 export class AuditConnection {
   private client: Client | undefined;
-  /** Of `client`: a statement that waits for its lines. */
+  /** A statement on `client` that waits for its lines. */
   private ready: CopyIn | undefined;
   private readyTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly databaseUrl: string) {}
 
   /**
-   * Has the server make ready for the next `copy`, which is half of its work, while an invocation is on its way. Does nothing
-   * before the first copy. Not to be called while one is going on.
+   * Starts the statement of the next `copy`, which is half of the server's work, while an invocation is in progress. Does
+   * nothing before the first copy. Do not call during a copy.
    */
   prepare(): void {
     const { client } = this;
     if (client === undefined || this.ready !== undefined) return;
     const statement = client.query(new CopyIn(COPY));
-    // The next copy makes a new connection.
+    // The next copy opens a new connection.
     statement.done.catch(() => this.discard(client));
     this.ready = statement;
     this.readyTimer = setTimeout(() => this.takeReady()?.finish(''), READY_FOR_MS);
   }
 
   /**
-   * Inserts all lines, or none. Not to be called before the call before has ended.
-   * @throws whatever `pg` throws. After a lost connection the lines may be there nevertheless.
+   * Inserts all lines, or none. Do not call again until the previous call settles.
+   * @throws the error of `pg`. After a lost connection the lines may have been inserted nevertheless.
    */
   async copy(lines: string): Promise<void> {
     const client = (this.client ??= await this.connect());
     try {
-      await answerOf(client, this.begin(client, lines).done);
+      await withTimeout(client, this.begin(client, lines).done);
     } catch (error) {
       this.discard(client);
       throw error;
     }
   }
 
-  /** Says goodbye to the server, without waiting long for its answer. */
+  /** Closes the connection, and destroys it if the server does not respond in time. */
   async end(): Promise<void> {
     const { client } = this;
     if (client === undefined) return;
     const unused = this.takeReady();
     this.client = undefined;
-    const timer = setTimeout(() => client.connection.stream.destroy(), GOODBYE_WITHIN_MS);
+    const timer = setTimeout(() => client.connection.stream.destroy(), END_WITHIN_MS);
     unused?.finish('');
     await unused?.done.catch(() => undefined);
     await client.end();
@@ -83,14 +83,14 @@ export class AuditConnection {
       connectionTimeoutMillis: CONNECT_WITHIN_MS,
       keepAlive: true,
     });
-    // An idle connection that breaks is replaced at the next use; without a listener its error would end the process.
+    // The next copy replaces a broken idle connection. Without a listener, its error would end the process.
     client.on('error', () => this.forget(client));
     client.on('end', () => this.forget(client));
     try {
       await client.connect();
-      // Committed is enough: a crash of PostgreSQL itself may cost the records of its last moments (three times
-      // wal_writer_delay, 0.6 s); waiting for the disk would cost every call more than the call.
-      await answerOf(client, client.query('SET synchronous_commit = off'));
+      // A crash of PostgreSQL can lose the records of its last 0.6 s (three times wal_writer_delay). A durable commit would
+      // take longer than the recorded call.
+      await withTimeout(client, client.query('SET synchronous_commit = off'));
     } catch (error) {
       this.discard(client);
       throw error;
@@ -98,7 +98,7 @@ export class AuditConnection {
     return client;
   }
 
-  /** A broken connection may never tell its end: nobody waits for it. */
+  /** Does not wait for the end of a broken connection, which may never come. */
   private discard(client: Client): void {
     this.forget(client);
     client.connection.stream.destroy();
@@ -111,8 +111,8 @@ export class AuditConnection {
   }
 }
 
-/** Waits no longer than the limit. The driver's own `query_timeout` would leave a timer behind for each `CopyIn`. */
-async function answerOf<T>(client: Client, answer: Promise<T>): Promise<T> {
+/** Limits the wait. The driver's `query_timeout` would leave a timer behind for each `CopyIn`. */
+async function withTimeout<T>(client: Client, answer: Promise<T>): Promise<T> {
   const timer = setTimeout(() => client.connection.stream.destroy(), ANSWER_WITHIN_MS);
   try {
     return await answer;

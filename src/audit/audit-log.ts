@@ -9,17 +9,17 @@ import { AuditWriter } from './audit-writer.js';
 import { CallsInFlight } from './calls-in-flight.js';
 import { copyLine } from './copy-line.js';
 
-/** An invocation that has begun. */
+/** An invocation in progress. */
 export interface AuditEntry {
   /**
-   * Records the end of the invocation; a second call changes nothing. Resolves when the record is in the database, and only
-   * then the invocation may be answered.
-   * @throws DomainError `storage_unavailable` when the record is not in the database after 8 s; it may still be written
+   * Records the end of the invocation; later calls do nothing. Resolves when the record is in the database. Answer the
+   * invocation only after that.
+   * @throws DomainError `storage_unavailable` if the record is not stored within 8 s. It may still be written later.
    */
   close(outcome: InvocationOutcome): Promise<void>;
 }
 
-/** The record of every tool invocation, allowed or denied, from every entry point. */
+/** Records every tool invocation, allowed or denied, from every entry point. */
 @Injectable()
 export class AuditLog implements OnApplicationShutdown {
   private readonly calls = new CallsInFlight();
@@ -30,11 +30,11 @@ export class AuditLog implements OnApplicationShutdown {
   }
 
   /**
-   * Begins the record of an invocation, before anything is sent upstream.
-   * @throws DomainError `storage_unavailable` while too many records wait for the database: it could not be recorded
+   * Starts the record of an invocation. Call before sending anything upstream.
+   * @throws DomainError `storage_unavailable` while too many records wait for the database
    */
   open(facts: InvocationFacts): AuditEntry {
-    if (!this.writer.hasRoom) throw notRecorded();
+    if (!this.writer.hasCapacity) throw notRecorded();
     const now = Date.now();
     const at = isoTime(now);
     const call = this.calls.enter(now);
@@ -50,7 +50,7 @@ export class AuditLog implements OnApplicationShutdown {
     };
   }
 
-  /** By now all requests are answered and all runs handed over. */
+  /** Nest calls this after all requests are answered and all runs are handed over. */
   onApplicationShutdown(): Promise<void> {
     return this.writer.close();
   }

@@ -1,21 +1,21 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { EntryPoint, AuditStatus } from './audit-record.js';
 
-/** One tool invocation, as it is read. It is written by `AuditWriter`, and never changed. */
+/** One tool invocation, for reading. `AuditWriter` writes it; it never changes. */
 @Entity('audit_records')
 export class AuditRecordEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  /** When the invocation began. */
+  /** Start of the invocation. */
   @PrimaryColumn({ type: 'timestamptz', precision: 3 })
   at: Date;
 
   @PrimaryColumn('uuid')
   id: string;
 
-  @Column({ type: 'varchar', length: 16 })
-  door: EntryPoint;
+  @Column({ type: 'varchar', name: 'door', length: 16 })
+  entryPoint: EntryPoint;
 
   @Column({ type: 'uuid', name: 'connection_id', nullable: true })
   connectionId: string | null;
@@ -50,7 +50,7 @@ export class AuditRecordEntity {
   @Column('boolean')
   public: boolean;
 
-  /** Redacted, as `contentJson` makes it; null unless the organization has it recorded. The same goes for `result`. */
+  /** Redacted by `contentJson`; null unless the organization records content. The same applies to `result`. */
   @Column({ type: 'jsonb', nullable: true })
   arguments: unknown;
 

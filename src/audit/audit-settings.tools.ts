@@ -7,13 +7,13 @@ import { IsBoolean } from 'class-validator';
 class AuditSettingsGetInput {}
 
 class AuditSettingsUpdateInput {
-  /** Are the arguments and results of tool calls recorded? Secrets are replaced, by the names of their keys. */
+  /** Whether to record the arguments and results of tool calls. Secrets are redacted, recognized by the names of their keys. */
   @IsBoolean()
   content: boolean;
 }
 
 class AuditSettingsAnswer {
-  /** Are the arguments and results of tool calls recorded? */
+  /** Whether the arguments and results of tool calls are recorded. */
   @IsBoolean()
   content: boolean;
 }
@@ -24,7 +24,7 @@ export class AuditSettingsTools {
 
   @ManagementTool({
     name: 'AUDIT_SETTINGS_GET',
-    description: "Shows whether the arguments and results of the organization's tool calls are recorded.",
+    description: "Returns whether the arguments and results of the organization's tool calls are recorded.",
     input: AuditSettingsGetInput,
     output: AuditSettingsAnswer,
     annotations: READ_ONLY,
@@ -36,9 +36,9 @@ export class AuditSettingsTools {
   @ManagementTool({
     name: 'AUDIT_SETTINGS_UPDATE',
     description:
-      "Sets whether the arguments and results of the organization's tool calls are recorded from now on (they are not " +
-      'unless this is called). Secrets are replaced as far as the names of keys tell them; MONITORING_LOGS_LIST shows ' +
-      'the rest to everyone who may call it. Takes effect within a second.',
+      "Turns the recording of arguments and results of the organization's tool calls on or off. Recording is off by default. " +
+      'Secrets are redacted, recognized by the names of their keys; callers of MONITORING_LOGS_LIST can read the rest. ' +
+      'The change takes effect within a second.',
     input: AuditSettingsUpdateInput,
     output: AuditSettingsAnswer,
     annotations: UPDATES,

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { AuditRepository } from './audit.repository.js';
 import type { StatsRange } from './stats-range.js';
 
-/** Counts of a set of records; `latency` is p50, p95 and p99 in milliseconds of those that were not denied. */
+/** Counts of a set of records. `latency` holds p50, p95 and p99 in milliseconds, without denied calls. */
 export interface Counts {
   calls: number;
   successes: number;
@@ -47,7 +47,7 @@ const BY_TOOL = `
   ORDER BY calls DESC, tool_name, connection_id
   LIMIT $6`;
 
-// Records of `self` have no connection, and null equals nothing: hence IS NOT DISTINCT FROM.
+// Records of `self` have a null connection id: hence IS NOT DISTINCT FROM.
 const OVER_TIME = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName",
     to_timestamp(floor(extract(epoch FROM at) / $6::bigint) * $6::bigint) AS at, ${COUNTS}
@@ -64,7 +64,7 @@ const OVER_TIME = `
 export class AuditStatsRepository {
   constructor(private readonly records: AuditRepository) {}
 
-  /** All of it from one snapshot, so that the parts add up. At most `maxTools` tools, those with the most calls. */
+  /** Reads everything from one snapshot, so that the counts add up. Returns the `maxTools` tools with the most calls. */
   count(
     question: StatsQuestion,
     maxTools: number,

@@ -7,10 +7,10 @@ import { AuditRepository } from './audit.repository.js';
 const DAY_MS = 86_400_000;
 const SWEEP_EVERY_MS = 600_000;
 const RECORDS_PER_STATEMENT = 1000;
-/** Between two statements, so that deleting much leaves room for the calls meanwhile. */
+/** Pause between two statements, so that large deletions do not slow down concurrent calls. */
 const PAUSE_MS = 20;
 
-/** Deletes records that are older than AUDIT_RETENTION_DAYS. Every process sweeps; none waits for another. */
+/** Deletes records older than AUDIT_RETENTION_DAYS. Every process sweeps, without waiting for the others. */
 @Injectable()
 export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(AuditSweeper.name);
@@ -34,7 +34,7 @@ export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdo
     return this.sweeps.stop();
   }
 
-  /** Deletes everything that is too old at `now`, until the signal aborts. */
+  /** Deletes all records that have exceeded the retention time at `now`, until the signal aborts. */
   async sweep(now: Date, signal = new AbortController().signal): Promise<void> {
     const before = new Date(now.getTime() - this.config.settings.auditRetentionDays * DAY_MS);
     for (const organizationId of await this.records.findOrganizationIds()) {

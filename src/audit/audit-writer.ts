@@ -5,34 +5,34 @@ import { AuditBatch, notRecorded } from './audit-batch.js';
 import type { AuditConnection } from './audit-connection.js';
 import type { CallsInFlight } from './calls-in-flight.js';
 
-/** Records that may wait for the database at once, before new invocations are refused. A record takes about 400 bytes. */
+/** Limit of records that wait for the database; beyond it, invocations are rejected. A record takes about 400 bytes. */
 const MAX_WAITING = 20_000;
-/** The same in characters: a record that holds arguments and result is much larger. */
+/** The same limit in characters: a record with arguments and result is much larger. */
 const MAX_WAITING_LENGTH = 64 * 1024 * 1024;
-/** More records in one statement make each hardly cheaper. */
+/** Beyond this size, the cost per record hardly decreases. */
 const ENOUGH_RECORDS = 16;
 const GATHER_MS = 1;
-/** With more on their way the thread has no time to spare, and beginning a statement early costs it two system calls. */
+/** Under higher load, starting a statement early costs two system calls that the thread cannot spare. */
 const FEW_CALLS = 4;
-/** Longer than a restart of PostgreSQL takes, with the pause between two attempts. */
+/** Longer than a restart of PostgreSQL, including the delay between two attempts. */
 const WAIT_MS = 8_000;
 const FLUSH_WITHIN_MS = 5_000;
 
-const LOST = 'Audit records are lost';
+const LOST = 'Audit records were lost';
 
-/** Who hears what goes wrong. */
+/** Receives the writer's warnings and errors. */
 export interface AuditWriterLog {
   warn(message: string): void;
   error(facts: object, message: string): void;
 }
 
 /**
- * Writes records in batches, one statement at a time. What a record costs is mostly its share of a statement, so it waits
- * for company, up to 1 ms, while more calls are on their way than records are waiting: half of the callers of a busy
- * service are then written while the other half is served. A lone call is written at once.
+ * Writes records in batches, one statement at a time. The main cost of a record is its share of a statement. While more
+ * calls are in progress than records are waiting, a batch therefore waits up to 1 ms for further records: a busy service
+ * then writes the records of one half of its callers while it serves the other half. A lone call is written immediately.
  *
- * While the database is away batches are kept and tried again, also when nobody waits for them any longer. A batch that was
- * written though its answer was lost is refused as a whole by its ids, and so never written twice.
+ * While the database is unavailable, batches are kept and retried, even after their callers have timed out. If a batch was
+ * written but the reply was lost, its ids conflict on the retry, so it is never written twice.
  */
 export class AuditWriter {
   private readonly batches: AuditBatch[] = [];
@@ -40,10 +40,10 @@ export class AuditWriter {
   private waiting = 0;
   private waitingLength = 0;
   private writing: Promise<void> | undefined;
-  private looking: NodeJS.Immediate | undefined;
+  private scheduled: NodeJS.Immediate | undefined;
   private preparing: NodeJS.Immediate | undefined;
-  private gathering: NodeJS.Timeout | undefined;
-  private away = false;
+  private gatherTimer: NodeJS.Timeout | undefined;
+  private unavailable = false;
   private closing = false;
 
   constructor(
@@ -58,15 +58,15 @@ export class AuditWriter {
     },
   ) {}
 
-  /** Is there room for the record of another invocation? Those that have begun may exceed it. */
-  get hasRoom(): boolean {
+  /** Whether another invocation can start. Invocations in progress can exceed the limits. */
+  get hasCapacity(): boolean {
     return this.waiting < this.limits.maxWaiting && this.waitingLength < this.limits.maxWaitingLength;
   }
 
-  /** An invocation has begun. While it is on its way the database can make ready for its record. */
+  /** Announces the start of an invocation, so that the database can prepare for its record meanwhile. */
   expect(): void {
     if (this.preparing !== undefined) return;
-    // Not before the request upstream is sent: undici looks at an idle connection for the rest of this turn before it uses it.
+    // Wait until the upstream request is sent: undici checks an idle connection for the rest of this turn before it uses it.
     this.preparing = setImmediate(() => {
       this.preparing = setImmediate(() => {
         this.preparing = undefined;
@@ -78,7 +78,7 @@ export class AuditWriter {
   /** Resolves when the line is in the database. @throws DomainError `storage_unavailable` */
   write(line: string): Promise<void> {
     let batch = this.batches.at(-1);
-    if (batch?.takesMore !== true) {
+    if (batch?.isOpen !== true) {
       batch = new AuditBatch(this.limits.waitMs);
       this.batches.push(batch);
     }
@@ -86,14 +86,14 @@ export class AuditWriter {
     this.waiting++;
     this.waitingLength += line.length;
     if (this.writing === undefined) {
-      // Nobody else is on the way whom it could wait for.
+      // No other call is in progress that the batch could wait for.
       if (this.calls.count === 0) this.writeOrGather();
-      else this.lookSoon();
+      else this.scheduleWrite();
     }
     return batch.stored;
   }
 
-  /** Writes what waits, for 5 s at most, and ends the connection. A record that comes later is still written. */
+  /** Writes waiting records for at most 5 s, then closes the connection. Later records are still written. */
   async close(): Promise<void> {
     this.closing = true;
     const timer = setTimeout(() => this.stopping.abort(), this.limits.flushWithinMs);
@@ -102,10 +102,10 @@ export class AuditWriter {
     await this.connection.end();
   }
 
-  /** After this turn of the event loop, in which more calls may end or begin. */
-  private lookSoon(): void {
-    this.looking ??= setImmediate(() => {
-      this.looking = undefined;
+  /** Waits for the end of this turn of the event loop, in which more calls can end or start. */
+  private scheduleWrite(): void {
+    this.scheduled ??= setImmediate(() => {
+      this.scheduled = undefined;
       if (this.writing === undefined) this.writeOrGather();
     });
   }
@@ -116,16 +116,16 @@ export class AuditWriter {
     if (second !== undefined || this.closing || first.count >= Math.min(ENOUGH_RECORDS, this.calls.count)) {
       void this.writeNext();
     } else {
-      this.gathering ??= setTimeout(() => void this.writeNext(), GATHER_MS);
+      this.gatherTimer ??= setTimeout(() => void this.writeNext(), GATHER_MS);
     }
   }
 
   private writeNext(): Promise<void> {
-    clearTimeout(this.gathering);
-    this.gathering = undefined;
+    clearTimeout(this.gatherTimer);
+    this.gatherTimer = undefined;
     this.writing ??= this.writeFirst().finally(() => {
       this.writing = undefined;
-      this.lookSoon();
+      this.scheduleWrite();
     });
     return this.writing;
   }
@@ -144,43 +144,43 @@ export class AuditWriter {
     for (let attempt = 1; ; attempt++) {
       const error = await this.attempt(batch);
       if (error === undefined) return;
-      if (isRefused(error) || signal.aborted) {
-        // PostgreSQL's own words quote the record.
+      if (isPermanent(error) || signal.aborted) {
+        // Log only the code: PostgreSQL's message quotes the record.
         this.log.error({ code: toDomainError(error).code, reason: codeOf(error), records: batch.count }, LOST);
-        batch.fail(isRefused(error) ? toDomainError(error) : notRecorded(error));
+        batch.fail(isPermanent(error) ? toDomainError(error) : notRecorded(error));
         return;
       }
-      if (!this.away) this.log.warn(`Audit records cannot be written and will be tried again (${codeOf(error)})`);
-      this.away = true;
+      if (!this.unavailable) this.log.warn(`Failed to write audit records; retrying (${codeOf(error)})`);
+      this.unavailable = true;
       await sleep(backoffMs(attempt), undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** The error that kept the batch from being stored. */
+  /** Returns the error if the batch could not be stored. */
   private async attempt(batch: AuditBatch): Promise<unknown> {
     try {
       await this.connection.copy(batch.lines);
     } catch (error) {
       if (!isStoredAlready(error)) return error;
     }
-    if (this.away) this.log.warn('Audit records are written again');
-    this.away = false;
+    if (this.unavailable) this.log.warn('Audit records are being written again');
+    this.unavailable = false;
     batch.succeed();
     return undefined;
   }
 }
 
-/** Our ids are new: only an earlier attempt at the same batch, whose answer was lost, can have written them. */
+/** Record ids are unique, so only an earlier attempt whose reply was lost can have written them. */
 function isStoredAlready(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
-/** Data, constraint, syntax and access errors (PostgreSQL manual, Appendix A) do not go away by trying again. */
-function isRefused(error: unknown): boolean {
+/** Retrying does not resolve data, constraint, syntax and access errors (PostgreSQL manual, Appendix A). */
+function isPermanent(error: unknown): boolean {
   return ['22', '23', '42'].includes(codeOf(error).slice(0, 2));
 }
 
-/** PostgreSQL's SQLSTATE, or the system's word for what befell the connection. */
+/** PostgreSQL's SQLSTATE, or the system error code of the connection. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -10,7 +10,7 @@ import { AuditRepository } from './audit.repository.js';
 import { MonitoringService } from './monitoring.service.js';
 import { MonitoringTools } from './monitoring.tools.js';
 
-/** The record of tool invocations: written by whoever invokes tools, read by the monitoring tools. */
+/** The audit log of tool invocations. Every room that invokes tools writes it; the monitoring tools read it. */
 @Module({
   imports: [TypeOrmModule.forFeature([AuditRecordEntity])],
   providers: [

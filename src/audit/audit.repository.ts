@@ -5,19 +5,19 @@ import { DomainError } from '../common/domain-error.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
 
 const READ_WITHIN_MS = 10_000;
-/** A million durations are sorted in memory. */
+/** Enough to sort a million durations in memory. */
 const SORT_MEMORY = '64MB';
-/** `query_canceled`: what a statement that takes too long ends with. */
+/** `query_canceled`: the error of a statement that exceeds its timeout. */
 const QUERY_CANCELED = '57014';
 
-/** Reads and prunes audit records; the way in is `AuditWriter`. */
+/** Reads and deletes audit records; `AuditWriter` inserts them. */
 @Injectable()
 export class AuditRepository {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
 
   /**
-   * Runs queries on one snapshot, each for 10 s at most: a table of millions of records must not hold up whoever asks.
-   * @throws DomainError `invalid_request` for a question that takes longer
+   * Runs queries on one snapshot, each for at most 10 s, so that queries over millions of records stay bounded.
+   * @throws DomainError `invalid_request` if a query takes longer
    */
   async read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     try {
@@ -27,7 +27,7 @@ export class AuditRepository {
       });
     } catch (error) {
       if (!isCanceled(error)) throw error;
-      throw new DomainError('invalid_request', 'There are too many records for this; ask for a shorter time.');
+      throw new DomainError('invalid_request', 'The query covers too many records. Request a shorter time range.');
     }
   }
 
@@ -38,7 +38,7 @@ export class AuditRepository {
       .where('record.organizationId = :organizationId', { organizationId });
   }
 
-  /** The organizations that have records, found by steps through the key, not by reading it all. */
+  /** The organizations that have records, found by skipping through the primary key instead of scanning it. */
   async findOrganizationIds(): Promise<string[]> {
     const rows: { id: string }[] = await this.database.query(`
       WITH RECURSIVE step AS (
@@ -52,12 +52,11 @@ export class AuditRepository {
   }
 
   /**
-   * Deletes up to `limit` of the organization's oldest records of before `time`. Records that another process is deleting are
-   * left to it.
-   * @returns how many were deleted
+   * Deletes up to `limit` of the organization's oldest records before `time`. Skips records that another process is deleting.
+   * @returns the number of deleted records
    */
   async deleteBefore(organizationId: string, time: Date, limit: number): Promise<number> {
-    // By place in the table, which needs no plan that depends on statistics; the rows are locked and never change.
+    // Delete by ctid, so that the plan does not depend on statistics. The rows are locked and never change.
     const [{ deleted }]: [{ deleted: number }] = await this.database.query(
       `WITH gone AS (
          DELETE FROM audit_records WHERE ctid = ANY (ARRAY(

@@ -10,7 +10,7 @@ describe('calls in flight', () => {
     expect(calls.count).toBe(0);
   });
 
-  it('do not count when they last, and ending late takes away no other', () => {
+  it('are not counted when slow, and their late end does not reduce the count', () => {
     const calls = new CallsInFlight();
     const slow = calls.enter(0);
     calls.enter(40);
@@ -19,7 +19,7 @@ describe('calls in flight', () => {
     expect(calls.count).toBe(1);
   });
 
-  it('do not go below none when the clock goes back', () => {
+  it('never become negative when the clock steps back', () => {
     const calls = new CallsInFlight();
     const before = [calls.enter(100), calls.enter(100)];
     calls.enter(0);

@@ -1,8 +1,8 @@
 const PERIOD_MS = 16;
 
 /**
- * How many calls are on their way that will probably end soon: those that began within the last 16 to 32 ms and have not
- * ended. Older ones are slow calls, and no guide to how long waiting for another record is worth it.
+ * Counts the calls in progress that will probably end soon: those that started within the last 16 to 32 ms. Older calls
+ * are slow and do not predict when the next record arrives.
  */
 export class CallsInFlight {
   private period = 0;
@@ -15,8 +15,8 @@ export class CallsInFlight {
 
   /**
    * Counts a call.
-   * @param now milliseconds; steps of the clock do no harm
-   * @returns what `leave` wants to know about it
+   * @param now milliseconds; clock steps are harmless
+   * @returns the argument for `leave`
    */
   enter(now: number): number {
     const period = Math.floor(now / PERIOD_MS);

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { generateApiKey } from '../common/api-key-value.js';
 import { contentJson } from './content-json.js';
 
-/** What PostgreSQL's `jsonb` holds. */
+/** Text that PostgreSQL's `jsonb` accepts. */
 const STORABLE = /^[^\0\p{Surrogate}]*$/u;
 
 function textsIn(value: unknown): string[] {
@@ -14,7 +14,7 @@ function textsIn(value: unknown): string[] {
 
 const recorded = (value: unknown): unknown => JSON.parse(contentJson(value));
 
-describe('what is recorded of arguments and results', () => {
+describe('recorded arguments and results', () => {
   it.each<[string, unknown, unknown]>([
     ['plain values', { a: [1, -2.5, true, null, 'x'], b: {} }, { a: [1, -2.5, true, null, 'x'], b: {} }],
     ['a secret text', { password: 'hunter2' }, { password: '***' }],
@@ -64,14 +64,14 @@ describe('what is recorded of arguments and results', () => {
       [JSON.stringify([JSON.stringify({ pin: '***' })])],
     ],
     ['JSON that names a secret twice', '{"a":{"pin":1},"a":2}', '{"a":2}'],
-    ['text that is no JSON', '{"pin":1', '{"pin":***'],
+    ['text that is not JSON', '{"pin":1', '{"pin":***'],
     ['a name that is a secret', { 'x?pin=7': 1 }, { 'x?pin=***': '***' }],
-    ['what JSON does not know', { a: undefined, b: Number.NaN }, { b: null }],
+    ['values that JSON cannot represent', { a: undefined, b: Number.NaN }, { b: null }],
     ['NUL and half a surrogate pair', ['\0', '\ud800', { '\0': 1 }], ['\ufffd', '\ufffd', { '\ufffd': 1 }]],
     ['nothing', null, null],
-  ])('has %s', (_what, value, expected) => expect(recorded(value)).toEqual(expected));
+  ])('support %s', (_what, value, expected) => expect(recorded(value)).toEqual(expected));
 
-  it('is bounded in bytes and in depth', () => {
+  it('are bounded in bytes and depth', () => {
     const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth));
     expect(recorded('x'.repeat(16_382))).toBe('x'.repeat(16_382));
     expect(recorded('x'.repeat(16_383))).toEqual({ truncated: true, bytes: 16_385 });
@@ -82,7 +82,7 @@ describe('what is recorded of arguments and results', () => {
     expect(recorded({ ['x'.repeat(20_000)]: 1 })).toMatchObject({ truncated: true });
   });
 
-  it('never holds a secret of a secret name, at whatever place, nor an API key or a bearer token in a text', () => {
+  it('never contain the value of a secret name, an API key or a bearer token, at any depth', () => {
     const secretNames = ['password', 'API-Key', 'x_auth_token', 'clientSecret', 'Cookie', 'userPIN', 'AUTHORIZATION'];
     const planted = 'Zq7Planted9Secret';
     const key = generateApiKey();

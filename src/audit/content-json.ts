@@ -2,23 +2,23 @@ import { HIDDEN } from '../common/credential-forms.js';
 import { redactText } from './redact-text.js';
 import { isSecretName } from './secret-name.js';
 
-/** Longest JSON text that is kept of the arguments, and of the result, in bytes of UTF-8. */
+/** Size limit of the recorded arguments, and of the recorded result, in bytes of UTF-8. */
 const MAX_BYTES = 16 * 1024;
 const MAX_DEPTH = 64;
 
-/** In a list of names with their values, such as the headers of a HAR file. */
+/** Keys of the name in a name-value pair, such as the headers of a HAR file. */
 const NAMING = ['name', 'key', 'header', 'field'];
 const NAMED = new Set(['value', 'values', 'val']);
-/** Their members have any name: variables of the environment. */
+/** Keys of environment variables, whose members can have any name. */
 const ENVIRONMENTS = new Set(['env', 'environment']);
-/** A name or an option as one element of a list (`["--token", "…"]`), not a sentence. */
+/** A list element that is a name or option (`["--token", "…"]`), not a sentence. */
 const ELEMENT_NAME = /^[\w.-]{1,64}$/;
 const BEGINS_JSON = /^\s*[[{]/;
 
 /**
- * Arguments or a result as the JSON text that is recorded: secrets replaced, and accepted by PostgreSQL's `jsonb` whatever
- * it was made of. More than 16 KiB or 64 levels become `{"truncated": true, "bytes": <size before>}`.
- * @param value as `JSON.parse` makes it
+ * Converts arguments or a result to the JSON text that is recorded. Secrets are replaced, and PostgreSQL's `jsonb` accepts
+ * the text for any input. More than 16 KiB or 64 levels become `{"truncated": true, "bytes": <original size>}`.
+ * @param value as returned by `JSON.parse`
  */
 export function contentJson(value: unknown): string {
   try {
@@ -26,14 +26,14 @@ export function contentJson(value: unknown): string {
     text.write(value, 0);
     return text.json;
   } catch (error) {
-    if (error !== TOO_MUCH) throw error;
+    if (error !== TOO_LARGE) throw error;
     return JSON.stringify({ truncated: true, bytes: sizeOf(value) });
   }
 }
 
-const TOO_MUCH = new Error('The content is too large or too deep to be recorded.');
+const TOO_LARGE = new Error('The content is too large or too deeply nested to record.');
 
-/** Writes JSON text without what is secret in it, and no more than is kept. */
+/** Writes JSON text without secrets, up to the size limit. */
 class ContentWriter {
   json = '';
   private left: number;
@@ -42,13 +42,13 @@ class ContentWriter {
     this.left = maxBytes;
   }
 
-  /** @throws TOO_MUCH */
+  /** @throws TOO_LARGE */
   write(value: unknown, depth: number): void {
-    if (depth > MAX_DEPTH) throw TOO_MUCH;
+    if (depth > MAX_DEPTH) throw TOO_LARGE;
     if (typeof value === 'string') this.put(quoted(this.redacted(value, depth)));
     else if (Array.isArray(value)) this.writeList(value, depth);
     else if (typeof value === 'object' && value !== null) this.writeObject(value, depth);
-    // Nothing that JSON does not know comes here; it would be null there too.
+    // The value comes from JSON. Any other value becomes null, as in JSON.stringify.
     else this.put(typeof value === 'boolean' || Number.isFinite(value) ? String(value) : 'null');
   }
 
@@ -82,7 +82,7 @@ class ContentWriter {
     this.put(separator === '{' ? '{}' : '}');
   }
 
-  /** A text that is JSON by itself, as results often hold it, is written again without its secrets. */
+  /** Results often contain JSON as text: rewrites such text without its secrets. */
   private redacted(text: string, depth: number): string {
     this.requireRoomFor(text);
     const inner = BEGINS_JSON.test(text) ? parsed(text) : undefined;
@@ -92,19 +92,19 @@ class ContentWriter {
     return writer.json;
   }
 
-  /** What is too long anyway need not be looked at. */
+  /** Avoids scanning a text that exceeds the limit anyway. */
   private requireRoomFor(text: string): void {
-    if (text.length > this.left) throw TOO_MUCH;
+    if (text.length > this.left) throw TOO_LARGE;
   }
 
   private put(piece: string): void {
     this.left -= Buffer.byteLength(piece);
-    if (this.left < 0) throw TOO_MUCH;
+    if (this.left < 0) throw TOO_LARGE;
     this.json += piece;
   }
 }
 
-/** `jsonb` holds neither NUL nor half a surrogate pair, escaped or not. */
+/** `jsonb` accepts neither NUL nor lone surrogates, even if escaped. */
 function quoted(text: string): string {
   return JSON.stringify(text.toWellFormed().replaceAll('\0', '\ufffd'));
 }
@@ -122,7 +122,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Undefined when it is too deep even to be measured. */
+/** Undefined if the value is too deep to measure. */
 function sizeOf(value: unknown): number | undefined {
   try {
     return Buffer.byteLength(JSON.stringify(value));

@@ -1,8 +1,8 @@
 import type { Connection, Submittable } from 'pg';
 
 /**
- * One `COPY … FROM STDIN` for `Client.query`. What there is to send goes out without waiting for the server's readiness to
- * copy: should it refuse the statement, it skips the rest (PostgreSQL manual, "Message Flow", COPY Operations).
+ * One `COPY … FROM STDIN` for `Client.query`. Sends its lines without waiting for the server's CopyInResponse: if the server
+ * rejects the statement, it skips the lines (PostgreSQL manual, "Message Flow", COPY Operations).
  */
 export class CopyIn implements Submittable {
   private readonly settling = Promise.withResolvers<void>();
@@ -10,7 +10,7 @@ export class CopyIn implements Submittable {
 
   /**
    * @param statement from `copyStatement`
-   * @param lines without them the server makes ready, and waits for `finish`
+   * @param lines if omitted, the server starts the statement and waits for `finish`
    */
   constructor(
     private readonly statement: Buffer,
@@ -28,13 +28,13 @@ export class CopyIn implements Submittable {
     this.stream.write(lines === undefined ? statement : Buffer.concat([statement, copied(lines)]));
   }
 
-  /** Sends the lines of a statement that was begun without them. */
+  /** Sends the lines of a statement that was started without them. */
   finish(lines: string): void {
     if (this.stream === undefined) this.lines = lines;
     else this.stream.write(copied(lines));
   }
 
-  // What the client tells the statement that runs on it.
+  // Callbacks from the client to the active statement.
   handleCopyInResponse(): void {}
   handleCommandComplete(): void {}
 
@@ -47,7 +47,7 @@ export class CopyIn implements Submittable {
   }
 }
 
-/** A `COPY … FROM STDIN` as it is sent. */
+/** The wire form of a `COPY … FROM STDIN`. */
 export function copyStatement(sql: string): Buffer {
   return message('Q', `${sql}\0`);
 }
@@ -59,7 +59,7 @@ function copied(lines: string): Buffer {
   return Buffer.concat([message('d', lines), COPY_DONE]);
 }
 
-/** As "Message Formats" of the PostgreSQL manual has it: a letter, a length that counts itself, the content. */
+/** PostgreSQL manual, "Message Formats": a letter, a length that includes itself, the content. */
 function message(letter: string, content: string): Buffer {
   const length = Buffer.byteLength(content);
   const buffer = Buffer.allocUnsafe(5 + length);

@@ -30,7 +30,7 @@ function columnsOf(facts: Partial<InvocationFacts>, outcome: Partial<InvocationO
 }
 
 describe('a line for COPY', () => {
-  it('has every column in its place', () => {
+  it('contains every column in order', () => {
     expect(columnsOf({ public: true })).toEqual({
       organization_id: FACTS.organizationId,
       at: AT,
@@ -52,7 +52,7 @@ describe('a line for COPY', () => {
     });
   });
 
-  it('has arguments and result only where they are to be recorded', () => {
+  it('contains arguments and result only if they are recorded', () => {
     const result = { text: 'a\n"b"' };
     expect(columnsOf({}, { status: 'success', errorCode: null, result })).toMatchObject({
       arguments: String.raw`\N`,
@@ -65,29 +65,29 @@ describe('a line for COPY', () => {
   });
 
   it.each([
-    ['no result for a call that was not answered', OUTCOME, String.raw`\N`],
-    ['a result that was not gathered', { ...OUTCOME, status: 'success', errorCode: null }, '{"truncated":true}'],
-    ['a failure that was not gathered', { ...OUTCOME, errorCode: 'tool_error' }, '{"truncated":true}'],
-  ] as const)('tells %s', (_what, outcome, result) => {
+    ['no result for an unanswered call', OUTCOME, String.raw`\N`],
+    ['a result that was not captured', { ...OUTCOME, status: 'success', errorCode: null }, '{"truncated":true}'],
+    ['a failure that was not captured', { ...OUTCOME, errorCode: 'tool_error' }, '{"truncated":true}'],
+  ] as const)('writes %s', (_what, outcome, result) => {
     expect(columnsOf({ content: { arguments: undefined } }, outcome)).toMatchObject({ arguments: '{}', result });
   });
 
   it.each([
     ['separators', 'a\tb\nc\rd', String.raw`a\tb\nc\rd`],
-    ['a backslash, and what would be null or the end of the data', String.raw`\N\.`, String.raw`\\N\\.`],
-    ['NUL, which is left out', 'a\0b', 'ab'],
-    ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
-  ])('keeps a tool name apart from the format: %s', (_what, toolName, column) => {
+    ['a backslash, and the markers for null and end of data', String.raw`\N\.`, String.raw`\\N\\.`],
+    ['NUL, which is removed', 'a\0b', 'ab'],
+    ['a lone surrogate', 'a\ud800b', 'a\ufffdb'],
+  ])('escapes a tool name: %s', (_what, toolName, column) => {
     expect(columnsOf({ toolName }).tool_name).toBe(column);
   });
 
-  it('bounds what comes from outside, also where the bound cuts a surrogate pair', () => {
+  it('truncates external values, also inside a surrogate pair', () => {
     const columns = columnsOf({ toolName: `${'x'.repeat(255)}😀tail`, requestId: 'r'.repeat(1000) });
     expect(columns.tool_name).toBe(`${'x'.repeat(255)}\ufffd`);
     expect(columns.request_id).toBe('r'.repeat(128));
   });
 
-  it('has null for an id that is none, and 0 for a duration that is none', () => {
+  it('writes null for an invalid id and 0 for an invalid duration', () => {
     expect(columnsOf({ connectionId: 'no\tuuid' }, { durationMs: Number.NaN })).toMatchObject({
       connection_id: String.raw`\N`,
       duration_ms: '0',

@@ -3,7 +3,7 @@ import { isUuid } from '../common/ids.js';
 import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
 import { contentJson } from './content-json.js';
 
-/** The columns of a copied line, in its order. */
+/** The columns of a copied line, in order. */
 export const COPY_COLUMNS =
   'organization_id, at, id, door, connection_id, agent_id, tool_name, status, error_code, duration_ms, ' +
   'user_id, api_key_id, run_id, request_id, public, arguments, result';
@@ -14,10 +14,10 @@ const MAX_REQUEST_ID_LENGTH = 128;
 
 const NULL = String.raw`\N`;
 const NO_CONTENT = `${NULL}\t${NULL}`;
-/** Of an answer that was too large to be gathered. */
-const UNSEEN = JSON.stringify({ truncated: true });
+/** The result of an answer that exceeded the capture limit. */
+const NOT_CAPTURED = JSON.stringify({ truncated: true });
 
-/** What COPY's text format gives a meaning, and NUL, which PostgreSQL's text cannot hold. */
+/** Characters with a meaning in COPY's text format, and NUL, which PostgreSQL's text type rejects. */
 const SPECIAL = /[\\\n\r\t\0]/g;
 const ESCAPES: Readonly<Record<string, string>> = {
   '\\': String.raw`\\`,
@@ -28,8 +28,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * One record as a line of COPY's text format (PostgreSQL manual, COPY, "Text Format"). PostgreSQL refuses no line that is
- * made here, whatever a caller sent: a line that it refused would take the other records of its batch along.
+ * One record as a line of COPY's text format (PostgreSQL manual, COPY, "Text Format"). PostgreSQL must accept every line,
+ * regardless of what a caller sent: a rejected line would reject all records of its batch.
  * @param at ISO 8601, UTC
  */
 export function copyLine(id: string, at: string, facts: InvocationFacts, outcome: InvocationOutcome): string {
@@ -47,7 +47,7 @@ function uuid(value: string | null): string {
   return value !== null && isUuid(value) ? value : NULL;
 }
 
-/** Arguments and result, if they are to be recorded. */
+/** Arguments and result, if they are recorded. */
 function content({ content: recorded }: InvocationFacts, outcome: InvocationOutcome): string {
   if (recorded === undefined) return NO_CONTENT;
   return `${escaped(contentJson(recorded.arguments ?? {}))}\t${result(outcome)}`;
@@ -56,10 +56,10 @@ function content({ content: recorded }: InvocationFacts, outcome: InvocationOutc
 function result({ status, errorCode, result: recorded }: InvocationOutcome): string {
   if (recorded !== undefined) return escaped(contentJson(recorded));
   const isAnswered = status === 'success' || errorCode === 'tool_error';
-  return isAnswered ? UNSEEN : NULL;
+  return isAnswered ? NOT_CAPTURED : NULL;
 }
 
-/** Without credentials of ours, and cut before it is escaped; half a surrogate pair at the cut, or sent so, becomes U+FFFD. */
+/** Removes credentials of the service, truncates, then escapes. A lone surrogate becomes U+FFFD. */
 function text(value: string, maxLength: number): string {
   const shown = withoutCredentials(value);
   const kept = shown.length > maxLength ? shown.slice(0, maxLength) : shown;

@@ -15,12 +15,12 @@ import { PageOf } from '../common/paging/page-of.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ENTRY_POINTS, AUDIT_STATUSES, type EntryPoint, type AuditStatus } from './audit-record.js';
 
-/** One tool invocation as it is shown. */
+/** One tool invocation. */
 export class MonitoringLogItem {
   @IsUUID()
   id: string;
 
-  /** When the invocation began. */
+  /** Start of the invocation. */
   @IsISO8601()
   at: string;
 
@@ -49,7 +49,7 @@ export class MonitoringLogItem {
   @IsNumber()
   duration_ms: number;
 
-  /** Null for a caller without a credential. */
+  /** Null for an anonymous call. */
   @MayBeNull()
   @IsUUID()
   user_id: string | null;
@@ -65,15 +65,15 @@ export class MonitoringLogItem {
   @IsString()
   request_id: string;
 
-  /** Was it allowed because the tool is public? */
+  /** Whether the call was allowed because the tool is public. */
   @IsBoolean()
   public: boolean;
 
-  /** Redacted; null unless AUDIT_SETTINGS_UPDATE has switched recording on. Too much becomes `{truncated: true, bytes}`. */
+  /** Redacted; null unless AUDIT_SETTINGS_UPDATE has turned recording on. `{truncated: true, bytes}` if too large. */
   @AnyJson()
   arguments: unknown;
 
-  /** The same of what the tool answered; null too if it did not answer. */
+  /** The tool's result, in the same form; also null if the tool did not answer. */
   @AnyJson()
   result: unknown;
 }
@@ -81,12 +81,12 @@ export class MonitoringLogItem {
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}
 
 export class MonitoringStatsInput {
-  /** ISO 8601 with an offset; 24 hours before `to` unless told. */
+  /** ISO 8601 with an offset. Default: 24 hours before `to`. */
   @MayBeAbsent()
   @IsString()
   from?: string;
 
-  /** ISO 8601 with an offset, not included; now unless told. */
+  /** ISO 8601 with an offset, exclusive. Default: now. */
   @MayBeAbsent()
   @IsString()
   to?: string;
@@ -101,7 +101,7 @@ export class MonitoringStatsInput {
   tool_name?: string;
 }
 
-/** Milliseconds, over the calls that were let through. */
+/** Milliseconds, without denied calls. */
 export class LatencyPercentiles {
   @IsNumber()
   p50: number;
@@ -114,7 +114,7 @@ export class LatencyPercentiles {
 }
 
 export class CallStats {
-  /** All of them: successes, errors and denied. */
+  /** The sum of successes, errors and denied. */
   @IsInt()
   calls: number;
 
@@ -127,11 +127,11 @@ export class CallStats {
   @IsInt()
   denied: number;
 
-  /** The share of errors among the calls that were let through, 0 to 1. */
+  /** The share of errors among the calls that were not denied, from 0 to 1. */
   @IsNumber()
   error_rate: number;
 
-  /** Null when no call was let through. */
+  /** Null if all calls were denied or there were none. */
   @MayBeNull()
   @ValidateNested()
   @Type(() => LatencyPercentiles)
@@ -139,7 +139,7 @@ export class CallStats {
 }
 
 export class CallStatsAt extends CallStats {
-  /** Where the bucket begins; it is `bucket_seconds` long. */
+  /** Start of the bucket, which is `bucket_seconds` long. */
   @IsISO8601()
   at: string;
 }
@@ -152,7 +152,7 @@ export class ToolStats extends CallStats {
   @IsString()
   tool_name: string;
 
-  /** Oldest first; buckets without a call are left out. */
+  /** Oldest first. Buckets without calls are omitted. */
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => CallStatsAt)
@@ -173,13 +173,13 @@ export class MonitoringStats {
   @Type(() => CallStats)
   total: CallStats;
 
-  /** The tools that were called most, most calls first. */
+  /** The tools with the most calls, in descending order. */
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => ToolStats)
   tools: ToolStats[];
 
-  /** Were there more tools than are listed? Then ask for one by name. */
+  /** Whether tools were omitted. Request an omitted tool by its name. */
   @IsBoolean()
   truncated: boolean;
 }

@@ -17,13 +17,13 @@ import { readStatsRange } from './stats-range.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { ENTRY_POINTS, AUDIT_STATUSES } from './audit-record.js';
 
-/** What MONITORING_LOGS_LIST publishes. */
+/** The fields that MONITORING_LOGS_LIST sorts and filters by. */
 const AUDIT_LIST = {
   name: 'monitoring_logs',
   fields: {
     id: { column: 'record.id', type: 'uuid' },
     at: { column: 'record.at', type: 'date' },
-    door: { column: 'record.door', type: 'enum', values: ENTRY_POINTS },
+    door: { column: 'record.entryPoint', type: 'enum', values: ENTRY_POINTS },
     connection_id: { column: 'record.connectionId', type: 'uuid', nullable: true },
     agent_id: { column: 'record.agentId', type: 'uuid', nullable: true },
     tool_name: { column: 'record.toolName', type: 'string' },
@@ -43,7 +43,7 @@ const AUDIT_LIST = {
 
 const MAX_TOOLS = 50;
 
-/** What an organization may learn of its tool invocations. */
+/** Lists and counts an organization's tool invocations. */
 @Injectable()
 export class MonitoringService {
   constructor(
@@ -92,13 +92,13 @@ function keyOf({ connectionId, toolName }: ToolCounts): string {
 }
 
 function toStats({ calls, successes, errors, denied, latency }: Counts): CallStats {
-  const letThrough = successes + errors;
+  const allowed = successes + errors;
   return {
     calls,
     successes,
     errors,
     denied,
-    error_rate: letThrough === 0 ? 0 : errors / letThrough,
+    error_rate: allowed === 0 ? 0 : errors / allowed,
     latency_ms: latency === null ? null : { p50: latency[0], p95: latency[1], p99: latency[2] },
   };
 }
@@ -107,7 +107,7 @@ function toItem(record: AuditRecordEntity): MonitoringLogItem {
   return {
     id: record.id,
     at: record.at.toISOString(),
-    door: record.door,
+    door: record.entryPoint,
     connection_id: record.connectionId,
     agent_id: record.agentId,
     tool_name: record.toolName,

@@ -13,8 +13,8 @@ export class MonitoringTools {
   @ManagementTool({
     name: 'MONITORING_LOGS_LIST',
     description:
-      "Lists the organization's tool invocations, allowed and denied, newest first. orderBy and where know every " +
-      'property of an item but arguments and result (no order by those that may be null).',
+      "Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an " +
+      'item except arguments and result, and order by those that are not nullable.',
     input: ListInput,
     output: MonitoringLogPage,
     annotations: READ_ONLY,
@@ -26,8 +26,8 @@ export class MonitoringTools {
   @ManagementTool({
     name: 'MONITORING_STATS',
     description:
-      'Counts tool invocations, errors and denials, with latency percentiles, for each tool of a connection and over ' +
-      'time. The last 24 hours unless from and to say otherwise; the 50 tools with the most calls.',
+      'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time. ' +
+      'Covers the last 24 hours unless from and to are set, and the 50 tools with the most calls.',
     input: MonitoringStatsInput,
     output: MonitoringStats,
     annotations: READ_ONLY,

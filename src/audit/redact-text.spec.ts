@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '../common/api-key-value.js';
 import { redactText } from './redact-text.js';
 
-describe('text', () => {
+describe('redactText', () => {
   it.each([
     ['Authorization: Bearer abc.def-ghi', 'Authorization: ***'],
     ['sent bearer  abc123== to it', 'sent bearer *** to it'],
@@ -21,9 +21,9 @@ describe('text', () => {
     ['-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ==\n-----END PGP PRIVATE KEY BLOCK----- b', '*** b'],
     ['{"pem":"-----BEGIN PRIVATE KEY-----\\nMIIEcut', '{"pem":"***'],
     ['"{\\"token\\": \\"hunter2\\"}"', '"{\\"token\\": \\***'],
-  ])('loses what is secret: %s', (text, redacted) => expect(redactText(text)).toBe(redacted));
+  ])('replaces secrets: %s', (text, redacted) => expect(redactText(text)).toBe(redacted));
 
-  it('loses API keys of ours, wherever they stand', () => {
+  it('replaces Signalbox API keys anywhere in a text', () => {
     const key = generateApiKey();
     expect(redactText(`x${key}y ${key.slice(0, 30)} ${key.slice(0, 12)}`)).toBe(`x*** *** ${key.slice(0, 12)}`);
   });
@@ -37,9 +37,9 @@ describe('text', () => {
     '-----BEGIN PUBLIC KEY-----MIIB-----END PUBLIC KEY-----',
     'a = b == c: "d"',
     '',
-  ])('stays as it is: %s', (text) => expect(redactText(text)).toBe(text));
+  ])('leaves unchanged: %s', (text) => expect(redactText(text)).toBe(text));
 
-  // Were the time to grow with the square of the length, this would not end before the test's time limit.
+  // Quadratic time would exceed the test's time limit.
   it.each([
     'a',
     'token=',
@@ -56,7 +56,5 @@ describe('text', () => {
     'api key',
     'key ',
     '-----BEGIN PRIVATE KEY-----',
-  ])('is done in time, however long: %j', (part) =>
-    expect(redactText(part.repeat(2_000_000 / part.length))).not.toBe(''),
-  );
+  ])('takes linear time: %j', (part) => expect(redactText(part.repeat(2_000_000 / part.length))).not.toBe(''));
 });

@@ -6,21 +6,21 @@ const BEARER = /\b(bearer)\s{1,16}[^\s"',;<>\\]+/gi;
 /** `user:password@` of a URL (RFC 3986 §3.2.1). */
 const USER_INFO = /:\/\/[^\s/?#"'<>@]{1,512}@/g;
 
-/** RFC 7468 §2 and, with ` BLOCK`, RFC 9580 §6.2; also of one that was cut. */
+/** RFC 7468 §2 and, with ` BLOCK`, RFC 9580 §6.2. Also matches a truncated key. */
 const PRIVATE_KEY =
   /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----|$)/g;
 
-/** Most texts have neither, and need not be searched for names. */
+/** Texts without either need no search for names, which is the common case. */
 const SIGN = /[=:]/;
-/** A name inside a text and what stands between it and its value: `name=`, `some key: `, `"name": `, `\"name\":\"`. */
+/** A name inside a text with the separator before its value: `name=`, `some key: `, `"name": `, `\"name\":\"`. */
 const NAME = /(?<![\w.-])((?:[\w.-]{1,64}[ \t](?=keys?\b))?[\w.-]{1,64})\\{0,4}["']?\s{0,4}([=:])\s{0,4}\\{0,4}/gi;
 const QUOTED_VALUE = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?/sy;
-/** Of a query, a form or a command line. */
+/** The value in a query, a form or a command line. */
 const ASSIGNED_VALUE = /[^\s&;,"'<>]*/y;
-/** Of a header. */
+/** The value of a header. */
 const LINE = /[^\r\n]*/y;
 
-/** The text without the credentials that can be told from their surroundings. It takes time in proportion to its length. */
+/** Replaces the credentials that are recognizable from their context. Takes linear time. */
 export function redactText(text: string): string {
   const plain = withoutCredentials(text.replace(PRIVATE_KEY, HIDDEN))
     .replace(BEARER, `$1 ${HIDDEN}`)

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Parts that make a name secret wherever they stand in it, as they read without case and separators. */
+/** Parts that make a name secret at any position, compared without case and separators. */
 const PARTS = [
   'authorization',
   'cookie',
@@ -25,11 +25,11 @@ const PARTS = [
   'signature',
   'bearer',
   'jwt',
-  // Of our own management tools: the headers may have any name.
+  // A field of the service's management tools; the headers in it can have any name.
   'connectionheaders',
 ];
 
-/** Short ones, which would be found inside harmless words: they count only as a word of the name. */
+/** Short parts that also occur inside harmless words: they match only whole words of the name. */
 const WORDS: ReadonlySet<string> = new Set([
   'auth',
   'cvc',
@@ -49,25 +49,25 @@ const WORDS: ReadonlySet<string> = new Set([
 
 const WORD_BORDER = /[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])/;
 
-/** The same few names come again and again, and judging one takes longer than everything else that is done with a value. */
+/** A few names recur, and classifying a name takes longer than all other work on its value. */
 const known = new LRUCache<string, boolean>({ max: 1000 });
 const MAX_KNOWN_LENGTH = 64;
 
 /**
- * Does a value of this name have to stay unseen? Case, separators and the width of letters make no difference. It rather
- * hides too much: `max_tokens` is secret too.
+ * Whether values of this name must be redacted. Ignores case, separators and the width of letters. Prefers false positives:
+ * `max_tokens` counts as secret.
  */
 export function isSecretName(name: string): boolean {
-  if (name.length > MAX_KNOWN_LENGTH) return judge(name);
+  if (name.length > MAX_KNOWN_LENGTH) return classify(name);
   let isSecret = known.get(name);
   if (isSecret === undefined) {
-    isSecret = judge(name);
+    isSecret = classify(name);
     known.set(name, isSecret);
   }
   return isSecret;
 }
 
-function judge(name: string): boolean {
+function classify(name: string): boolean {
   const plain = name.normalize('NFKC');
   const letters = plain.toLowerCase().replace(/[^a-z0-9]/g, '');
   if (WORDS.has(letters) || PARTS.some((part) => letters.includes(part))) return true;

@@ -3,16 +3,16 @@ import type { MonitoringStatsInput } from './monitoring.dto.js';
 
 const DAY_S = 86_400;
 const WIDTHS_S = [60, 300, 900, 3600, 4 * 3600, DAY_S];
-/** Beside these a range that does not begin on a bucket's edge has one more. */
+/** A range that does not start at a bucket boundary has one more. */
 const MAX_BUCKETS = 60;
 
-/** Of what time statistics are made, and in which steps. */
+/** The time range and bucket width of statistics. `to` is exclusive. */
 export interface StatsRange extends TimeRange {
   readonly bucketSeconds: number;
 }
 
 /**
- * The range that is asked for; the last 24 hours unless told.
+ * The requested range. Default: the last 24 hours.
  * @throws DomainError `invalid_request`
  */
 export function readStatsRange(input: Pick<MonitoringStatsInput, 'from' | 'to'>, now: Date): StatsRange {
@@ -20,7 +20,7 @@ export function readStatsRange(input: Pick<MonitoringStatsInput, 'from' | 'to'>,
   return { from, to, bucketSeconds: bucketWidth((to.getTime() - from.getTime()) / 1000) };
 }
 
-/** The narrowest usual width that cuts the range into at most 60; for more than 60 days, whole days. */
+/** The smallest usual width that gives at most 60 buckets; whole days for more than 60 days. */
 function bucketWidth(rangeSeconds: number): number {
   const usual = WIDTHS_S.find((width) => rangeSeconds / width <= MAX_BUCKETS);
   return usual ?? Math.ceil(rangeSeconds / MAX_BUCKETS / DAY_S) * DAY_S;

@@ -8,13 +8,13 @@ import type { Principal } from '../common/principal.js';
 import { Authenticator } from './authenticator.js';
 
 /**
- * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the
- * path. A wrong, an unknown and a foreign organization answer alike. `EarlyAdmission` and `McpRoutes` call it before the body
- * of the request is read.
+ * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the path.
+ * Malformed, unknown and foreign organizations get the same response. `EarlyAdmission` and `McpRoutes` call the guard
+ * before the request body is read.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
-  /** By handler: looking metadata up costs more than all the rest of the guard. */
+  /** Cached by handler: the metadata lookup costs more than the rest of the guard. */
   private readonly known = new WeakMap<object, RouteAccess | undefined>();
 
   constructor(
@@ -31,7 +31,7 @@ export class AuthGuard implements CanActivate {
   }
 
   /**
-   * Verifies the credential of a request, and notes whose it is; a promise only when it has to be read.
+   * Verifies the credential of a request and stores its principal. Returns a promise only if the credential is not cached.
    * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`
    */
   admit(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {

@@ -11,15 +11,15 @@ const CONNECTIONS = 2_000;
 describe('Authenticator', () => {
   it.each([
     ['no key', (): string => `Bearer ${'a'.repeat(HEADER_BYTES)}`],
-    ['a key among spaces', (): string => `Bearer ${' '.repeat(HEADER_BYTES)}${generateApiKey()}`],
-  ])('keeps no long header for as long as its connection: %s', async (_what, header) => {
-    // Nobody's keys.
+    ['a key after spaces', (): string => `Bearer ${' '.repeat(HEADER_BYTES)}${generateApiKey()}`],
+  ])('does not cache a long header for the lifetime of its connection: %s', async (_what, header) => {
+    // No key matches.
     const repository = { findForAuthentication: jest.fn(async () => new Map()) };
     const authenticator = new Authenticator(new ApiKeyVerifier(repository as unknown as ApiKeyRepository));
     const connections = Array.from({ length: CONNECTIONS }, () => ({}));
     const kept = await keptBytes(async () => {
       for (const connection of connections) {
-        // In one piece, as the HTTP parser makes it.
+        // A flat string, as the HTTP parser creates it.
         const received = Buffer.from(header()).toString('latin1');
         await expect(async () => authenticator.authenticate(received, connection)).rejects.toThrow('credential');
       }

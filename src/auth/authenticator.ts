@@ -10,7 +10,7 @@ const TOKEN = /^ *([^\s]+) *$/;
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox"' };
 const INVALID_TOKEN_CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox",error="invalid_token"' };
 
-/** One of our keys with its scheme has 60 characters. A longer header is not kept: there may be one for each idle connection. */
+/** A Signalbox key with its scheme has 60 characters. Longer headers are not cached: each idle connection could hold one. */
 const MAX_KEPT_LENGTH = 64;
 
 /** Turns an `Authorization` header into a principal. */
@@ -21,9 +21,9 @@ export class Authenticator {
   constructor(private readonly apiKeys: ApiKeyVerifier) {}
 
   /**
-   * A promise only when the key has to be read.
-   * @param connection what the request came by
-   * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired` (401, with the challenge of RFC 6750 §3)
+   * Returns a promise only if the key is not cached.
+   * @param connection the connection of the request
+   * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired`, with the challenge of RFC 6750 §3
    */
   authenticate(header: string | undefined, connection: object): Principal | Promise<Principal> {
     if (header === undefined) {
@@ -42,33 +42,33 @@ export class Authenticator {
   }
 
   /**
-   * Undefined for a header that holds none of our keys. A caller that keeps its connection presents the same header with each
-   * request, and hashing it costs more than all the rest of the check.
+   * The hash of the key, or undefined for a header without a well-formed key. Cached per connection: a caller sends the same
+   * header with each request, and hashing costs more than the rest of the check.
    */
   private hashOf(header: string, connection: object): string | undefined {
     const known = this.presented.get(connection);
     if (known?.header === header) return known.hash;
     const token = bearerToken(header);
-    // Typing errors need no database to be refused.
+    // The key's checksum detects typing errors without a database query.
     const hash = token !== undefined && isWellFormedApiKey(token) ? hashApiKey(token) : undefined;
     if (header.length <= MAX_KEPT_LENGTH) this.presented.set(connection, { header, hash });
     return hash;
   }
 }
 
-/** What was last presented on a connection. */
+/** The header last sent on a connection. */
 interface PresentedKey {
   readonly header: string;
   readonly hash: string | undefined;
 }
 
-/** Whoever hears that a credential is no good hears how one is presented, too. */
+/** Adds the `WWW-Authenticate` challenge to the rejection of a credential. */
 function rethrow(error: unknown): never {
   throw error instanceof DomainError ? refusal(error.code) : error;
 }
 
 function refusal(code: DomainError['code']): DomainError {
-  const detail = 'The presented credential is unknown, deleted or expired.';
+  const detail = 'The credential is unknown, deleted or expired.';
   return new DomainError(code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
 }
 

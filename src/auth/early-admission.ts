@@ -19,9 +19,9 @@ import { RouteAccessTable } from './route-access-table.js';
 type OnRequestHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /**
- * Runs the guard before the body of a request is read, so that only callers with a credential have their bodies kept and
- * parsed. The guard itself, which Nest runs later, finds the request admitted. Routes whose access is not declared on a
- * controller are left to their own guards.
+ * Runs the guard before the body of a request is read, so that the service buffers and parses only bodies of authenticated
+ * callers. When Nest runs the guard later, the request is already admitted. Routes without access declared on a controller
+ * rely on their own guards.
  */
 @Injectable()
 export class EarlyAdmission {
@@ -33,18 +33,18 @@ export class EarlyAdmission {
   /** Call before Nest registers its routes. */
   serveOn(fastify: FastifyInstance, strangers: StrangerConnections): void {
     fastify.addHook('onRequest', (request, _reply, done) => {
-      // What has no body is left to the handler of unknown routes.
+      // The handler of unknown routes responds to requests without a body.
       if (request.is404 && hasBody(request.headers)) done(new DomainError('unknown_route'));
       else done();
     });
     fastify.addHook('onRoute', (route) => {
-      // `McpRoutes` admits these.
-      if (route.config?.mcpEndpoint === undefined) addOnRequest(route, this.hookOf(route, strangers));
+      // `McpRoutes` admits requests to MCP endpoints.
+      if (route.config?.mcpEndpoint === undefined) addOnRequest(route, this.createHook(route, strangers));
     });
   }
 
-  private hookOf({ method, url }: RouteOptions, strangers: StrangerConnections): onRequestHookHandler {
-    // The table is complete before the first request, but not yet when routes are registered.
+  private createHook({ method, url }: RouteOptions, strangers: StrangerConnections): onRequestHookHandler {
+    // The table is complete before the first request, but not when routes are registered.
     let found: { access: RouteAccess | undefined } | undefined;
     const admit = (request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): void | Promise<void> =>
       mapMaybePromise(this.guard.admit(request, access), () => {
@@ -69,7 +69,7 @@ export function admissionHook(
   refuse?: (error: unknown, request: FastifyRequest, reply: FastifyReply) => void,
 ): OnRequestHook {
   return (request, reply, done) => {
-    // Nest knows no route with an empty parameter.
+    // Nest does not match a route with an empty parameter.
     if (Object.values(request.params as Record<string, string>).includes('')) return void reply.callNotFound();
     const onError = (error: unknown): void => (refuse ? refuse(error, request, reply) : done(error as Error));
     const onAdmitted = (): void => done();
@@ -83,7 +83,7 @@ export function admissionHook(
   };
 }
 
-/** Adds a hook that runs when the headers are there, after those that the route has already. */
+/** Adds a hook that runs when the headers have arrived, after the route's existing hooks. */
 export function addOnRequest(route: RouteOptions, hook: onRequestHookHandler): void {
   route.onRequest = [...[route.onRequest ?? []].flat(), hook];
 }

@@ -49,16 +49,16 @@ async function tableOf(controller: Type): Promise<readonly DeclaredRoute[]> {
 }
 
 describe('RouteAccessTable', () => {
-  it('knows every route with the access of its method, or else of its class', async () => {
+  it('lists every route with the access of its method, otherwise of its class', async () => {
     expect(await tableOf(ThingsController)).toEqual([
       { method: 'GET', path: '/things', access: 'organization' },
       { method: 'POST', path: '/things/:id/copy', access: 'public' },
     ]);
   });
 
-  it('stops the start when a route declares no access', async () => {
+  it('fails the start when a route declares no access', async () => {
     await expect(tableOf(CarelessController)).rejects.toThrow(
-      'The route CarelessController.remove declares no access: put @Access(…) on it.',
+      'The route CarelessController.remove declares no access. Add @Access(…) to it.',
     );
   });
 

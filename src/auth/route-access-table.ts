@@ -4,19 +4,19 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { REQUIRED_PERMISSIONS } from '../common/require-permission.js';
 
-/** One route of a controller and what it asks of its caller. */
+/** One route of a controller and the access it requires. */
 export interface DeclaredRoute {
   /** `GET`, `POST`, … */
   method: string;
-  /** As the router knows it: `/api/:org/tools/:name`. */
+  /** In the router's notation: `/api/:org/tools/:name`. */
   path: string;
   access: RouteAccess;
 }
 
-/** A handler or controller class, as metadata hangs on it. */
+/** A handler or controller class that carries metadata. */
 type Decorated = Parameters<Reflector['get']>[1];
 
-/** Every controller route with its declared access. A route that declares none stops the start. */
+/** Every controller route with its declared access. The start fails if a route declares none. */
 @Injectable()
 export class RouteAccessTable implements OnModuleInit {
   private routes: readonly DeclaredRoute[] = [];
@@ -35,7 +35,7 @@ export class RouteAccessTable implements OnModuleInit {
     return this.routes;
   }
 
-  /** What a route of the HTTP server asks of its caller; undefined for one that no controller declares. */
+  /** The access that a route requires; undefined if no controller declares the route. */
   accessOf(methods: readonly string[], path: string): RouteAccess | undefined {
     const trimmed = `/${trimSlashes(path)}`;
     return this.routes.find(
@@ -58,7 +58,7 @@ export class RouteAccessTable implements OnModuleInit {
     const places = [handler, controller];
     const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, places);
     if (access === undefined) {
-      throw new Error(`The route ${controller.name}.${handler.name} declares no access: put @Access(…) on it.`);
+      throw new Error(`The route ${controller.name}.${handler.name} declares no access. Add @Access(…) to it.`);
     }
     const permissions = this.reflector.getAllAndMerge<readonly string[]>(REQUIRED_PERMISSIONS, places);
     if (access === 'public' && permissions.length > 0) {

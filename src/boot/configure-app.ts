@@ -16,12 +16,12 @@ import { McpRoutes } from '../mcp/http/mcp-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 
-/** Thread ids may have 128 characters; the router's own limit is 100. */
+/** Thread ids can have 128 characters; the router's default limit is 100. */
 const MAX_PARAM_LENGTH = 256;
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_MS = 72_000;
 
-/** The HTTP server under Nest, shared by `main` and the tests. */
+/** Creates the HTTP server under Nest, for `main` and the tests. */
 export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = settings;
   return new HttpAdapter({
@@ -45,7 +45,7 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
   });
 }
 
-/** What every instance of the application has, in production and under test. */
+/** Configures every instance of the application, in production and in tests. */
 export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
   const fastify = app.getHttpAdapter().getInstance();
   const strangers = new StrangerConnections(config.settings.maxStrangerConnections);

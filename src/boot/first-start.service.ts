@@ -6,11 +6,11 @@ import { generateApiKey } from '../common/api-key-value.js';
 import { AppConfig } from '../config/app-config.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 
-/** Advisory lock of the first start, so that processes that start together make one key between them. */
+/** Advisory lock of the first start, so that processes that start concurrently create a single key. */
 const FIRST_START_LOCK = 0x53424f59;
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 
-/** Makes an empty database usable: the first organization, its owner and one key that may do everything. */
+/** Initializes an empty database: the first organization, its owner and one key with all permissions. */
 @Injectable()
 export class FirstStartService {
   constructor(
@@ -20,19 +20,19 @@ export class FirstStartService {
     @InjectDataSource() private readonly dataSource: DataSource,
   ) {}
 
-  /** Returns the value of the key that was generated: it is shown now or never. Undefined on later starts. */
+  /** Returns the value of the generated key, which cannot be retrieved later. Undefined on later starts. */
   async prepare(): Promise<string | undefined> {
     const session = this.dataSource.createQueryRunner();
     try {
       await session.query('SELECT pg_advisory_lock($1)', [FIRST_START_LOCK]);
-      return await this.prepareAlone();
+      return await this.prepareLocked();
     } finally {
       await session.query('SELECT pg_advisory_unlock($1)', [FIRST_START_LOCK]);
       await session.release();
     }
   }
 
-  private async prepareAlone(): Promise<string | undefined> {
+  private async prepareLocked(): Promise<string | undefined> {
     const { bootstrapOrg, bootstrapApiKey } = this.config.settings;
     const organization = await this.organizations.ensure(bootstrapOrg);
     const key = {

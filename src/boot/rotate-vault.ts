@@ -1,7 +1,7 @@
 /**
- * `npm run vault:rotate`: re-encrypts what is stored under the first key of `ENCRYPTION_KEYS`, beside a service that runs.
- * Works on the database at `DATABASE_URL`, or on the embedded one of the service that runs on `DATA_DIR`. Ends with 0 when
- * the first key alone opens every envelope, else with 1.
+ * `npm run vault:rotate`: re-encrypts stored secrets under the first key of `ENCRYPTION_KEYS`, while a service is running.
+ * Uses the database at `DATABASE_URL`, or the embedded one of the service that runs on `DATA_DIR`. Exits with 0 if the first
+ * key alone opens every envelope, otherwise with 1.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,10 +26,10 @@ try {
   process.exitCode = 1;
 }
 
-/** Returns whether the first key now opens everything. */
+/** Returns whether the first key opens every envelope. */
 async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Promise<boolean> {
   const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-vault-rotate' });
-  // A connection that breaks fails the query that is under way; without a listener it would end the process.
+  // A lost connection fails the current query. Without a listener, its error would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -39,15 +39,17 @@ async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Prom
     for (const column of Object.values(SEALED_COLUMNS)) {
       const { resealed, current, unreadable } = await rotateColumn(client, vault, column);
       process.stdout.write(
-        `${nameOf(column)}: ${resealed} re-encrypted, ${current} already were, ${unreadable.length} cannot be opened\n`,
+        `${nameOf(column)}: ${resealed} re-encrypted, ${current} already current, ${unreadable.length} cannot be decrypted\n`,
       );
-      for (const envelope of unreadable) process.stderr.write(`${sentenceOn(column, envelope)}\n`);
+      for (const envelope of unreadable) process.stderr.write(`${describeUnreadable(column, envelope)}\n`);
       isComplete &&= unreadable.length === 0;
     }
     return isComplete;
   } catch (error) {
     if (toDomainError(error).code !== 'storage_unavailable') throw error;
-    process.stderr.write('The database went away. What is re-encrypted stays so: run the command again.\n');
+    process.stderr.write(
+      'The connection to the database was lost. Run the command again to re-encrypt the remaining rows.\n',
+    );
     return false;
   } finally {
     await client.end();
@@ -58,25 +60,25 @@ async function databaseUrlOf({ databaseUrl, dataDir }: Settings): Promise<string
   const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;
   if (url !== undefined) return url;
   throw new ConfigError(
-    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}): set it, or start the service and try again.`,
+    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}). Set DATABASE_URL, or start the service and try again.`,
   );
 }
 
-/** The ring of an embedded installation, which the service made at its first start. */
+/** The key ring of an embedded installation, which the service created at its first start. */
 async function storedKeys(dataDir: string): Promise<readonly EncryptionKey[]> {
   const text = await readFile(join(dataDir, 'encryption.key'), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    throw new ConfigError(`ENCRYPTION_KEYS is not set and DATA_DIR (${dataDir}) holds no encryption.key.`);
+    throw new ConfigError(`ENCRYPTION_KEYS is not set and DATA_DIR (${dataDir}) does not contain encryption.key.`);
   });
   return parseEncryptionKeys(text.trim());
 }
 
-function sentenceOn(column: SealedColumn, { id, missingKeyId }: UnreadableEnvelope): string {
+function describeUnreadable(column: SealedColumn, { id, missingKeyId }: UnreadableEnvelope): string {
   const reason =
     missingKeyId === undefined
-      ? 'what is stored there is no envelope, was changed, or belongs to another row'
+      ? 'the stored value is malformed, was modified, or belongs to another row'
       : `its key "${missingKeyId}" is not in ENCRYPTION_KEYS`;
-  return `${nameOf(column)} of ${id} cannot be opened: ${reason}.`;
+  return `${nameOf(column)} of ${id} cannot be decrypted: ${reason}.`;
 }
 
 function nameOf({ table, column }: SealedColumn): string {

@@ -7,15 +7,14 @@ import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js
 import { migrate } from '../database/migrate.js';
 import { migrateQueue } from '../queue/migrate-queue.js';
 
-/** The storage that the application stands on, ready to use, and how to let go of it. */
+/** The application's open storage and the function that closes it. */
 export interface Storage {
   config: AppConfig;
   stop(): Promise<void>;
 }
 
 /**
- * Opens what the settings name: the database at `DATABASE_URL`, or the embedded one below `DATA_DIR`; then brings its
- * schema up to date.
+ * Opens the configured database, at `DATABASE_URL` or embedded below `DATA_DIR`, and migrates its schema.
  */
 export async function openStorage(settings: Settings, log: (line: string) => void): Promise<Storage> {
   const embedded =
@@ -33,10 +32,10 @@ export async function openStorage(settings: Settings, log: (line: string) => voi
   }
 }
 
-/** The embedded installation's own key: made once, readable by its owner only. Without it stored credentials are lost. */
+/** The embedded installation's key, created once and readable only by its owner. Stored credentials are lost without it. */
 async function ownEncryptionKeys(dataDir: string): Promise<readonly EncryptionKey[]> {
   const file = join(dataDir, 'encryption.key');
-  // `wx` leaves a key that is already there untouched.
+  // `wx` does not overwrite an existing key.
   await writeFile(file, `${generateEncryptionKey('local')}\n`, { mode: 0o600, flag: 'wx' }).catch(ignoreExisting);
   return parseEncryptionKeys((await readFile(file, 'utf8')).trim());
 }

@@ -1,13 +1,13 @@
 import type { EncryptionKey } from './encryption-keys.js';
 import type { Settings } from './settings.js';
 
-/** What became known while starting: the database in use and the keys of the vault. */
+/** Values determined during the start: the database in use and the keys of the vault. */
 export interface ResolvedParts {
   databaseUrl: string;
   encryptionKeys: readonly EncryptionKey[];
 }
 
-/** The configuration that modules inject. Built once at the start; nothing else reads the environment. */
+/** The configuration that modules inject. Built once at the start. */
 export class AppConfig {
   readonly databaseUrl: string;
   readonly encryptionKeys: readonly EncryptionKey[];
@@ -39,12 +39,12 @@ export class AppConfig {
     return this.settings.role !== 'api';
   }
 
-  /** The service's base address without a trailing slash: `BASE_URL`, or where it listens. */
+  /** The service's base URL without a trailing slash: `BASE_URL`, otherwise the listening address. */
   get baseUrl(): string {
     return this.settings.baseUrl ?? this.listeningUrl ?? `http://${this.settings.host}:${this.settings.port}`;
   }
 
-  /** Told once by the listener, because `PORT=0` is only known then. */
+  /** Sets the listening address. The port is unknown before that if `PORT=0`. */
   listeningAt(url: string): void {
     this.listeningUrl = url.replace(/\/+$/, '');
   }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { generateEncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 import { ConfigError } from './env-reader.js';
 
-/** 32 bytes that look random and are the same in every run. */
+/** 32 deterministic bytes that look random. */
 const bytes = (seed: string) => createHash('sha256').update(seed).digest();
 const good = bytes('a').toString('base64');
 const other = bytes('b').toString('base64');
@@ -21,12 +21,12 @@ function refusal(text: string): string {
 }
 
 describe('parseEncryptionKeys', () => {
-  it('reads one key or several, in their order', () => {
+  it('reads one or several keys in order', () => {
     expect(parseEncryptionKeys(`k1:${good}`)).toEqual([{ id: 'k1', key: bytes('a') }]);
     expect(parseEncryptionKeys(` new_2:${other}, old-1:${good}\n`).map(({ id }) => id)).toEqual(['new_2', 'old-1']);
   });
 
-  it('reads what generateEncryptionKey makes', () => {
+  it('reads a key from generateEncryptionKey', () => {
     const keys = Array.from({ length: 50 }, (_, n) => generateEncryptionKey(`k${n}`));
     expect(parseEncryptionKeys(keys.join(','))).toHaveLength(50);
     expect(() => generateEncryptionKey('not an id')).toThrow(RangeError);
@@ -38,17 +38,17 @@ describe('parseEncryptionKeys', () => {
     ['an empty id', `:${good}`],
     ['a long id', `${'k'.repeat(33)}:${good}`],
     ['an id with a dot', `k.1:${good}`],
-    ['a colon too many', `k1:${good}:`],
+    ['an extra colon', `k1:${good}:`],
     ['an empty entry', `k1:${good},`],
-    ['an id twice', `k1:${good},k1:${other}`],
-    ['a key twice', `k1:${good},k2:${good}`],
+    ['a duplicate id', `k1:${good},k1:${other}`],
+    ['a duplicate key', `k1:${good},k2:${good}`],
     ['no key', 'k1:'],
     ['31 bytes', `k1:${bytes('a').subarray(1).toString('base64')}`],
     ['33 bytes', `k1:${Buffer.concat([bytes('a'), Buffer.of(7)]).toString('base64')}`],
     ['hex', `k1:${bytes('a').toString('hex')}`],
     ['no padding', `k1:${good.slice(0, -1)}`],
     ['a character that is not base64', `k1:!${good.slice(1)}`],
-  ])('refuses %s', (_, text) => {
+  ])('rejects %s', (_, text) => {
     expect(refusal(text)).toContain('ENCRYPTION_KEYS');
   });
 
@@ -65,13 +65,13 @@ describe('parseEncryptionKeys', () => {
     ['hex text', base64(bytes('a').toString('hex').slice(0, 32))],
     ['a base64 that spells something', 'MYVERYOWNENCRYPTIONKEYTHATNOBODYKNOWS123454='],
     ['a base64 with an example word', `example${good.slice(7)}`],
-  ])('refuses a guessable key: %s', (_, key) => {
+  ])('rejects a guessable key: %s', (_, key) => {
     expect(refusal(`k1:${key}`)).toBe(
-      'ENCRYPTION_KEYS: entry 1 is a placeholder or not random (make a key with: openssl rand -base64 32).',
+      'ENCRYPTION_KEYS: entry 1 is a placeholder or not random (generate a key with: openssl rand -base64 32).',
     );
   });
 
-  it('never shows a part of what it refuses', () => {
+  it('never reveals any part of a rejected value', () => {
     const chunk = fc.stringMatching(/^[A-Za-z0-9+/]{20,60}={0,2}$/);
     fc.assert(
       fc.property(fc.constantFrom('', 'k1:', `k1:${good},`, ':'), chunk, (prefix, secret) => {

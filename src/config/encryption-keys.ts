@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ConfigError } from './env-reader.js';
 
-/** A key of the vault's ring: 32 bytes for AES-256, found by its id. Never log it. */
+/** A key of the vault's key ring: 32 bytes for AES-256, identified by its id. Never log it. */
 export interface EncryptionKey {
   readonly id: string;
   readonly key: Buffer;
@@ -11,20 +11,22 @@ const KEY_BYTES = 32;
 const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/;
 
 /**
- * Reads `ENCRYPTION_KEYS`: `id:base64-32-bytes[,id:…]`, standard base64 with padding. The first key encrypts, all decrypt.
- * @throws ConfigError with one sentence that names the variable and the entry by its position, never a part of its text
+ * Parses `ENCRYPTION_KEYS`: `id:base64-32-bytes[,id:…]`, standard base64 with padding. The first key encrypts, all decrypt.
+ * @throws ConfigError with a message that names the variable and the entry's position, but no part of its text
  */
 export function parseEncryptionKeys(text: string): readonly EncryptionKey[] {
   const keys = text.split(',').map((entry, index) => parseEntry(entry.trim(), index + 1));
-  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new ConfigError('ENCRYPTION_KEYS has an id twice.');
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) {
+    throw new ConfigError('ENCRYPTION_KEYS has a duplicate id.');
+  }
   if (new Set(keys.map(({ key }) => key.toString('hex'))).size < keys.length) {
-    throw new ConfigError('ENCRYPTION_KEYS has the same key under two ids.');
+    throw new ConfigError('ENCRYPTION_KEYS contains the same key under two ids.');
   }
   return keys;
 }
 
 /**
- * A new random key in the form that `parseEncryptionKeys` reads.
+ * A new random key in the format of `parseEncryptionKeys`.
  * @param id 1 to 32 of `[A-Za-z0-9_-]`
  */
 export function generateEncryptionKey(id: string): string {
@@ -35,31 +37,31 @@ export function generateEncryptionKey(id: string): string {
 function parseEntry(entry: string, position: number): EncryptionKey {
   const [id = '', base64 = '', ...rest] = entry.split(':');
   if (rest.length > 0 || !KEY_ID.test(id)) {
-    throw unusable(position, 'must be an id of 1 to 32 letters, digits, _ or -, a colon and a key');
+    throw unusable(position, 'must consist of an id (1 to 32 letters, digits, _ or -), a colon and a key');
   }
   const key = Buffer.from(base64, 'base64');
   if (key.length !== KEY_BYTES || key.toString('base64') !== base64) {
-    throw unusable(position, 'must hold exactly 32 bytes in base64');
+    throw unusable(position, 'must contain exactly 32 bytes in base64');
   }
   if (isGuessable(key, base64)) throw unusable(position, 'is a placeholder or not random');
   return { id, key };
 }
 
 function unusable(position: number, fault: string): ConfigError {
-  return new ConfigError(`ENCRYPTION_KEYS: entry ${position} ${fault} (make a key with: openssl rand -base64 32).`);
+  return new ConfigError(`ENCRYPTION_KEYS: entry ${position} ${fault} (generate a key with: openssl rand -base64 32).`);
 }
 
-/** Finds the keys that people type. A random key is taken for one of these less than once in 100 million times. */
+/** Detects keys that people type. Less than one random key in 100 million is a false positive. */
 function isGuessable(key: Buffer, base64: string): boolean {
   return hasFewValues(key) || isMostlyRegular(key) || isMostlyText(key) || readsAsPlaceholder(base64);
 }
 
-/** Zeros, one repeated byte, a repeated word. */
+/** Detects zeros, one repeated byte or a repeated word. */
 function hasFewValues(key: Buffer): boolean {
   return new Set(key).size <= KEY_BYTES / 2;
 }
 
-/** Counting up or down: one step from a byte to the next (modulo 256) makes up half of all steps. */
+/** Detects counting up or down: one difference between adjacent bytes (modulo 256) makes up half of all differences. */
 function isMostlyRegular(key: Buffer): boolean {
   const counts = new Map<number, number>();
   for (let index = 1; index < key.length; index += 1) {
@@ -69,13 +71,13 @@ function isMostlyRegular(key: Buffer): boolean {
   return Math.max(...counts.values()) >= KEY_BYTES / 2;
 }
 
-/** Printable ASCII, white space or padding zeros in all bytes but two: a passphrase, not a key. */
+/** Detects a passphrase: all bytes except two are printable ASCII, white space or padding zeros. */
 function isMostlyText(key: Buffer): boolean {
   const isText = (byte: number) => (byte >= 0x20 && byte <= 0x7e) || (byte >= 0x09 && byte <= 0x0d) || byte === 0;
   return key.filter(isText).length >= KEY_BYTES - 2;
 }
 
-/** The base64 itself spells something. */
+/** Detects base64 that spells words. */
 function readsAsPlaceholder(base64: string): boolean {
   return (
     base64.toUpperCase() === base64 ||

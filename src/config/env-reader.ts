@@ -1,9 +1,9 @@
-/** A setting that cannot be used. The message is one sentence that names the variable and never its secret value. */
+/** An invalid setting. The message names the variable and never contains a secret value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Typed look-ups in an environment; an empty variable counts as absent. */
+/** Typed access to environment variables. An empty variable counts as unset. */
 export class EnvReader {
   constructor(private readonly env: NodeJS.ProcessEnv) {}
 
@@ -34,7 +34,7 @@ export class EnvReader {
     return value;
   }
 
-  /** A comma-separated list; set but empty means the empty list. */
+  /** A comma-separated list. An empty variable means the empty list. */
   list(name: string, fallback: readonly string[]): readonly string[] {
     const raw = this.env[name];
     if (raw === undefined) return fallback;

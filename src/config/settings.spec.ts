@@ -9,7 +9,7 @@ const DATABASE_URL = 'postgresql://user:password@db/signalbox';
 const ENCRYPTION_KEYS = generateEncryptionKey('one');
 const STRONG_KEY = generateApiKey();
 
-/** The sentence with which the start would end. */
+/** The message of the failed start. */
 function faultOf(env: Record<string, string>): string {
   try {
     readSettings(env);
@@ -21,7 +21,7 @@ function faultOf(env: Record<string, string>): string {
 }
 
 describe('readSettings', () => {
-  it('has defaults for everything: an embedded, local service', () => {
+  it('has defaults for all settings: an embedded, local service', () => {
     expect(readSettings({})).toEqual({
       role: 'all',
       host: '127.0.0.1',
@@ -61,7 +61,7 @@ describe('readSettings', () => {
     });
   });
 
-  it('is stricter on a database of its own: no private upstreams, no programs', () => {
+  it('is stricter with an external database: no private upstreams, no programs', () => {
     expect(readSettings({ DATABASE_URL, ENCRYPTION_KEYS })).toMatchObject({
       databaseUrl: DATABASE_URL,
       encryptionKeys: [{ id: 'one' }],
@@ -70,14 +70,14 @@ describe('readSettings', () => {
     });
   });
 
-  it('restricts the variables of programs where the commands are set', () => {
+  it('restricts the variables of programs if STDIO_COMMANDS is set', () => {
     expect(readSettings({ STDIO_COMMANDS: 'node', STDIO_ENV_ALLOW: 'MODE, APP_*' })).toMatchObject({
       stdioVariables: { isRestricted: true, allowed: ['MODE', 'APP_*'] },
     });
     expect(faultOf({ STDIO_ENV_ALLOW: 'A-B' })).toContain('STDIO_ENV_ALLOW');
   });
 
-  it('takes origins, with or without a slash at their end, and nothing else in ALLOWED_ORIGINS', () => {
+  it('accepts only origins in ALLOWED_ORIGINS, with or without a trailing slash', () => {
     const { allowedOrigins } = readSettings({ ALLOWED_ORIGINS: 'https://App.example.com, http://localhost:5173/' });
     expect(allowedOrigins).toEqual(['https://app.example.com', 'http://localhost:5173']);
     for (const value of ['app.example.com', 'https://app.example.com/path', '*', 'null']) {
@@ -85,7 +85,7 @@ describe('readSettings', () => {
     }
   });
 
-  it('takes what is set', () => {
+  it('reads all settings', () => {
     const env = {
       ROLE: 'worker',
       PORT: '0',
@@ -108,7 +108,7 @@ describe('readSettings', () => {
     });
   });
 
-  it('counts an empty variable as absent', () => {
+  it('treats an empty variable as unset', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: ' ', ROLE: '', BOOTSTRAP_API_KEY: '' })).toMatchObject({
       port: 3000,
       databaseUrl: undefined,
@@ -141,20 +141,20 @@ describe('readSettings', () => {
     ['STREAM_RETENTION_MS', '1'],
     ['STREAM_KEEP_ALIVE_MS', '1'],
     ['UPSTREAM_ALLOW_PRIVATE', 'yes'],
-  ])('refuses %s=%s in one sentence that names the variable, not the value', (name, value) => {
+  ])('rejects %s=%s with one sentence that names the variable, not the value', (name, value) => {
     const sentence = faultOf({ [name]: value });
     expect(sentence).toMatch(new RegExp(`^${name}\\b[^\\n]*\\.$`));
     expect(sentence).not.toMatch(/secret|c2VjcmV0/);
     expect(sentence).not.toContain(STRONG_KEY.slice(4, 40));
   });
 
-  it('refuses a bootstrap key that is well-formed and guessable', () => {
+  it('rejects a well-formed but guessable bootstrap key', () => {
     // 43 times `a` with its correct checksum.
     const placeholder = 'sbx_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
     expect(faultOf({ BOOTSTRAP_API_KEY: `${placeholder}000000` })).toMatch(/^BOOTSTRAP_API_KEY must be/);
   });
 
-  it('asks for encryption keys when the database is not embedded', () => {
+  it('requires encryption keys for an external database', () => {
     expect(faultOf({ DATABASE_URL })).toMatch(/^ENCRYPTION_KEYS must be set/);
     expect(faultOf({ DATABASE_URL })).not.toContain('password');
   });

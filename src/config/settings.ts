@@ -4,18 +4,18 @@ import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 
-/** Which halves of the service this process runs. */
+/** The parts of the service that this process runs. */
 export type Role = 'all' | 'api' | 'worker';
 
-/** What the environment says, checked. Secrets are in here: never log it. */
+/** The validated environment. Contains secrets: never log it. */
 export interface Settings {
   role: Role;
   host: string;
   port: number;
-  /** How long the headers of a request may take, and the request as a whole, in milliseconds. */
+  /** Time limits for the headers of a request and for the whole request, in milliseconds. */
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** Connections of callers on which no credential has been verified yet. */
+  /** Limit of caller connections without a verified credential. */
   maxStrangerConnections: number;
   baseUrl: string | undefined;
   dataDir: string;
@@ -32,35 +32,35 @@ export interface Settings {
   streamKeepAliveMs: number;
   upstreamAllowPrivate: boolean;
   upstreamAllow: readonly string[];
-  /** How long audit records are kept; 0 is forever. */
+  /** How long audit records are kept; 0 keeps them forever. */
   auditRetentionDays: number;
-  /** Commands that STDIO connections may run: bare names, looked up on the PATH, or absolute paths. */
+  /** Commands that STDIO connections can run: bare names, looked up on the PATH, or absolute paths. */
   stdioCommands: readonly string[];
-  /** Which variables STDIO connections can set. Restricted: `STDIO_COMMANDS` is set. */
+  /** The variables that STDIO connections can set. Restricted if `STDIO_COMMANDS` is set. */
   stdioVariables: { readonly isRestricted: boolean; readonly allowed: readonly string[] };
-  /** Programs of STDIO connections that run at once in this process. */
+  /** Limit of concurrent STDIO programs of this process. */
   stdioMaxProcesses: number;
   stdioIdleMs: number;
-  /** Resident memory of one such program with all its child processes, in MiB. */
+  /** Limit of the resident memory of a program and its child processes, in MiB. */
   stdioMaxMemoryMb: number;
-  /** All that such a program sees of this process's environment; none of it is a secret of the service. */
+  /** The variables that a program inherits from this process. Contains no secret of the service. */
   stdioEnvironment: Readonly<Record<string, string>>;
-  /** Origins of web pages that may call the MCP endpoints, beside the service's own. */
+  /** Origins of web pages that can call the MCP endpoints, in addition to the service's own origin. */
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
   metricsHost: string;
-  /** 0: any free one. Undefined (`off`): no metrics for Prometheus. */
+  /** 0: any free port. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
-  /** Names by which the metrics port may be asked, besides loopback names and its own address. */
+  /** Host names that the metrics server accepts, in addition to loopback names and its own address. */
   metricsAllowedHosts: readonly string[];
-  /** Do the `OTEL_*` variables ask for traces? */
+  /** Whether the `OTEL_*` variables enable traces. */
   exportTraces: boolean;
-  /** Where the `OTEL_*` variables ask for metrics. */
+  /** Set if the `OTEL_*` variables enable metrics. */
   exportMetrics: OtlpMetrics | undefined;
 }
 
-/** How metrics are pushed by OTLP; the names are those of `OTEL_EXPORTER_OTLP_PROTOCOL`. */
+/** Options of the OTLP metric export. The protocols are those of `OTEL_EXPORTER_OTLP_PROTOCOL`. */
 export interface OtlpMetrics {
   protocol: (typeof OTLP_PROTOCOLS)[number];
   intervalMs: number;
@@ -73,10 +73,9 @@ const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
- * Reads and checks the environment. This file is the only reader of it, but for the OpenTelemetry SDK: whether it is
- * asked for is decided here, and once loaded it reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits,
- * resource) from `process.env` itself.
- * @throws ConfigError with one sentence that names the variable
+ * Reads and validates the environment. The only other reader is the OpenTelemetry SDK: this function decides whether to load
+ * it, and it then reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits, resource) from `process.env`.
+ * @throws ConfigError with a message that names the variable
  */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const read = new EnvReader(env);
@@ -85,12 +84,12 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const keys = read.text('ENCRYPTION_KEYS');
   if (keys === undefined && !embedded) {
     throw new ConfigError(
-      'ENCRYPTION_KEYS must be set whenever DATABASE_URL is set: `id:` and 32 random bytes in base64 (openssl rand -base64 32).',
+      'ENCRYPTION_KEYS must be set if DATABASE_URL is set: `id:` and 32 random bytes in base64 (openssl rand -base64 32).',
     );
   }
   const bootstrapOrg = read.text('BOOTSTRAP_ORG') ?? 'default';
   if (!SLUG.test(bootstrapOrg)) {
-    throw new ConfigError('BOOTSTRAP_ORG must be a slug: 1 to 63 of a-z, 0-9 and inner hyphens.');
+    throw new ConfigError('BOOTSTRAP_ORG must be a slug: 1 to 63 of a-z, 0-9 and -, without a leading or trailing -.');
   }
   const bootstrapApiKey = read.text('BOOTSTRAP_API_KEY');
   if (bootstrapApiKey !== undefined && !(isWellFormedApiKey(bootstrapApiKey) && isStrongApiKey(bootstrapApiKey))) {
@@ -150,8 +149,8 @@ function toOrigin(text: string): string {
 }
 
 /**
- * Asked for by name (`OTEL_TRACES_EXPORTER`), or without one by an endpoint to send to. Unlike in the OpenTelemetry
- * specification, nothing set means nothing sent.
+ * Whether a signal is exported: by exporter name (`OTEL_TRACES_EXPORTER`), otherwise if an endpoint is set. Unlike in the
+ * OpenTelemetry specification, the default is no export.
  */
 function isExported(read: EnvReader, signal: 'TRACES' | 'METRICS', counts: (exporter: string) => boolean): boolean {
   if (read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return false;

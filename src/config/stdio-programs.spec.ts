@@ -3,12 +3,12 @@ import { EnvReader } from './env-reader.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 
 describe('toStdioCommand', () => {
-  it.each(['node', 'npx', 'python3.12', 'my-server', '/usr/local/bin/my server'])('takes %s', (command) => {
+  it.each(['node', 'npx', 'python3.12', 'my-server', '/usr/local/bin/my server'])('accepts %s', (command) => {
     expect(toStdioCommand(command)).toBe(command);
   });
 
   it.each(['./node', '../node', 'bin/node', '.', '..', 'node -e', '/opt/../bin/sh', 'a;b', '$(x)'])(
-    'refuses %s',
+    'rejects %s',
     (command) => {
       expect(() => toStdioCommand(command)).toThrow('STDIO_COMMANDS must be');
     },
@@ -16,17 +16,17 @@ describe('toStdioCommand', () => {
 });
 
 describe('toVariablePattern', () => {
-  it.each(['NODE_ENV', 'npm_config_*', '_x', '*'])('takes %s', (pattern) => {
+  it.each(['NODE_ENV', 'npm_config_*', '_x', '*'])('accepts %s', (pattern) => {
     expect(toVariablePattern(pattern)).toBe(pattern);
   });
 
-  it.each(['A-B', '*A', 'A*B', '**', 'A=1', '1A', 'A B'])('refuses %s', (pattern) => {
+  it.each(['A-B', '*A', 'A*B', '**', 'A=1', '1A', 'A B'])('rejects %s', (pattern) => {
     expect(() => toVariablePattern(pattern)).toThrow('STDIO_ENV_ALLOW must be');
   });
 });
 
 describe('readProgramEnvironment', () => {
-  it('hands on what programs need, and nothing else', () => {
+  it('passes on only the variables that programs need', () => {
     const ours = { DATABASE_URL: 'postgres://secret', ENCRYPTION_KEYS: 'secret', NODE_OPTIONS: '--inspect' };
     const env = { ...ours, HOME: '/home/app', LANG: 'C.UTF-8', npm_config_cache: '/x' };
     expect(readProgramEnvironment(new EnvReader(env))).toEqual({
@@ -36,7 +36,7 @@ describe('readProgramEnvironment', () => {
     });
   });
 
-  it('leaves out of the PATH what depends on the working directory', () => {
+  it('removes PATH entries that depend on the working directory', () => {
     const env = { PATH: '/usr/bin::node_modules/.bin:.:/bin:' };
     expect(readProgramEnvironment(new EnvReader(env))).toEqual({ PATH: '/usr/bin:/bin' });
   });

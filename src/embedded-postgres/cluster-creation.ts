@@ -13,17 +13,17 @@ export interface NewCluster {
   user: SystemUser | undefined;
   binaries: Binaries;
   password: string;
-  /** Where the cluster goes when `user` cannot enter the data folder. */
+  /** Holds the cluster when `user` cannot enter the data folder. */
   sharedRoot: string;
   log: (line: string) => void;
 }
 
-/** What a new cluster begins with. The operator may change these in its `postgresql.conf`. */
+/** Initial settings of a new cluster. The operator can change them in its `postgresql.conf`. */
 const INITIAL_SETTINGS = { max_connections: '200', shared_buffers: '128MB', timezone: 'UTC', log_timezone: 'UTC' };
 
 /**
- * Makes the cluster of a data folder. `initdb` works under another name first, so that `<dataDir>/postgres` is whole as
- * soon as it exists; of two processes that try at once, the second throws its work away.
+ * Creates the cluster of a data folder. `initdb` works under a temporary name, so that `<dataDir>/postgres` is complete as
+ * soon as it exists. When two processes create it concurrently, the second discards its work.
  */
 export async function createCluster(cluster: NewCluster): Promise<void> {
   const { folder, user, binaries, sharedRoot, log } = cluster;
@@ -34,11 +34,11 @@ export async function createCluster(cluster: NewCluster): Promise<void> {
   }
   const elsewhere = join(sharedRoot, 'clusters', randomUUID());
   log(
-    `The user ${user.name} cannot enter ${folder.root}: ${folder.cluster} becomes a link to the cluster ${elsewhere}.`,
+    `The user ${user.name} cannot enter ${folder.root}. Creating the cluster in ${elsewhere}, with a link at ${folder.cluster}.`,
   );
   for (const parent of [sharedRoot, dirname(elsewhere)]) await ensureFolder(parent, 0o755);
   await initialize(elsewhere, cluster);
-  // An empty folder in the link's place is replaced, as it is above by `rename`.
+  // Replace an empty folder at the link's path, as `rename` does above.
   await rmdir(folder.cluster).catch(() => undefined);
   const isLinked = await unlessTaken(symlink(elsewhere, folder.cluster));
   if (!isLinked) await rm(elsewhere, { recursive: true });
@@ -54,9 +54,7 @@ async function initialize(target: string, { user, binaries, password }: NewClust
     if (user) await Promise.all([unfinished, passwordFile].map((path) => lchown(path, user.uid, user.gid)));
     const { succeeded, output } = await runProgram(binaries.initdb, initdbArguments(unfinished, passwordFile), user);
     if (!succeeded) {
-      throw new EmbeddedPostgresError(
-        `PostgreSQL could not create its cluster in ${target}: ${failureReason(output)}.`,
-      );
+      throw new EmbeddedPostgresError(`PostgreSQL could not create a cluster in ${target}: ${failureReason(output)}.`);
     }
     await unlessTaken(rename(unfinished, target));
   } finally {
@@ -68,12 +66,12 @@ async function initialize(target: string, { user, binaries, password }: NewClust
 function initdbArguments(folder: string, passwordFile: string): string[] {
   const settings = Object.entries(INITIAL_SETTINGS).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
   const access = ['--username=postgres', '--auth=scram-sha-256', '--pwfile', passwordFile];
-  // The builtin provider sorts by code point, alike on every system, whatever its C library does.
+  // The builtin provider sorts by code point, independent of the system's C library.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   return ['--pgdata', folder, ...access, ...locale, ...settings];
 }
 
-/** Removes what a process left that died while it made a cluster; the work of one that lives is let alone. */
+/** Removes the unfinished clusters of processes that no longer run. */
 async function removeLeftovers(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const pid = Number(/\.new-(\d+)-/.exec(name)?.[1]);
@@ -85,13 +83,13 @@ async function removeLeftovers(parent: string): Promise<void> {
   }
 }
 
-/** In a container, every start has the same process id. */
+/** In a container, every start can have the same process id. */
 async function isOlderThanThisProcess(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   return found !== undefined && found.mtimeMs < performance.timeOrigin;
 }
 
-/** False if the final name is taken: another process was faster. */
+/** Returns false if another process took the final name first. */
 async function unlessTaken(step: Promise<void>): Promise<boolean> {
   try {
     await step;

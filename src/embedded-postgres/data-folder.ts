@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { isRoot } from './system-user.js';
 
-/** Where the embedded PostgreSQL keeps its things below DATA_DIR. All paths are absolute and free of symbolic links. */
+/** The embedded PostgreSQL's paths below DATA_DIR. All paths are absolute and free of symbolic links. */
 export interface DataFolder {
   root: string;
   /** The cluster, or a symbolic link to it when the system user cannot enter `root`. */
@@ -16,18 +16,18 @@ export interface DataFolder {
 /** Creates the data folder if it is missing. */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const wanted = resolve(dataDir);
-  // As root, PostgreSQL's own user must be able to pass through; the files in it are closed one by one.
+  // When this process is root, PostgreSQL's system user must be able to enter. Each file inside restricts its own access.
   const mode = isRoot() ? 0o711 : 0o700;
   await ensureFolder(wanted, mode);
   return dataFolderAt(await realpath(wanted));
 }
 
-/** Creates the folder, and those above it, if it is missing; it then has `mode` whatever the umask is. */
+/** Creates the folder and its parents if missing. A created folder has `mode`, regardless of the umask. */
 export async function ensureFolder(path: string, mode: number): Promise<void> {
   if (await mkdir(path, { recursive: true, mode })) await chmod(path, mode);
 }
 
-/** The data folder if it exists. */
+/** The data folder, or undefined if it does not exist. */
 export async function findDataFolder(dataDir: string): Promise<DataFolder | undefined> {
   try {
     return dataFolderAt(await realpath(resolve(dataDir)));
@@ -42,7 +42,7 @@ export async function readPassword({ passwordFile, cluster }: DataFolder): Promi
   const password = await readFile(passwordFile, 'utf8').catch((cause: unknown) => {
     if (errorCode(cause) !== 'ENOENT') throw cause;
     throw new EmbeddedPostgresError(
-      `The file ${passwordFile} is missing, without which the cluster ${cluster} cannot be opened: put it back, or move the cluster away to begin afresh.`,
+      `The file ${passwordFile} is missing. It holds the password of the cluster ${cluster}: restore it, or move the cluster away to start with a new one.`,
       { cause },
     );
   });
@@ -51,7 +51,7 @@ export async function readPassword({ passwordFile, cluster }: DataFolder): Promi
   return password.trim();
 }
 
-/** As `readPassword`, but makes the file first if it is missing. Of two processes that try at once, both get the same. */
+/** Like `readPassword`, but creates a missing file first. Concurrent processes get the same password. */
 export async function readOrCreatePassword(folder: DataFolder): Promise<string> {
   const unfinished = `${folder.passwordFile}.${randomUUID()}`;
   try {

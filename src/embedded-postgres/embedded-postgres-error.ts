@@ -1,6 +1,6 @@
 import { isNativeError } from 'node:util/types';
 
-/** The embedded PostgreSQL cannot be had. The message is one sentence or two for the operator and holds no secret. */
+/** The embedded PostgreSQL is unavailable. The message addresses the operator and contains no secret. */
 export class EmbeddedPostgresError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -15,13 +15,13 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
-  ENOTDIR: 'a part of the path is not a folder',
-  EEXIST: 'a file stands in its place',
-  ELOOP: 'the symbolic links go round in a circle',
+  ENOTDIR: 'part of the path is not a folder',
+  EEXIST: 'a file has the same path',
+  ELOOP: 'the symbolic links form a loop',
   EMFILE: 'too many files are open',
 };
 
-/** Turns whatever went wrong with a data folder into the one error that callers see. */
+/** Converts any failure on a data folder to the one error type that callers see. */
 export function toEmbeddedPostgresError(error: unknown, dataDir: string): EmbeddedPostgresError {
   if (error instanceof EmbeddedPostgresError) return error;
   const path = isNativeError(error) && 'path' in error && typeof error.path === 'string' ? error.path : dataDir;

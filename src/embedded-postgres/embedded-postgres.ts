@@ -12,28 +12,27 @@ import { chooseUser } from './system-user.js';
 export interface EmbeddedPostgresOptions {
   /** DATA_DIR. Created if it is missing; the cluster is its folder `postgres`. */
   dataDir: string;
-  /** Told in a sentence what an operator should know: a new cluster, an adopted server, a restart. */
+  /** Receives messages for the operator: a new cluster, an adopted server, a restart. */
   log?: (line: string) => void;
 }
 
 export interface EmbeddedPostgres {
-  /** `postgres://postgres:<password>@127.0.0.1:<port>/signalbox`: holds a password, so not for logs. */
+  /** `postgres://postgres:<password>@127.0.0.1:<port>/signalbox`. Contains a password: do not log it. */
   readonly url: string;
-  /** Ends the server. May be called more than once. */
+  /** Stops the server. Safe to call more than once. */
   stop(): Promise<void>;
 }
 
 const DATABASE = 'signalbox';
-/** Where PostgreSQL goes when its user cannot reach a checkout below a private folder; only root gets here. */
+/** Holds PostgreSQL when its system user cannot enter the installation or the data folder. Used only as root. */
 export const SHARED_ROOT = '/var/lib/signalbox';
-/** For a server that is starting or stopping just now. */
+/** How long to wait for a server that is starting or stopping. */
 const WAIT_MS = 30_000;
 const ATTEMPTS = 5;
 
 /**
- * Starts the PostgreSQL of a data folder and becomes its one owner. A server that a killed service left running is
- * adopted as it is.
- * @throws EmbeddedPostgresError if that cannot be, or if another process owns the data folder
+ * Starts the PostgreSQL of a data folder and takes ownership of it. Adopts a server that a killed service left running.
+ * @throws EmbeddedPostgresError if the server cannot start, or if another process owns the data folder
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, log = () => undefined } = options;
@@ -48,8 +47,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * The server that a running service has started on the data folder, for scripts beside it; undefined if none runs.
- * @throws EmbeddedPostgresError if one runs that cannot be used
+ * The server that a running service started on the data folder, for scripts that run next to that service. Undefined if
+ * no server runs.
+ * @throws EmbeddedPostgresError if the running server is unusable
  */
 export async function attachEmbeddedPostgres(dataDir: string): Promise<{ url: string } | undefined> {
   try {
@@ -77,11 +77,11 @@ async function ensureCluster(
   const password = existing ? await readPassword(folder) : await readOrCreatePassword(folder);
   if (!existing) await createCluster({ folder, user, binaries, password, sharedRoot: SHARED_ROOT, log });
   const path = existing ?? (await findClusterFolder(folder, located.major));
-  if (!path) throw new EmbeddedPostgresError(`The cluster ${folder.cluster} was removed while it was being made.`);
+  if (!path) throw new EmbeddedPostgresError(`The cluster ${folder.cluster} was removed during its creation.`);
   return { cluster: { folder: path, dataDir: folder.root, logFile: folder.logFile, user, binaries }, password };
 }
 
-/** The cluster's server, owned, with our database in it. What was started in vain is stopped again. */
+/** Takes ownership of the cluster's server and creates the service's database. Stops the server again on failure. */
 async function ownServer(cluster: Cluster, password: string, log: (line: string) => void): Promise<OwnedServer> {
   const { lock, port } = await takeOwnership(cluster, password, log);
   const server = new OwnedServer({ cluster, port, password, lock, log });
@@ -103,21 +103,21 @@ async function takeOwnership(
     const { port, found } = await ensureServer(cluster);
     const outcome = await OwnerLock.acquire({ port, password }).catch(async (error: unknown) => {
       const running = await findPostmaster(cluster.folder, Date.now() + WAIT_MS);
-      // The owner was stopping the server that we found.
+      // Its owner stopped the found server in the meantime.
       if (running?.port !== port && attempt < ATTEMPTS) return undefined;
       if (!found) await stopPostmaster(cluster.folder);
       throw error;
     });
     if (!outcome) continue;
     if ('heldBy' in outcome) throw inUse(cluster, outcome.heldBy);
-    if (found) log(`Adopted the PostgreSQL server of ${cluster.folder} that was running already.`);
+    if (found) log(`Adopted the running PostgreSQL server of ${cluster.folder}.`);
     return { lock: outcome.lock, port };
   }
 }
 
 function inUse({ dataDir }: Cluster, heldBy: string): EmbeddedPostgresError {
   return new EmbeddedPostgresError(
-    `The data folder ${dataDir} is in use by another Signalbox process (${heldBy}): stop it, or choose another DATA_DIR.`,
+    `The data folder ${dataDir} is in use by another Signalbox process (${heldBy}). Stop that process, or choose another DATA_DIR.`,
   );
 }
 

@@ -17,8 +17,8 @@ const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 
 /**
- * A running server from the moment that this process owns it. When the server dies under us (killed, out of memory), it is
- * started again on the same port, so that connection pools find it, and the lock is taken anew.
+ * A running server that this process owns. If the server dies (killed, out of memory), it is restarted on the same port, so
+ * that connection pools can reconnect, and its lock is acquired again.
  */
 export class OwnedServer {
   readonly #server: Omit<Ownership, 'lock'>;
@@ -36,7 +36,7 @@ export class OwnedServer {
     this.#own(lock);
   }
 
-  /** Ends the server; all its connections break. Later calls wait for the first one. */
+  /** Stops the server, which breaks all its connections. Later calls wait for the first one. */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#stopped ??= this.#stop();
@@ -47,7 +47,7 @@ export class OwnedServer {
     await this.#recovery;
     // Without the lock, the server may belong to another process by now.
     if (!this.#lock) return;
-    // The lock is held to the end: released first, another service could adopt a server that is about to go.
+    // Release the lock last: otherwise another service could adopt a server that is about to stop.
     await stopPostmaster(this.#server.cluster.folder);
     await this.#lock.release();
   }
@@ -63,17 +63,17 @@ export class OwnedServer {
 
   async #recover(): Promise<void> {
     const { cluster, port, password, log } = this.#server;
-    log('The connection to the embedded PostgreSQL was lost: restoring it.');
+    log('The connection to the embedded PostgreSQL was lost. Restoring it.');
     for (let pause = FIRST_RETRY_MS; !this.#isStopping; pause = Math.min(2 * pause, LAST_RETRY_MS)) {
       try {
         const running = await ensureServer(cluster, async () => port);
         const outcome = await OwnerLock.acquire({ port: running.port, password });
         if ('lock' in outcome && running.port === port) {
           this.#own(outcome.lock);
-          return log('The embedded PostgreSQL runs again.');
+          return log('The embedded PostgreSQL is running again.');
         }
         if ('lock' in outcome) await outcome.lock.release();
-        return log('The embedded PostgreSQL was taken over by another process meanwhile: restart the service.');
+        return log('Another process has taken over the embedded PostgreSQL. Restart the service.');
       } catch (error) {
         log(errorMessage(error));
         await sleep(pause);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { EmbeddedPostgresError, errorCode, errorMessage } from './embedded-postgres-error.js';
 
-/** Where the server listens, and the superuser's password. */
+/** The server's port and the superuser's password. */
 export interface ServerAddress {
   port: number;
   password: string;
@@ -10,11 +10,11 @@ export interface ServerAddress {
 
 /** The key of the advisory lock, in database `postgres`: "SBOX" in ASCII. */
 const LOCK_KEY = 0x53424f58;
-/** A service that was killed a moment ago holds its lock until the server notices the closed connection. */
-const PATIENCE_MS = 1_000;
+/** How long a killed service may keep its lock: until the server notices the closed connection. */
+const ACQUIRE_TIMEOUT_MS = 1_000;
 const RETRY_MS = 50;
 
-/** The session that marks one process as the owner of a data folder. The lock lives as long as the connection. */
+/** A session that marks its process as the owner of a data folder. The lock lasts as long as the connection. */
 export class OwnerLock {
   readonly #client: Client;
 
@@ -22,14 +22,14 @@ export class OwnerLock {
     this.#client = client;
   }
 
-  /** Takes the lock, or tells which process holds it. @throws EmbeddedPostgresError if the server cannot be reached */
+  /** Acquires the lock, or returns which process holds it. @throws EmbeddedPostgresError if the server is unreachable */
   static async acquire(server: ServerAddress): Promise<{ lock: OwnerLock } | { heldBy: string }> {
     const client = await connect(server, 'postgres', `signalbox owner ${process.pid}`);
     try {
       for (let waited = 0; ; waited += RETRY_MS) {
         const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [LOCK_KEY]);
         if (rows[0]?.taken) return { lock: new OwnerLock(client) };
-        if (waited >= PATIENCE_MS) break;
+        if (waited >= ACQUIRE_TIMEOUT_MS) break;
         await sleep(RETRY_MS);
       }
       const heldBy = await findHolder(client);
@@ -47,7 +47,7 @@ export class OwnerLock {
     if (rowCount === 0) await this.#client.query(`CREATE DATABASE ${this.#client.escapeIdentifier(name)}`);
   }
 
-  /** Calls once when the connection, and the lock with it, is lost. */
+  /** Calls the listener once, when the connection and its lock are lost. */
   onLost(listener: () => void): void {
     this.#client.once('end', listener);
   }
@@ -76,7 +76,7 @@ export async function connect(
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     });
-    // The loss of the connection is told by `end`; without a listener, `error` would end the process.
+    // `end` reports a lost connection. Without a listener, an `error` event would end the process.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -96,13 +96,11 @@ async function findHolder(client: Client): Promise<string> {
     [LOCK_KEY],
   );
   const pid = /\d+$/.exec(rows[0]?.holder ?? '')?.[0];
-  return pid ? `process id ${pid}` : 'its process id is not known';
+  return pid ? `process id ${pid}` : 'process id unknown';
 }
 
 function explain(cause: unknown, port: number): EmbeddedPostgresError {
   const reason =
-    errorCode(cause) === '28P01'
-      ? 'the password in postgres.password is not the one of the cluster'
-      : errorMessage(cause);
+    errorCode(cause) === '28P01' ? 'the cluster has a different password than postgres.password' : errorMessage(cause);
   return new EmbeddedPostgresError(`The embedded PostgreSQL on port ${port} cannot be used: ${reason}.`, { cause });
 }

@@ -19,7 +19,7 @@ function lines(pid: number, status: string): string {
 }
 
 describe('readLockFile', () => {
-  it('has nothing to read where no server runs', async () => {
+  it('returns undefined when no server runs', async () => {
     expect(await readLockFile(folder)).toBeUndefined();
   });
 
@@ -34,7 +34,7 @@ describe('readLockFile', () => {
     expect(await readLockFile(folder)).toEqual({ pid: 4711, port: 40_001, status });
   });
 
-  it('takes a file that is being written for a server that is starting', async () => {
+  it('treats an incomplete file as a starting server', async () => {
     await writeFile(lockFile, `4711\n${folder}\n`);
     expect(await readLockFile(folder)).toEqual({ pid: 4711, port: 0, status: 'starting' });
     await writeFile(lockFile, '');
@@ -42,8 +42,8 @@ describe('readLockFile', () => {
   });
 });
 
-describe('a process id that another program has', () => {
-  it('is not a server, and its lock file is removed', async () => {
+describe('a lock file with the process id of another program', () => {
+  it('does not count as a running server and is removed', async () => {
     await writeFile(lockFile, lines(process.pid, 'ready'));
     expect(isAlive(process.pid)).toBe(true);
     expect(await isPostmasterOf(process.pid, folder)).toBe(false);

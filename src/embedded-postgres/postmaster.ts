@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { runProgram } from './program.js';
 
-/** A running server's main process, as its cluster's `postmaster.pid` describes it. */
+/** The main process of a running server, as described by its cluster's `postmaster.pid`. */
 export interface Postmaster {
   pid: number;
   port: number;
@@ -15,8 +15,7 @@ export interface Postmaster {
 const POLL_MS = 20;
 
 /**
- * The server that runs on the cluster, waited for while it is starting; undefined if none runs, after waiting for one
- * that is stopping.
+ * The server that runs on the cluster, or undefined. Waits while a server is starting or stopping.
  * @param deadline milliseconds as `Date.now()`
  */
 export async function findPostmaster(folder: string, deadline: number): Promise<Postmaster | undefined> {
@@ -26,7 +25,7 @@ export async function findPostmaster(folder: string, deadline: number): Promise<
     if (postmaster.status === 'ready') return postmaster;
     if (Date.now() > deadline) {
       throw new EmbeddedPostgresError(
-        `The PostgreSQL server of ${folder} (process id ${postmaster.pid}) is still ${postmaster.status}: wait for it, and start again.`,
+        `The PostgreSQL server of ${folder} (process id ${postmaster.pid}) is still ${postmaster.status}. Wait for it, then start the service again.`,
       );
     }
     await sleep(POLL_MS);
@@ -34,8 +33,8 @@ export async function findPostmaster(folder: string, deadline: number): Promise<
 }
 
 /**
- * Removes a lock file whose process id has gone to another program since: PostgreSQL would take that for a server and not
- * start. Should a server run all the same, its shared memory keeps out a second one.
+ * Removes a lock file whose process id now belongs to another program: PostgreSQL would mistake that program for a server
+ * and refuse to start. If a server runs nevertheless, its shared memory prevents a second one.
  */
 export async function removeStaleLockFile(folder: string): Promise<void> {
   const named = await readLockFile(folder);
@@ -44,7 +43,7 @@ export async function removeStaleLockFile(folder: string): Promise<void> {
   }
 }
 
-/** Reads `postmaster.pid`. Undefined if it is missing or not yet written in full. */
+/** Reads `postmaster.pid`. Undefined if the file is missing or incomplete. */
 export async function readLockFile(folder: string): Promise<Postmaster | undefined> {
   const text = await readFile(join(folder, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') throw error;
@@ -56,22 +55,22 @@ export async function readLockFile(folder: string): Promise<Postmaster | undefin
   return { pid: Number(pid), port: Number(port ?? 0), status: parseStatus(status?.trim()) };
 }
 
-/** Stops the server and waits until it is gone: a fast shutdown, and after `patienceMs` an immediate one. */
-export async function stopPostmaster(folder: string, patienceMs = 30_000): Promise<void> {
+/** Stops the server and waits for its end. Requests a fast shutdown, and after `graceMs` an immediate one. */
+export async function stopPostmaster(folder: string, graceMs = 30_000): Promise<void> {
   const postmaster = await readLockFile(folder);
   if (!postmaster || !(await isPostmasterOf(postmaster.pid, folder))) return;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     sendSignal(postmaster.pid, signal);
-    const deadline = Date.now() + patienceMs;
+    const deadline = Date.now() + graceMs;
     while (Date.now() < deadline) {
       if (!(await isPostmasterOf(postmaster.pid, folder))) return;
       await sleep(POLL_MS);
     }
   }
-  throw new EmbeddedPostgresError(`The PostgreSQL server of ${folder} (process id ${postmaster.pid}) does not stop.`);
+  throw new EmbeddedPostgresError(`The PostgreSQL server of ${folder} (process id ${postmaster.pid}) did not stop.`);
 }
 
-/** Whether a process with this id exists, whoever owns it. */
+/** Whether a process with this id exists, regardless of its owner. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -81,7 +80,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether the process is the main one of the server on this cluster. Neither its children nor a zombie are. */
+/** Whether the process is the main process of this cluster's server. Children and zombies are not. */
 export async function isPostmasterOf(pid: number, folder: string): Promise<boolean> {
   if (process.platform !== 'linux') {
     const { output } = await runProgram('ps', ['-ww', '-o', 'command=', '-p', String(pid)]);
@@ -91,7 +90,7 @@ export async function isPostmasterOf(pid: number, folder: string): Promise<boole
   const [program, ...args] = command.split('\0');
   if (basename(program ?? '') !== 'postgres') return false;
   if (args.includes(folder)) return true;
-  // Started by hand, or moved since: its working folder tells, where we may read that.
+  // The server was started manually, or its folder was moved: compare its working folder, if that is readable.
   return (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === folder;
 }
 

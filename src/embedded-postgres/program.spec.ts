@@ -15,21 +15,21 @@ describe('failureReason', () => {
       'initdb: could not look up effective user ID 7: user does not exist\n',
       'initdb: could not look up effective user ID 7: user does not exist',
     ],
-    ['', 'it gave no reason'],
-  ])('finds it in %j', (output, reason) => {
+    ['', 'no reason given'],
+  ])('extracts the reason from %j', (output, reason) => {
     expect(failureReason(output)).toBe(reason);
   });
 });
 
 describe('runProgram', () => {
-  it('reports a program that cannot be started as one that failed', async () => {
+  it('reports a program that cannot start as failed', async () => {
     expect(await runProgram('/nonexistent/program', [])).toEqual({
       succeeded: false,
       output: expect.stringContaining('ENOENT'),
     });
   });
 
-  it('keeps our environment to ourselves', () => {
+  it('does not pass secrets or PG* variables to programs', () => {
     process.env['PGPORT'] = '1';
     process.env['ENCRYPTION_KEYS'] = 'secret';
     expect(Object.keys(programOptions(undefined).env)).not.toEqual(expect.arrayContaining(['PGPORT']));

@@ -1,25 +1,25 @@
 import { execFile } from 'node:child_process';
 
-/** The account that PostgreSQL runs as when this process is root. */
+/** The account that runs PostgreSQL when this process is root. */
 export interface SystemUser {
   name: string;
   uid: number;
   gid: number;
 }
 
-/** What a program needs of our environment. The rest stays here: it may hold secrets, and `PG*` would change PostgreSQL. */
-const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH'];
+/** The variables that child programs inherit. The others may hold secrets, and `PG*` would reconfigure PostgreSQL. */
+const INHERITED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH'];
 
-/** How to start a program: as `user` (undefined: as ourselves), in a folder that every user can enter. */
+/** Spawn options: run as `user` (undefined: this process's user), in a folder that every user can enter. */
 export function programOptions(user: SystemUser | undefined) {
   const env: NodeJS.ProcessEnv = { LC_ALL: 'C' };
-  for (const name of PASSED_ON) {
+  for (const name of INHERITED_VARIABLES) {
     if (process.env[name] !== undefined) env[name] = process.env[name];
   }
   return { env, cwd: '/', ...(user && { uid: user.uid, gid: user.gid }) };
 }
 
-/** Runs a short program to its end. Never rejects: when it cannot be started, `output` says why. */
+/** Runs a short program to completion. Never rejects: if the program cannot start, `output` holds the reason. */
 export function runProgram(
   file: string,
   args: readonly string[],
@@ -33,8 +33,8 @@ export function runProgram(
   });
 }
 
-/** The line of a program's output, or of the server's log, that tells best why it failed. */
+/** The line of a program's output, or of the server's log, that best explains the failure. */
 export function failureReason(output: string): string {
   const marked = /(?:PANIC|FATAL|error):\s+(\S.*)/.exec(output)?.[1];
-  return (marked ?? output.trim().split('\n').at(-1) ?? '').replace(/\.$/, '') || 'it gave no reason';
+  return (marked ?? output.trim().split('\n').at(-1) ?? '').replace(/\.$/, '') || 'no reason given';
 }

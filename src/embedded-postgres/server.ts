@@ -8,13 +8,13 @@ import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { findPostmaster, readLockFile, removeStaleLockFile } from './postmaster.js';
 import { failureReason, programOptions } from './program.js';
 
-/** What holds at every start, whatever the cluster's configuration files say. */
+/** Settings of every start. They override the cluster's configuration files. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   cluster_name: 'signalbox',
-  // The server's own events only: errors go to the client that caused them, and with a statement or its values they
-  // could hold what must not be written down. This also keeps the log small.
+  // Log only the server's own events. Errors go to the client that caused them; their statements and values could contain
+  // secrets. This also keeps the log small.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
@@ -22,20 +22,20 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lc_messages: 'C',
 };
 
-/** Crash recovery may take this long; it goes on when we give up, and the next start waits again. */
+/** Limit for crash recovery. After a timeout the recovery continues, and the next start waits for it again. */
 const START_TIMEOUT_MS = 120_000;
 const RETRY_MS = 100;
 const POLL_MS = 10;
 
 export interface RunningServer {
   port: number;
-  /** It was running already: a service that died left it behind. */
+  /** True if it was already running, left behind by a service that died. */
   found: boolean;
 }
 
 /**
- * The cluster's server: the one that runs, or else a new one on a port that `choosePort` names. The server lives in a
- * session of its own, so that a Ctrl-C in the terminal does not reach it and our end does not end it.
+ * The cluster's server: the running one, or a new one on the port that `choosePort` returns. The server runs in its own
+ * session, so that neither Ctrl-C in the terminal nor the end of this process stops it.
  */
 export async function ensureServer(cluster: Cluster, choosePort = findFreePort): Promise<RunningServer> {
   const deadline = Date.now() + START_TIMEOUT_MS;
@@ -47,7 +47,7 @@ export async function ensureServer(cluster: Cluster, choosePort = findFreePort):
     const port = await choosePort();
     const failure = await launch(cluster, port, deadline);
     if (failure === undefined) return { port, found: false };
-    if (!isPassing(failure) || attempt === 50) {
+    if (!isTransient(failure) || attempt === 50) {
       throw new EmbeddedPostgresError(
         `PostgreSQL could not start on ${cluster.folder}: ${await explain(failure, cluster)} (log: ${cluster.logFile}).`,
       );
@@ -56,7 +56,7 @@ export async function ensureServer(cluster: Cluster, choosePort = findFreePort):
   }
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
+/** A port of 127.0.0.1 that is free at the time of the call. */
 export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,10 +68,10 @@ export async function findFreePort(): Promise<number> {
 }
 
 /**
- * Whether another attempt may succeed: somebody took the port, another process started the server at the same moment, or
- * the children of a killed server are not gone yet.
+ * Whether another attempt may succeed: another program took the port, another process started the server at the same time,
+ * or children of a killed server are still running.
  */
-function isPassing(failure: string): boolean {
+function isTransient(failure: string): boolean {
   return (
     failure.includes('could not bind IPv4 address') ||
     failure.includes('lock file "postmaster.pid" already exists') ||
@@ -81,12 +81,12 @@ function isPassing(failure: string): boolean {
 
 async function explain(failure: string, { folder }: Cluster): Promise<string> {
   if (failure !== '') return failureReason(failure);
-  // On a full disk, the server cannot even say so.
+  // On a full disk, the server cannot log the reason.
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize < 1_000_000 ? 'the disk is full' : failureReason(failure);
 }
 
-/** Starts the server and waits until it accepts connections. When it ends instead: what it wrote to its log. */
+/** Starts the server and waits until it accepts connections. If it exits instead, returns its log output. */
 async function launch({ binaries, folder, user, logFile }: Cluster, port: number, deadline: number) {
   const log = await open(logFile, 'a+', 0o600);
   try {
@@ -106,7 +106,9 @@ async function launch({ binaries, folder, user, logFile }: Cluster, port: number
       if (postmaster?.pid === server.pid && postmaster?.status === 'ready') return undefined;
       if (await Promise.race([ended, sleep(POLL_MS, false)])) return await readFrom(log, logged);
       if (Date.now() > deadline) {
-        throw new EmbeddedPostgresError(`PostgreSQL is still starting on ${folder}: wait for it, and start again.`);
+        throw new EmbeddedPostgresError(
+          `PostgreSQL is still starting on ${folder}. Wait for it, then start the service again.`,
+        );
       }
     }
   } finally {
@@ -114,7 +116,7 @@ async function launch({ binaries, folder, user, logFile }: Cluster, port: number
   }
 }
 
-/** Every run has a log of its own, and the one before is kept: they do not grow for ever. */
+/** Keeps one log for the current run and one for the previous run, so that logs do not grow without bound. */
 async function rotateLog(logFile: string): Promise<void> {
   await rename(logFile, `${logFile}.1`).catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') throw error;

@@ -1,26 +1,26 @@
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
 import { runProgram, type SystemUser } from './program.js';
 
-/** PostgreSQL refuses to run as root; everybody else runs it as themselves. */
+/** PostgreSQL refuses to run as root. Any other user can run it. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The account for a new cluster; undefined, this process's own, unless that is root. */
+/** The account for a new cluster: the system user if this process is root, otherwise undefined (this process's user). */
 export async function chooseUser(): Promise<SystemUser | undefined> {
   return isRoot() ? systemUser() : undefined;
 }
 
-/** Who runs PostgreSQL for root: `postgres`, created if need be, else `nobody`. */
+/** The account that runs PostgreSQL on behalf of root: `postgres`, created if necessary, otherwise `nobody`. */
 export async function systemUser(): Promise<SystemUser> {
   const user = (await findUser('postgres')) ?? (await createUser('postgres')) ?? (await findUser('nobody'));
   if (user) return user;
   throw new EmbeddedPostgresError(
-    'PostgreSQL does not run as root, and no system user "postgres" exists or can be created: start the service as another user, or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and the system user "postgres" neither exists nor can be created. Start the service as another user, or set DATABASE_URL.',
   );
 }
 
-/** Whether `user` passes every folder on the way to `folder` and may enter it. */
+/** Whether `user` can enter `folder` and all its parents. */
 export async function canEnter(user: SystemUser, folder: string): Promise<boolean> {
   const { succeeded } = await runProgram('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
   return succeeded;

@@ -5,7 +5,7 @@ import { RedisRunEventStore } from './redis-run-event-store.js';
 import { RunEventStore } from './run-event-store.js';
 import { RunEvents } from './run-events.js';
 
-/** The run event bus: on Redis where it is configured, else on PostgreSQL. */
+/** The run event bus: on Redis if it is configured, otherwise on PostgreSQL. */
 @Module({
   providers: [{ provide: RunEventStore, inject: [AppConfig], useFactory: createRunEventStore }, RunEvents],
   exports: [RunEvents],

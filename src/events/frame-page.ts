@@ -2,11 +2,11 @@ import type { FramePosition } from './frame-position.js';
 import type { FramePage } from './run-event-store.js';
 import { splitFrames } from './signal-codec.js';
 
-/** What a backend knows of a stream, and the stored batches around the frames asked for, oldest first. */
+/** The state of a stream in a backend, with the stored batches around the requested frames, oldest first. */
 export interface StoredSlice {
   readonly ended: boolean;
   readonly nextFrame: number;
-  /** From the batch that holds the frame asked after, whose frames may be left out if it ends with that frame. */
+  /** Starts with the batch that holds the reader's frame. If it ends with that frame, its frames may be omitted. */
   readonly batches: readonly StoredBatch[];
 }
 
@@ -17,7 +17,7 @@ export interface StoredBatch {
   readonly joinedFrames: string;
 }
 
-/** The page of a run that was never opened, or has expired. */
+/** The page of a run that was never opened or has expired. */
 export const UNKNOWN_RUN: FramePage = {
   known: false,
   diverged: false,
@@ -29,8 +29,8 @@ export const UNKNOWN_RUN: FramePage = {
 };
 
 /**
- * Cuts whole batches down to the frames that were asked for, all of one epoch. A stream that lost frames at its beginning (to
- * eviction, say) counts as expired.
+ * Reduces whole batches to the requested frames, all of one epoch. A stream that lost its first frames (to eviction, for
+ * example) counts as expired.
  */
 export function framePage(
   { ended, nextFrame, batches }: StoredSlice,

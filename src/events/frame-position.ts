@@ -1,18 +1,18 @@
 /**
- * A frame as one reader knows it. Frames are numbered within their stream, and a stream that has lost its tail gives a number
- * twice: only together with the epoch of the writer does a number name a frame.
+ * A frame as one reader knows it. Frames are numbered within their stream. A stream that has lost its tail assigns a number
+ * twice, so only number and writer epoch together identify a frame.
  */
 export interface FramePosition {
-  /** 0 stands before the first frame. */
+  /** 0 before the first frame. */
   readonly n: number;
-  /** Of the writer of frame `n`; `''` before the first frame. */
+  /** Epoch of the writer of frame `n`; `''` before the first frame. */
   readonly epoch: string;
 }
 
 /** Before the first frame of any stream. */
 export const STREAM_START: FramePosition = { n: 0, epoch: '' };
 
-/** The mark of one writer of a stream (`StreamWriter`). */
+/** Identifies one writer of a stream (`StreamWriter`). */
 export function newEpoch(): string {
   return Math.floor(Math.random() * 36 ** 7)
     .toString(36)

@@ -11,11 +11,11 @@ const ANSWER_WITHIN_MS = 5_000;
 /** `pg_stat_activity` shows the connection under this name. */
 export const LISTENER_APPLICATION_NAME = 'signalbox-events-listener';
 
-/** The dedicated LISTEN connection of a process: kept open, checked by a heartbeat, replaced when it is lost. */
+/** The dedicated LISTEN connection of a process. A heartbeat checks it; a lost connection is replaced. */
 export class PostgresListener {
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;
-  /** Since the last connection that was made. */
+  /** Failures since the last successful connection. */
   private failures = 0;
 
   constructor(
@@ -41,7 +41,7 @@ export class PostgresListener {
         await this.listen();
       } catch (error) {
         if (this.failures === 0) {
-          this.log(`The connection for live events is lost and will be restored (${errorName(error)})`);
+          this.log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
         }
       }
       this.failures++;
@@ -49,7 +49,7 @@ export class PostgresListener {
     }
   }
 
-  /** One connection from its beginning to its end. Rejects when it is lost, resolves on `close`. */
+  /** Opens one connection and waits for its end. Rejects when it is lost, resolves on `close`. */
   private async listen(): Promise<void> {
     const client = new DatabaseClient({
       connectionString: this.databaseUrl,
@@ -59,7 +59,7 @@ export class PostgresListener {
       keepAlive: true,
     });
     const ended = Promise.withResolvers<void>();
-    // It may fail before anybody waits for it: while connecting, `connect` reports the same error.
+    // It can reject before it is awaited: while connecting, `connect` reports the same error.
     ended.promise.catch(() => undefined);
     const stop = (): void => ended.resolve();
     client.on('error', ended.reject);
@@ -81,7 +81,7 @@ export class PostgresListener {
   }
 }
 
-/** Channel names are quoted as they are: they hold letters, digits and underscores only. */
+/** Channel names need no escaping: they consist of letters, digits and underscores. */
 function linkTo(client: Client, onFailure: (error: unknown) => void): SignalLink {
   return {
     async apply(add, remove) {

@@ -38,8 +38,8 @@ const APPEND = {
 const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored' };
 const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
 
-// One statement, and so one snapshot: the stream's end cannot be seen without its last frames. The window sum keeps a page's bytes
-// bounded without reading the frames of the batches beyond it. The batch that holds the reader's frame tells its epoch.
+// One statement, so one snapshot: a reader never sees the stream's end without its last frames. The window sum bounds the
+// bytes of a page without reading further batches. The batch that holds the reader's frame supplies its epoch.
 const READ = {
   name: 'run_event_read',
   text: `
@@ -55,7 +55,7 @@ const READ = {
     ORDER BY b.last_n`,
 };
 
-// As long as READ takes a stream for known.
+// Uses the same expiry condition as READ.
 const ENDED = {
   name: 'run_event_ended',
   text: 'SELECT ended FROM run_event_streams WHERE run_id = $1 AND expires_at > now()',
@@ -76,8 +76,8 @@ export interface PostgresRunEventStoreOptions extends RunEventExpiry {
 }
 
 /**
- * The run event bus on PostgreSQL: one row per batch, signalled by NOTIFY in the writing transaction. Batches up to about
- * 8,000 bytes travel in the notification itself. Needs a session of its own for LISTEN (no transaction pooling).
+ * The run event bus on PostgreSQL: one row per batch, signalled by NOTIFY in the writing transaction. The notification
+ * carries batches up to about 8,000 bytes. LISTEN requires session pooling.
  */
 export class PostgresRunEventStore extends RunEventStore {
   private readonly pool: Pool;
@@ -102,12 +102,12 @@ export class PostgresRunEventStore extends RunEventStore {
       query_timeout: ANSWER_WITHIN_MS,
       keepAlive: true,
       Client: DatabaseClient,
-      // A buffer need not wait for the disk: the transcript is the record.
+      // The buffer does not need durable commits: the transcript is the record.
       onConnect: async (client) => {
         await client.query('SET synchronous_commit = off');
       },
     });
-    // An idle connection that breaks is replaced at the next use; without a listener its error would end the process.
+    // The pool replaces a broken idle connection on next use. Without a listener, its error would end the process.
     this.pool.on('error', () => undefined);
     this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
     this.sweeper = new PostgresSweeper(this.pool, this.expiry.retentionMs, options.log);

@@ -5,8 +5,8 @@ import { errorName } from './error-name.js';
 const STREAMS_PER_STATEMENT = 200;
 const LONGEST_PAUSE_MS = 30_000;
 
-// Any number of processes may sweep: each takes streams that no other holds. A stream that its writer has just prolonged is
-// locked, or is judged by its new time, and so it stays.
+// Any number of processes can sweep concurrently: each locks its own streams. A stream whose expiry its writer has just
+// extended is locked, or checked against the new time, and is therefore kept.
 const SWEEP = `
   WITH expired AS (
     SELECT run_id FROM run_event_streams WHERE expires_at < now() LIMIT ${STREAMS_PER_STATEMENT} FOR UPDATE SKIP LOCKED
@@ -17,7 +17,7 @@ const SWEEP = `
   )
   SELECT count(*)::integer AS swept FROM expired`;
 
-/** Deletes expired streams, in small steps, from the moment it is started until it is closed. */
+/** Deletes expired streams in small steps until it is closed. */
 export class PostgresSweeper {
   private readonly sweeps: PeriodicTask;
 

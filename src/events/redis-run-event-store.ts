@@ -24,19 +24,19 @@ import {
 import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub } from './signal-hub.js';
 
-/** Callers of the API wait for some of the commands; writers and followers repeat them. */
+/** API callers wait for some of the commands; writers and followers retry them. */
 const ANSWER_WITHIN_MS = 2_000;
 
 export interface RedisRunEventStoreOptions extends RunEventExpiry {
   readonly redisUrl: string;
-  /** Stands before every key and channel; `sbx:` unless told. */
+  /** Prefix of every key and channel. Default: `sbx:`. */
   readonly keyPrefix?: string;
   readonly log: (message: string) => void;
 }
 
 /**
- * The run event bus on Redis or Valkey: one stream entry per batch, stored, given its time to live and published by one script.
- * Readers hear Pub/Sub and replay with XRANGE. The server itself drops what has expired.
+ * The run event bus on Redis or Valkey: one stream entry per batch. One script stores it, sets its time to live and publishes
+ * it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
  */
 export class RedisRunEventStore extends RunEventStore {
   private readonly redis: Redis;
@@ -60,11 +60,11 @@ export class RedisRunEventStore extends RunEventStore {
       retryStrategy: backoffMs,
     };
     this.redis = new Redis(options.redisUrl, { ...connection, maxRetriesPerRequest: 2 });
-    // Callers see the errors of their commands; without a listener ioredis prints those of the connection.
+    // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
     this.redis.on('error', () => undefined);
     this.hub = new SignalHub(this.cancelChannel);
     this.subscriber = new RedisSubscriber(options.redisUrl, connection, this.hub, (error) =>
-      options.log(`The connection for live events is lost and will be restored (${errorName(error)})`),
+      options.log(`The connection for live events was lost; reconnecting (${errorName(error)})`),
     );
   }
 
@@ -103,7 +103,7 @@ export class RedisRunEventStore extends RunEventStore {
       joined,
       batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
       this.topicChannel(topic),
-      // Larger messages could overrun the output buffers of subscribers, which the server answers by disconnecting them.
+      // Larger messages could overrun subscribers' output buffers; the server then disconnects them.
       joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined, follows) : runId,
       epoch,
     ]);
@@ -134,7 +134,7 @@ export class RedisRunEventStore extends RunEventStore {
   async hasEnded(runId: string): Promise<boolean> {
     this.refuseWhenClosed();
     const run = this.keyOf(runId);
-    // A server that is short of memory evicts key by key: an end without its frames is nobody's end.
+    // A server that is short of memory evicts individual keys. An end marker counts only if the frames still exist.
     const [ended, frames] = await Promise.all([this.redis.hget(run, 'ended'), this.redis.exists(`${run}:frames`)]);
     return ended === '1' && frames === 1;
   }
@@ -167,7 +167,7 @@ export class RedisRunEventStore extends RunEventStore {
     return script.run(this.redis, [run, `${run}:frames`], values);
   }
 
-  /** The hash tag keeps a run's keys in one slot of a cluster. */
+  /** The hash tag maps a run's keys to one cluster slot. */
   private keyOf(runId: string): string {
     return `${this.keyPrefix}run:{${runId}}`;
   }

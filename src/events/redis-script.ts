@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 
-/** A Lua script that the server runs as one step; sent by its hash, and in full when the server does not hold it (yet). */
+/** A Lua script that the server runs atomically. Sent by its hash, or in full if the server has not cached it. */
 export class RedisScript {
   private readonly sha1: string;
 

@@ -1,11 +1,12 @@
 import { RedisScript } from './redis-script.js';
 import { MAX_PAGE_BYTES } from './run-event-store.js';
 
-// A run is a hash {fence, epoch, next, ended} and a stream with one entry per batch. An entry's id is `<last frame>-<first frame>`:
-// ids must grow, so the server itself refuses a batch out of order, and the batches after frame n start at id `<n + 1>`.
-// Numbers reach Lua as text and are compared as text wherever that is enough.
+// A run is a hash {fence, epoch, next, ended} and a stream with one entry per batch. An entry's id is
+// `<last frame>-<first frame>`: ids must increase, so the server rejects a batch out of order, and the batches after frame
+// n start at id `<n + 1>`.
+// Numbers reach Lua as text and are compared as text where that suffices.
 
-/** KEYS hash, stream. ARGV fence, epoch, ms to live. Answers the next frame number, or 0 when a higher fence holds the stream. */
+/** KEYS hash, stream. ARGV fence, epoch, ms to live. Returns the next frame number, or 0 if a higher fence holds the stream. */
 export const OPEN_STREAM = new RedisScript(`
   local fence = redis.call('HGET', KEYS[1], 'fence')
   if fence and tonumber(fence) > tonumber(ARGV[1]) then
@@ -19,9 +20,10 @@ export const OPEN_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream. ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload, epoch.
- * Stores and publishes. Answers 1 also for a batch that is already stored, 0 when the writer is fenced off or the batch does
- * not continue the stream.
+ * KEYS hash, stream.
+ * ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload, epoch.
+ * Stores and publishes. Returns 1 also for a batch that is already stored, and 0 if the writer is fenced off or the batch
+ * does not continue the stream.
  */
 const APPEND = `
   local fence, first, next, id, ended, frames = unpack(ARGV)
@@ -53,8 +55,8 @@ const APPEND = `
 export const APPEND_BATCH = new RedisScript(APPEND);
 
 /**
- * Takes a stream that does not exist, then goes on as `APPEND_BATCH`, with its arguments; the writer's own stream is only
- * appended to, which takes the repetition of a call as done.
+ * Creates a stream if it does not exist, then continues like `APPEND_BATCH`, with the same arguments. A repeated call only
+ * appends, which succeeds for a batch that is already stored.
  */
 export const START_STREAM = new RedisScript(`
   if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -64,9 +66,9 @@ export const START_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream. ARGV the reader's frame, how many frames after it.
- * Answers nothing for an unknown run, else { next, ended, id, epoch, frames, id, epoch, frames, … }, beginning with the batch that
- * holds the reader's frame; the frames of a batch that ends with it are left out.
+ * KEYS hash, stream. ARGV the reader's frame, the number of frames to read after it.
+ * Returns nothing for an unknown run, otherwise { next, ended, id, epoch, frames, id, epoch, frames, … }, starting with the
+ * batch that holds the reader's frame. If that batch ends with the reader's frame, its frames are omitted.
  */
 export const READ_BATCHES = new RedisScript(`
   local held = redis.call('HMGET', KEYS[1], 'next', 'ended')

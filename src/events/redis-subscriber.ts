@@ -3,7 +3,7 @@ import type { SignalHub, SignalLink } from './signal-hub.js';
 
 const HEARTBEAT_MS = 15_000;
 
-/** The one SUBSCRIBE connection of a process. ioredis keeps it open; the hub restores its subscriptions. */
+/** The SUBSCRIBE connection of a process. ioredis keeps it open; the hub restores its subscriptions. */
 export class RedisSubscriber {
   private readonly redis: Redis;
   private heartbeat: NodeJS.Timeout | undefined;
@@ -35,7 +35,7 @@ export class RedisSubscriber {
     if (this.heartbeat) {
       return;
     }
-    // A failed attempt is repeated by ioredis itself.
+    // ioredis retries a failed attempt.
     this.redis.connect().catch(() => undefined);
     this.heartbeat = setInterval(() => this.checkConnection(), HEARTBEAT_MS).unref();
   }
@@ -45,7 +45,7 @@ export class RedisSubscriber {
     this.redis.disconnect();
   }
 
-  /** A peer that is gone without a word shows only by its silence: no answer within the command timeout ends the connection. */
+  /** Detects a peer that vanished without closing: no reply within the command timeout ends the connection. */
   private checkConnection(): void {
     if (this.redis.status === 'ready') {
       this.redis.ping().catch(() => this.redis.disconnect(true));

@@ -1,15 +1,15 @@
 import { DomainError } from '../common/domain-error.js';
 
-/** A writer was overtaken: another attempt holds the run's stream, or the stream is gone. It must stop. */
+/** The writer must stop: another attempt holds the run's stream, or the stream no longer exists. */
 export class StaleWriterError extends Error {
   override readonly name = 'StaleWriterError';
 
   constructor(readonly runId: string) {
-    super(`The stream of run ${runId} is no longer held by this writer`);
+    super(`This writer no longer holds the stream of run ${runId}`);
   }
 }
 
-/** The frames of a run are no longer kept. The transcript is what remains. */
+/** The frames of a run have expired. Its messages remain in the transcript. */
 export class StreamExpiredError extends DomainError {
   override readonly name = 'StreamExpiredError';
 
@@ -18,16 +18,16 @@ export class StreamExpiredError extends DomainError {
   }
 }
 
-/** A reader has frames that the store has lost: what is stored at and after its position is not what came after them. */
+/** The reader has frames that the store has lost, so the stored frames do not continue the reader's position. */
 export class StreamDivergedError extends Error {
   override readonly name = 'StreamDivergedError';
 
   constructor(readonly runId: string) {
-    super(`The stream of run ${runId} is not the one that its reader has begun to read`);
+    super(`The stream of run ${runId} does not contain the frames that the reader has already received`);
   }
 }
 
-/** The process is shutting down; repeating the call is of no use. */
+/** The process is shutting down. Do not retry the call. */
 export class EventStoreClosedError extends Error {
   override readonly name = 'EventStoreClosedError';
 

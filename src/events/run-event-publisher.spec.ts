@@ -16,7 +16,7 @@ async function publishing(options?: PublisherOptions) {
   return { store, publisher };
 }
 
-/** Lets the store's writes wait until the returned function is called. */
+/** Blocks the store's writes until the returned function is called. */
 function hold(store: ScriptedRunEventStore): () => void {
   const gate = Promise.withResolvers<void>();
   store.gate = gate.promise;
@@ -24,7 +24,7 @@ function hold(store: ScriptedRunEventStore): () => void {
 }
 
 describe('RunEventPublisher', () => {
-  it('writes at once when idle and gathers what is pushed meanwhile', async () => {
+  it('writes immediately when idle and batches chunks pushed during a write', async () => {
     const { store, publisher } = await publishing();
     const release = hold(store);
     for (const text of ['a', 'b', 'c']) {
@@ -43,7 +43,7 @@ describe('RunEventPublisher', () => {
     expect(store.appended[0]?.frames[0]).toBe('{"type":"text-delta","id":"1","delta":"a"}');
   });
 
-  it('marks the last frames that wait as the end', async () => {
+  it('marks the last queued frames as the end', async () => {
     const { store, publisher } = await publishing();
     void publisher.push(delta('a'));
     void publisher.push(delta('b'));
@@ -53,10 +53,10 @@ describe('RunEventPublisher', () => {
       [1, false],
       [1, true],
     ]);
-    await expect(publisher.push(delta('c'))).rejects.toThrow('was ended');
+    await expect(publisher.push(delta('c'))).rejects.toThrow('has ended');
   });
 
-  it('bounds a batch by frames and by bytes, and sends a larger frame alone', async () => {
+  it('limits a batch by frames and bytes, and sends a larger frame alone', async () => {
     const { store, publisher } = await publishing();
     const release = hold(store);
     void publisher.push(delta('first'));
@@ -71,7 +71,7 @@ describe('RunEventPublisher', () => {
     expect(store.appended.map(({ frames }) => frames.length)).toEqual([1, 256, 45, 1, 1]);
   });
 
-  it('makes the pusher wait while more than 1 MiB is queued', async () => {
+  it('applies backpressure while more than 1 MiB is queued', async () => {
     const { store, publisher } = await publishing();
     const release = hold(store);
     await publisher.push(delta('a'.repeat(600_000)));
@@ -85,7 +85,7 @@ describe('RunEventPublisher', () => {
     expect(store.appended).toHaveLength(3);
   });
 
-  it('repeats a write that failed in passing', async () => {
+  it('retries a write after a transient failure', async () => {
     const { store, publisher } = await publishing();
     store.failures.push(new Error('connection lost'), new Error('connection lost'));
     await publisher.push(delta('a'));
@@ -93,7 +93,7 @@ describe('RunEventPublisher', () => {
     expect(store.appended.map(({ first }) => first)).toEqual([1, 2]);
   });
 
-  it('gives up after a while and says so to every later call', async () => {
+  it('gives up after its time limit and rejects every later call', async () => {
     const { store, publisher } = await publishing({ giveUpAfterMs: 0 });
     store.failures.push(new Error('connection lost'));
     await publisher.push(delta('a'));
@@ -103,7 +103,7 @@ describe('RunEventPublisher', () => {
     expect(store.appended).toEqual([]);
   });
 
-  it('tells once when a later attempt took over, and releases whoever waits', async () => {
+  it('reports a takeover once and rejects waiting pushes', async () => {
     let told = 0;
     const { store, publisher } = await publishing({ onStale: () => told++ });
     const release = hold(store);
@@ -116,15 +116,15 @@ describe('RunEventPublisher', () => {
     expect(told).toBe(1);
   });
 
-  it('takes a new stream with its first frames, and appends the others', async () => {
+  it('claims a new stream with its first frames and appends the others', async () => {
     const store = new ScriptedRunEventStore();
     const publisher = RunEventPublisher.start(store, topic, 'run', by(1), 'before');
     expect(store.started).toEqual([]);
-    store.failures.push(new Error('away'));
+    store.failures.push(new Error('connection lost'));
     await publisher.push(delta('a'));
     await publisher.push(delta('b'));
     await publisher.end();
-    // The first call failed and was repeated.
+    // The first call failed and was retried.
     expect(store.started).toEqual([
       { runId: 'run', follows: 'before' },
       { runId: 'run', follows: 'before' },
@@ -135,7 +135,7 @@ describe('RunEventPublisher', () => {
     ]);
   });
 
-  it('finds at the first write that a stream is not new', async () => {
+  it('detects at the first write that a stream is not new', async () => {
     let told = 0;
     const { store, publisher } = await publishing();
     await publisher.push(delta('a'));
@@ -147,7 +147,7 @@ describe('RunEventPublisher', () => {
     expect(told).toBe(1);
   });
 
-  it('refuses to open below the fence', async () => {
+  it('rejects opening a stream below the fence', async () => {
     const { store } = await publishing();
     await store.open('run', by(3));
     await expect(RunEventPublisher.open(store, topic, 'run', by(2))).rejects.toThrow(StaleWriterError);

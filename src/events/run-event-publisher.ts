@@ -14,9 +14,9 @@ const MAX_QUEUED_BYTES = 1024 * 1024;
 const GIVE_UP_AFTER_MS = 30_000;
 
 export interface PublisherOptions {
-  /** Called once when another attempt has taken the stream over: this one must stop. */
+  /** Called once when another attempt has taken over the stream. This attempt must stop. */
   readonly onStale?: () => void;
-  /** How long a store that cannot be reached is tried again, in milliseconds; 30 s unless told. */
+  /** How long to retry while the store is unreachable, in milliseconds. Default: 30 s. */
   readonly giveUpAfterMs?: number;
 }
 
@@ -28,11 +28,11 @@ interface QueuedFrame {
 const DONE = Promise.resolve();
 
 /**
- * Writes one attempt's chunks to the event store, in order. While the store is idle a chunk is written at once; what is pushed
- * while a write is under way goes into the next batch.
+ * Writes one attempt's chunks to the event store, in order. Writes a chunk immediately while the store is idle; chunks pushed
+ * during a write form the next batch.
  *
- * A write that fails for good makes every later call reject with its error: `StaleWriterError`, or the driver's error
- * after the store could not be reached for `giveUpAfterMs`.
+ * After a permanent write failure, every later call rejects with its error: `StaleWriterError`, or the driver's error once
+ * the store has been unreachable for `giveUpAfterMs`.
  */
 export class RunEventPublisher {
   private readonly queue: QueuedFrame[] = [];
@@ -41,7 +41,7 @@ export class RunEventPublisher {
   private endWritten = false;
   private writing: Promise<void> | undefined;
   private failure: Promise<never> | undefined;
-  private room: PromiseWithResolvers<void> | undefined;
+  private drained: PromiseWithResolvers<void> | undefined;
 
   private constructor(
     private readonly store: RunEventStore,
@@ -50,13 +50,13 @@ export class RunEventPublisher {
     private readonly writer: StreamWriter,
     private nextFrame: number,
     private readonly options: PublisherOptions,
-    /** Set until the stream is registered by its first batch. */
+    /** Set until the first batch registers the stream. */
     private unstarted?: { readonly follows: PreviousRun },
   ) {}
 
   /**
-   * For a stream that nobody has written: it is taken with its first frames, so this asks the store for nothing. A stream that
-   * turns out to be another writer's shows at the first write.
+   * Publishes to a new stream. The first write claims the stream, so this method does not call the store. If another writer
+   * holds the stream, the first write fails.
    */
   static start(
     store: RunEventStore,
@@ -70,7 +70,7 @@ export class RunEventPublisher {
   }
 
   /**
-   * Takes the run's stream for this attempt.
+   * Claims the run's stream for this attempt.
    * @throws StaleWriterError if a later attempt holds it
    */
   static async open(
@@ -85,13 +85,13 @@ export class RunEventPublisher {
     return new RunEventPublisher(store, topic, runId, writer, nextFrame, options);
   }
 
-  /** Appends a chunk. The promise is resolved already, but while about 1 MiB is queued: then it waits for room. */
+  /** Appends a chunk. Resolves immediately, unless more than 1 MiB is queued: then it waits until the queue shrinks. */
   push(chunk: UIMessageChunk): Promise<void> {
     if (this.failure) {
       return this.failure;
     }
     if (this.ending) {
-      return Promise.reject(new Error(`The stream of run ${this.runId} was ended`));
+      return Promise.reject(new Error(`The stream of run ${this.runId} has ended`));
     }
     const json = JSON.stringify(chunk);
     const bytes = Buffer.byteLength(json);
@@ -101,8 +101,8 @@ export class RunEventPublisher {
     if (this.queuedBytes <= MAX_QUEUED_BYTES) {
       return DONE;
     }
-    this.room ??= Promise.withResolvers();
-    return this.room.promise;
+    this.drained ??= Promise.withResolvers();
+    return this.drained.promise;
   }
 
   /** Resolves when everything pushed so far is stored. */
@@ -111,7 +111,7 @@ export class RunEventPublisher {
     await this.failure;
   }
 
-  /** Stores what is left and marks the run as ended. Nothing can be pushed afterwards. */
+  /** Stores the remaining chunks and marks the run as ended. Later pushes are rejected. */
   async end(): Promise<void> {
     if (!this.ending && !this.failure) {
       this.ending = true;
@@ -120,7 +120,7 @@ export class RunEventPublisher {
     await this.flush();
   }
 
-  /** Writes batch after batch until nothing is left. It never rejects: a failure is kept for the callers to come. */
+  /** Writes batches until the queue is empty. Never rejects: later callers get a stored failure. */
   private async writeAll(): Promise<void> {
     try {
       while (this.queue.length > 0 || (this.ending && !this.endWritten)) {
@@ -148,8 +148,8 @@ export class RunEventPublisher {
     this.endWritten = end;
     this.queuedBytes -= bytes;
     if (this.queuedBytes <= MAX_QUEUED_BYTES) {
-      this.room?.resolve();
-      this.room = undefined;
+      this.drained?.resolve();
+      this.drained = undefined;
     }
   }
 
@@ -168,13 +168,13 @@ export class RunEventPublisher {
 
   private fail(reason: unknown): void {
     this.failure = Promise.reject(reason);
-    // The error reaches whoever calls next; nobody may be waiting right now.
+    // The next caller gets the error. Without a current caller, the rejection would be unhandled.
     this.failure.catch(() => undefined);
     this.queue.length = 0;
     this.queuedBytes = 0;
-    this.room?.promise.catch(() => undefined);
-    this.room?.reject(reason);
-    this.room = undefined;
+    this.drained?.promise.catch(() => undefined);
+    this.drained?.reject(reason);
+    this.drained = undefined;
     if (reason instanceof StaleWriterError) {
       this.options.onStale?.();
     }

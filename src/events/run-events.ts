@@ -14,7 +14,7 @@ import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;
 
-/** The run event bus as the rest of the service sees it: workers publish, streams read, and both hear of cancellations. */
+/** The public API of the run event bus: workers publish, streams read, and both receive cancellations. */
 @Injectable()
 export class RunEvents implements OnApplicationShutdown {
   constructor(private readonly store: RunEventStore) {}
@@ -28,7 +28,7 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
-   * Takes a run's stream for writing; every other writer can write no more.
+   * Claims a run's stream for writing. Rejects all other writers from then on.
    * @throws StaleWriterError if a later attempt holds the stream
    */
   openPublisher(
@@ -41,8 +41,8 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
-   * Writes a run's stream from its beginning; it is taken with its first frames.
-   * @param follows the run that was posted to the thread right before this one
+   * Writes a new stream from its beginning. The first frames claim the stream.
+   * @param follows the run that was posted to the thread immediately before this one
    */
   startPublisher(
     topic: RunTopic,
@@ -54,7 +54,7 @@ export class RunEvents implements OnApplicationShutdown {
     return RunEventPublisher.start(this.store, topic, runId, writer, follows, options);
   }
 
-  /** Every frame that is stored of a run, oldest first; none if the run is unknown or has expired. */
+  /** All stored frames of a run, oldest first; empty if the run is unknown or has expired. */
   async readFrames(runId: string): Promise<string[]> {
     const frames: string[] = [];
     for (let position = STREAM_START; ;) {
@@ -65,7 +65,7 @@ export class RunEvents implements OnApplicationShutdown {
     }
   }
 
-  /** Whether the buffer knows a run, and what it holds for a reader that has frame `after`. */
+  /** Whether the buffer knows a run, and whether it holds more for a reader that has frame `after`. */
   async lookAfter(
     runId: string,
     after: FramePosition,
@@ -74,17 +74,17 @@ export class RunEvents implements OnApplicationShutdown {
     return { known, diverged, holdsMore: frames.length > 0 || ended };
   }
 
-  /** Whether a run's stream is complete, so that every reader will reach its end. */
+  /** Whether a run's stream is complete, so that every reader reaches its end. */
   hasEnded(runId: string): Promise<boolean> {
     return this.store.hasEnded(runId);
   }
 
-  /** @throws the driver's error if the buffer cannot be reached */
+  /** @throws the driver's error if the buffer is unreachable */
   async requireReachable(runId: string): Promise<void> {
     await this.store.hasEnded(runId);
   }
 
-  /** Tells every process that a run is to stop. Best effort: the database is the truth. */
+  /** Broadcasts a run's cancellation to every process. Best effort: the database is authoritative. */
   announceCancel(runId: string): Promise<void> {
     return this.store.announceCancel(runId);
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { decodeSignal, encodeBatch, joinFrames, splitFrames, topicHash } from './signal-codec.js';
 
-/** The run before: not told, none, or some. */
+/** The preceding run: unspecified, none, or an id. */
 const PREVIOUS = fc.option(fc.option(fc.uuid(), { nil: null }), { nil: undefined });
 
 describe('signal codec', () => {
@@ -16,21 +16,21 @@ describe('signal codec', () => {
           frames: values.map((value) => JSON.stringify(value, undefined, 1)),
           end,
         };
-        const heard = decodeSignal(encodeBatch(batch, joinFrames(batch.frames), follows));
-        expect(heard).toEqual({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
+        const decoded = decodeSignal(encodeBatch(batch, joinFrames(batch.frames), follows));
+        expect(decoded).toEqual({ type: 'batch', ...batch, ...(follows === undefined ? {} : { follows }) });
         expect(splitFrames(joinFrames(batch.frames))).toEqual(batch.frames);
       }),
     );
   });
 
-  it('takes a run id alone as a hint', () => {
+  it('decodes a run id alone as a hint', () => {
     expect(decodeSignal('0199a000-0000-7000-8000-000000000001')).toEqual({
       type: 'hint',
       runId: '0199a000-0000-7000-8000-000000000001',
     });
   });
 
-  it('names topics apart, in 32 hexadecimal digits', () => {
+  it('gives each topic a distinct name of 32 hexadecimal digits', () => {
     const names = [
       topicHash({ organizationId: 'a', threadId: 'b' }),
       topicHash({ organizationId: 'a', threadId: 'c' }),

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { FrameBatch, PreviousRun, RunSignal, RunTopic } from './run-event-store.js';
 
 /**
- * Stands between frames. A control character cannot occur inside JSON text (RFC 8259 §7), and this one is the record
- * separator of JSON text sequences (RFC 7464 §2.2).
+ * Separates frames. JSON text cannot contain control characters (RFC 8259 §7); this one is the record separator of JSON
+ * text sequences (RFC 7464 §2.2).
  */
 const SEPARATOR = '\u001E';
 
-/** Stands for "no run before this one" where a run id would. */
+/** Encodes "no preceding run" in place of a run id. */
 const NO_RUN = '-';
 
-/** A topic as a short name that may stand in channel names: 32 hexadecimal digits. */
+/** A short topic name for use in channel names: 32 hexadecimal digits. */
 export function topicHash(topic: RunTopic): string {
   return createHash('sha256').update(`${topic.organizationId}/${topic.threadId}`).digest('hex').slice(0, 32);
 }
 
-/** The frames of a batch as one text, the form in which both adapters store them. No frames are the empty text. */
+/** The frames of a batch as one string, as both adapters store them. Empty if there are no frames. */
 export function joinFrames(frames: readonly string[]): string {
   return frames.join(SEPARATOR);
 }
@@ -24,21 +24,21 @@ export function splitFrames(joined: string): string[] {
   return joined === '' ? [] : joined.split(SEPARATOR);
 }
 
-/** The run before another one as it travels: its id, or a dash. */
+/** The wire form of the preceding run: its id, or a dash. */
 export function encodePrevious(follows: PreviousRun): string {
   return follows ?? NO_RUN;
 }
 
 /**
- * A batch as it travels: `<run id> <first> <1 at the end, else 0> <epoch>` and, where it is said, the run that this one follows;
- * then the frames, each part set off by a separator.
+ * The wire form of a batch: `<run id> <first> <1 at the end, otherwise 0> <epoch>`, optionally the preceding run, then the
+ * frames, each preceded by a separator.
  */
 export function encodeBatch(batch: FrameBatch, joinedFrames: string, follows?: PreviousRun): string {
   const previous = follows === undefined ? '' : ` ${encodePrevious(follows)}`;
   return `${batch.runId} ${batch.first} ${batch.end ? 1 : 0} ${batch.epoch}${previous}${SEPARATOR}${joinedFrames}`;
 }
 
-/** Reads a payload: a batch, or a run id alone, which is a hint. */
+/** Parses a payload: a batch, or a run id alone, which is a hint. */
 export function decodeSignal(payload: string): RunSignal {
   const headEnd = payload.indexOf(SEPARATOR);
   if (headEnd < 0) {

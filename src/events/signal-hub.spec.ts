@@ -3,7 +3,7 @@ import { EventStoreClosedError } from './run-event-errors.js';
 import type { RunSignal } from './run-event-store.js';
 import { SignalHub, type SignalLink } from './signal-hub.js';
 
-/** A connection that remembers its subscriptions and answers when the test lets it. */
+/** A connection that records its subscriptions and replies when the test allows it. */
 class ScriptedLink implements SignalLink {
   readonly channels = new Set<string>();
   gate: Promise<void> = Promise.resolve();
@@ -30,7 +30,7 @@ function recorder() {
 }
 
 describe('SignalHub', () => {
-  it('subscribes a channel once and leaves it with its last listener', async () => {
+  it('subscribes to a channel once and unsubscribes with its last listener', async () => {
     const { hub, link } = connected();
     const { signals, listener } = recorder();
     const stops = await Promise.all([hub.subscribe('a', listener), hub.subscribe('a', listener)]);
@@ -46,7 +46,7 @@ describe('SignalHub', () => {
     expect(link.channels.size).toBe(0);
   });
 
-  it('ends up subscribed when a listener comes while the channel is being left', async () => {
+  it('ends up subscribed when a listener is added during an unsubscribe', async () => {
     const { hub, link } = connected();
     const { listener } = recorder();
     const stop = await hub.subscribe('a', listener);
@@ -59,7 +59,7 @@ describe('SignalHub', () => {
     expect([...link.channels]).toEqual(['a']);
   });
 
-  it('restores subscriptions on a new link before it says resync', async () => {
+  it('restores subscriptions on a new link before it signals resync', async () => {
     const { hub } = connected();
     const { signals, listener } = recorder();
     await hub.subscribe('a', listener);
@@ -76,7 +76,7 @@ describe('SignalHub', () => {
     expect(signals).toEqual([{ type: 'resync' }]);
   });
 
-  it('goes on with a new link when the old one fails in the middle', async () => {
+  it('continues with a new link when the old one fails during a round', async () => {
     const { hub, link } = connected();
     const { listener } = recorder();
     const gate = Promise.withResolvers<void>();
@@ -91,7 +91,7 @@ describe('SignalHub', () => {
     expect([...fresh.channels]).toEqual(['a']);
   });
 
-  it('rejects a subscription that takes too long, and forgets it', async () => {
+  it('rejects a subscription that times out and removes it', async () => {
     const hub = new SignalHub('cancel', 10);
     const { signals, listener } = recorder();
     await expect(hub.subscribe('a', listener)).rejects.toMatchObject({ code: 'storage_unavailable' });
@@ -103,20 +103,20 @@ describe('SignalHub', () => {
     expect(signals).toEqual([]);
   });
 
-  it('passes cancellations on while somebody listens', async () => {
+  it('delivers cancellations while a listener is subscribed', async () => {
     const { hub, link } = connected();
-    const heard: string[] = [];
-    const stop = hub.onCancel((runId) => heard.push(runId));
+    const cancelled: string[] = [];
+    const stop = hub.onCancel((runId) => cancelled.push(runId));
     await tick();
     expect([...link.channels]).toEqual(['cancel']);
     hub.receive('cancel', 'run');
-    expect(heard).toEqual(['run']);
+    expect(cancelled).toEqual(['run']);
     stop();
     await tick();
     expect(link.channels.size).toBe(0);
   });
 
-  it('rejects those who wait when it is closed', async () => {
+  it('rejects pending subscriptions when it is closed', async () => {
     const hub = new SignalHub('cancel');
     const waiting = hub.subscribe('a', recorder().listener);
     hub.close();

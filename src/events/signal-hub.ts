@@ -4,11 +4,11 @@ import { EventStoreClosedError } from './run-event-errors.js';
 import type { CancelListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
 import { decodeSignal } from './signal-codec.js';
 
-/** The one connection of a process on which signals arrive (LISTEN or SUBSCRIBE). */
+/** The connection on which a process receives signals (LISTEN or SUBSCRIBE). */
 export interface SignalLink {
   /**
-   * Subscribes to and unsubscribes from channels; resolves when that is in force. If it rejects, the link is not used
-   * again: its owner must replace it.
+   * Subscribes to and unsubscribes from channels; resolves when both have taken effect. If it rejects, the hub does not use
+   * the link again: its owner must replace it.
    */
   apply(add: readonly string[], remove: readonly string[]): Promise<void>;
 }
@@ -17,20 +17,20 @@ const CHANNELS_PER_ROUND = 500;
 const SUBSCRIBE_WITHIN_MS = 2_000;
 
 /**
- * Fans the signals of a process's one connection out to its readers: counts who listens to which channel, keeps the
- * connection's subscriptions equal to that, and restores them on a new connection.
+ * Distributes the signals of a process's connection to its readers: tracks the listeners of each channel, keeps the
+ * connection's subscriptions in line with them, and restores the subscriptions on a new connection.
  */
 export class SignalHub {
-  /** Lists that are replaced, never changed: thousands of idle readers are kept, and a list is smaller than a set. */
+  /** Arrays are replaced, never mutated. For thousands of idle readers, an array takes less memory than a set. */
   private readonly topics = new Map<string, readonly RunSignalListener[]>();
   private readonly cancelListeners = new Set<CancelListener>();
-  /** Channels that the present link is subscribed to, those on their way out excepted. */
-  private readonly inForce = new Set<string>();
-  /** Channels for which what is wanted and what is in force may differ. */
-  private readonly unsettled = new Set<string>();
+  /** Channels that the current link is subscribed to, except those being unsubscribed. */
+  private readonly subscribed = new Set<string>();
+  /** Channels whose wanted and actual subscription may differ. */
+  private readonly unreconciled = new Set<string>();
   private readonly waiting = new Map<string, PromiseWithResolvers<void>>();
   private link: SignalLink | undefined;
-  private settling = false;
+  private reconciling = false;
   private signalsMissed = false;
   private closed = false;
 
@@ -39,14 +39,14 @@ export class SignalHub {
     private readonly subscribeTimeoutMs = SUBSCRIBE_WITHIN_MS,
   ) {}
 
-  /** Resolves when signals that are sent from now on reach the listener. */
+  /** Resolves when the listener receives all signals sent from then on. */
   async subscribe(channel: string, listener: RunSignalListener): Promise<Unsubscribe> {
-    // A function of its own for each subscription: the same listener may be subscribed twice.
+    // Wrap the listener for each subscription: the same listener can subscribe twice.
     const own: RunSignalListener = (signal) => listener(signal);
     this.topics.set(channel, [...(this.topics.get(channel) ?? []), own]);
     const unsubscribe = (): void => this.remove(channel, own);
     try {
-      await this.untilInForce(channel);
+      await this.waitUntilSubscribed(channel);
     } catch (error) {
       unsubscribe();
       throw error;
@@ -57,26 +57,26 @@ export class SignalHub {
   onCancel(listener: CancelListener): Unsubscribe {
     const own: CancelListener = (runId) => listener(runId);
     this.cancelListeners.add(own);
-    this.reconsider(this.cancelChannel);
+    this.requestReconcile(this.cancelChannel);
     return () => {
       this.cancelListeners.delete(own);
-      this.reconsider(this.cancelChannel);
+      this.requestReconcile(this.cancelChannel);
     };
   }
 
-  /** Puts a fresh connection to use: everything wanted is subscribed to, then readers are told what they may have missed. */
+  /** Starts using a new connection: restores all subscriptions, then sends readers a resync for signals they may have missed. */
   attach(link: SignalLink): void {
     this.link = link;
-    this.inForce.clear();
-    this.unsettled.clear();
-    this.topics.forEach((_, channel) => this.unsettled.add(channel));
-    this.reconsider(this.cancelChannel);
+    this.subscribed.clear();
+    this.unreconciled.clear();
+    this.topics.forEach((_, channel) => this.unreconciled.add(channel));
+    this.requestReconcile(this.cancelChannel);
   }
 
   detach(): void {
     this.signalsMissed ||= this.link !== undefined;
     this.link = undefined;
-    this.inForce.clear();
+    this.subscribed.clear();
   }
 
   receive(channel: string, payload: string): void {
@@ -108,7 +108,7 @@ export class SignalHub {
     } else if (listeners.length > 0) {
       this.topics.delete(channel);
       this.waiting.delete(channel);
-      this.reconsider(channel);
+      this.requestReconcile(channel);
     }
   }
 
@@ -116,34 +116,34 @@ export class SignalHub {
     return channel === this.cancelChannel ? this.cancelListeners.size > 0 : this.topics.has(channel);
   }
 
-  private reconsider(channel: string): void {
-    this.unsettled.add(channel);
-    void this.settle();
+  private requestReconcile(channel: string): void {
+    this.unreconciled.add(channel);
+    void this.reconcile();
   }
 
-  private async untilInForce(channel: string): Promise<void> {
+  private async waitUntilSubscribed(channel: string): Promise<void> {
     if (this.closed) {
       throw new EventStoreClosedError();
     }
-    if (this.inForce.has(channel)) {
+    if (this.subscribed.has(channel)) {
       return;
     }
-    const arrival = this.waiting.get(channel) ?? Promise.withResolvers<void>();
-    this.waiting.set(channel, arrival);
-    this.reconsider(channel);
-    await withTimeout(arrival.promise, this.subscribeTimeoutMs, () => {
+    const subscription = this.waiting.get(channel) ?? Promise.withResolvers<void>();
+    this.waiting.set(channel, subscription);
+    this.requestReconcile(channel);
+    await withTimeout(subscription.promise, this.subscribeTimeoutMs, () => {
       throw storageUnavailable();
     });
   }
 
-  /** Brings the link in line with what is wanted, one round after the other. Never two at a time, and it never rejects. */
-  private async settle(): Promise<void> {
-    if (this.settling) {
+  /** Applies the wanted subscriptions to the link, one round at a time. Runs once at a time and never rejects. */
+  private async reconcile(): Promise<void> {
+    if (this.reconciling) {
       return;
     }
-    this.settling = true;
-    for (let link = this.link; link && (this.unsettled.size > 0 || this.signalsMissed); link = this.link) {
-      if (this.unsettled.size === 0) {
+    this.reconciling = true;
+    for (let link = this.link; link && (this.unreconciled.size > 0 || this.signalsMissed); link = this.link) {
+      if (this.unreconciled.size === 0) {
         this.signalsMissed = false;
         this.resync();
         continue;
@@ -153,7 +153,7 @@ export class SignalHub {
         await this.applyRound(link, add, remove);
       }
     }
-    this.settling = false;
+    this.reconciling = false;
   }
 
   private async applyRound(link: SignalLink, add: readonly string[], remove: readonly string[]): Promise<void> {
@@ -161,9 +161,9 @@ export class SignalHub {
       () => true,
       () => false,
     );
-    // Meanwhile the link may have been replaced; the new one starts from nothing.
+    // The link may have been replaced in the meantime; a new link starts without subscriptions.
     if (this.link === link && applied) {
-      add.forEach((channel) => this.markInForce(channel));
+      add.forEach((channel) => this.markSubscribed(channel));
     } else if (this.link === link) {
       this.detach();
     }
@@ -172,13 +172,13 @@ export class SignalHub {
   private nextRound(): { add: string[]; remove: string[] } {
     const add: string[] = [];
     const remove: string[] = [];
-    for (const channel of this.unsettled) {
-      this.unsettled.delete(channel);
+    for (const channel of this.unreconciled) {
+      this.unreconciled.delete(channel);
       if (this.isWanted(channel)) {
-        if (!this.inForce.has(channel)) {
+        if (!this.subscribed.has(channel)) {
           add.push(channel);
         }
-      } else if (this.inForce.delete(channel)) {
+      } else if (this.subscribed.delete(channel)) {
         remove.push(channel);
       }
       if (add.length + remove.length === CHANNELS_PER_ROUND) {
@@ -188,8 +188,8 @@ export class SignalHub {
     return { add, remove };
   }
 
-  private markInForce(channel: string): void {
-    this.inForce.add(channel);
+  private markSubscribed(channel: string): void {
+    this.subscribed.add(channel);
     this.waiting.get(channel)?.resolve();
     this.waiting.delete(channel);
   }

@@ -1,31 +1,31 @@
 import type { FramePosition } from './frame-position.js';
 import type { FrameBatch, PreviousRun, RunSignal } from './run-event-store.js';
 
-/** Bounds of what one reader keeps of signals that nobody has taken yet. */
+/** Limits of the signals that one reader buffers. */
 const MAX_WAITING_BYTES = 256 * 1024;
 const MAX_WAITING_RUNS = 64;
 
 interface WaitingRun {
   batches: FrameBatch[];
   bytes: number;
-  /** True when frames were signalled that are not in `batches`: the store must be read. */
+  /** True if signalled frames are missing from `batches`: the store must be read. */
   incomplete: boolean;
-  /** As the first frames said it. */
+  /** From the first frames. */
   follows?: PreviousRun;
 }
 
-/** A run that was signalled, and which one it follows on its thread, if that was said. */
-export interface HeardRun {
+/** A signalled run, with the preceding run on its thread if the signal named it. */
+export interface SignalledRun {
   readonly runId: string;
   readonly follows: PreviousRun | undefined;
 }
 
-/** What to do next for the frames after a given one: go on with these, read the store, or wait. */
+/** How to get the frames after a given one: use this batch, read the store, or wait. */
 export type NextStep = FrameBatch | 'read' | 'wait';
 
 /**
- * The signals that have arrived at one reader and wait to be taken, run by run, within bounded memory. What does
- * not fit is forgotten and remembered as missing.
+ * Buffers the signals of one reader by run, in bounded memory. Drops batches that do not fit and marks their run as
+ * incomplete.
  */
 export class SignalInbox {
   private readonly runs = new Map<string, WaitingRun>();
@@ -60,7 +60,7 @@ export class SignalInbox {
     this.bytes += bytes;
   }
 
-  /** From now on only this run's frames are kept; of other runs only that they are there. */
+  /** From now on, keeps frames of this run only. Of other runs, it records only that they were signalled. */
   follow(runId: string): void {
     this.followed = runId;
     this.runOf(runId);
@@ -77,8 +77,8 @@ export class SignalInbox {
   }
 
   /**
-   * The frames of a run that come after `after`, if they have arrived; frames up to it are left out. Where one writer takes over
-   * from another only the store can tell whether its frames follow those that the reader has.
+   * The buffered frames of a run after `after`. When one writer takes over from another, only the store knows whether its
+   * frames continue those that the reader has.
    */
   next(runId: string, after: FramePosition): NextStep {
     const { n } = after;
@@ -104,7 +104,7 @@ export class SignalInbox {
     return run.incomplete ? 'read' : 'wait';
   }
 
-  /** To be called before the store is read: what arrives from now on is kept again. */
+  /** Call before reading the store: frames that arrive from now on are buffered again. */
   startReading(runId: string): void {
     const run = this.runs.get(runId);
     if (run) {
@@ -113,10 +113,10 @@ export class SignalInbox {
     }
   }
 
-  /** The first run that was signalled and for which `carried` is false; those before it are forgotten. */
-  firstOther(carried: (runId: string) => boolean): HeardRun | undefined {
+  /** The first signalled run for which `isHandled` is false. Drops the runs before it. */
+  firstUnhandled(isHandled: (runId: string) => boolean): SignalledRun | undefined {
     for (const [runId, { follows }] of this.runs) {
-      if (!carried(runId)) {
+      if (!isHandled(runId)) {
         return { runId, follows };
       }
       this.drop(runId);
@@ -124,7 +124,7 @@ export class SignalInbox {
     return undefined;
   }
 
-  /** Whether runs may have been missed since the last call. */
+  /** Whether signals of runs may have been lost since the last call. */
   takeRunsMissed(): boolean {
     const missed = this.runsMissed;
     this.runsMissed = false;
@@ -158,7 +158,7 @@ export class SignalInbox {
   }
 }
 
-/** In UTF-16 units: what the strings take up here, near enough. */
+/** In UTF-16 code units, which approximates the memory of the strings. */
 function sizeOf(batch: FrameBatch): number {
   return batch.frames.reduce((sum, frame) => sum + frame.length, 0);
 }

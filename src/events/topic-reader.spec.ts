@@ -27,7 +27,7 @@ async function reading() {
   return { store, reader, publish };
 }
 
-/** The numbers of all frames, read at the pace of the live signals. */
+/** The numbers of all frames, read as the live signals arrive. */
 async function numbersOf(batches: AsyncGenerator<FrameBatch>): Promise<number[]> {
   const seen: number[] = [];
   for await (const { first, frames } of batches) {
@@ -39,7 +39,7 @@ async function numbersOf(batches: AsyncGenerator<FrameBatch>): Promise<number[]>
 const tick = (): Promise<void> => new Promise(setImmediate);
 
 describe('TopicReader.follow', () => {
-  it('replays and then tails, without reading the store again', async () => {
+  it('replays stored frames, then tails live ones without reading the store again', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 3), 'silence');
     const seen = numbersOf(reader.follow('run', STREAM_START));
@@ -50,7 +50,7 @@ describe('TopicReader.follow', () => {
     expect(store.reads).toBe(1);
   });
 
-  it('needs no read when the first frames are at hand', async () => {
+  it('does not read the store when the first frames are buffered', async () => {
     const { store, reader, publish } = await reading();
     const next = reader.nextRun(() => false);
     await publish(batch(1, 2));
@@ -67,7 +67,7 @@ describe('TopicReader.follow', () => {
     expect(await numbersOf(reader.follow('run', { n: 5, epoch: 'e1' }))).toEqual([]);
   });
 
-  it('notices that the store has lost frames that the reader has', async () => {
+  it('detects that the store has lost frames that the reader has', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 3));
     await expect(numbersOf(reader.follow('run', { n: 5, epoch: 'e1' }))).rejects.toThrow(StreamDivergedError);
@@ -75,14 +75,14 @@ describe('TopicReader.follow', () => {
 
     const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
-    // Signalled, but not stored: the next writer uses the numbers again.
+    // Signalled but not stored: the next writer reuses the numbers.
     store.signal({ type: 'batch', ...batch(4, 6) });
     await tick();
     await publish(batch(4, 8, false, 'run', 0, 'e2'));
     await expect(seen).rejects.toThrow(StreamDivergedError);
   });
 
-  it('goes on with another writer whose frames follow', async () => {
+  it('continues with another writer whose frames follow', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 3));
     const seen = numbersOf(reader.follow('run', STREAM_START));
@@ -93,7 +93,7 @@ describe('TopicReader.follow', () => {
     expect(store.reads).toBe(1);
   });
 
-  it('drops what arrives live while the same frames are read', async () => {
+  it('drops live frames that it also reads from the store', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 2), 'silence');
     const gate = Promise.withResolvers<void>();
@@ -131,7 +131,7 @@ describe('TopicReader.follow', () => {
     expect(await seen).toEqual([1, 2, 3]);
   });
 
-  it('keeps its memory bounded while its consumer is slow, and loses nothing', async () => {
+  it('bounds its memory for a slow consumer without losing frames', async () => {
     const { store, reader, publish } = await reading();
     const stream = reader.follow('run', STREAM_START);
     await publish(batch(1, 1));
@@ -143,14 +143,14 @@ describe('TopicReader.follow', () => {
     expect(store.reads).toBe(1);
   });
 
-  it('repeats a read that failed', async () => {
+  it('retries a failed read', async () => {
     const { store, reader, publish } = await reading();
     await publish(batch(1, 2, true), 'silence');
     store.failures.push(new Error('connection lost'));
     expect(await numbersOf(reader.follow('run', STREAM_START))).toEqual([1, 2]);
   });
 
-  it('tells a queued run from an expired one', async () => {
+  it('distinguishes a queued run from an expired one', async () => {
     const { store, reader, publish } = await reading();
     store.known = false;
     await expect(numbersOf(reader.follow('run', STREAM_START))).rejects.toThrow(StreamExpiredError);
@@ -161,7 +161,7 @@ describe('TopicReader.follow', () => {
     expect(await seen).toEqual([1]);
   });
 
-  it('rejects with the reason of an abort, also while the store fails', async () => {
+  it('rejects with the abort reason, also while the store fails', async () => {
     const { store, reader } = await reading();
     const leaving = new AbortController();
     const waiting = numbersOf(reader.follow('run', STREAM_START, { signal: leaving.signal }));
@@ -188,7 +188,7 @@ describe('TopicReader.follow', () => {
 });
 
 describe('TopicReader.nextRun', () => {
-  it('passes over runs that were carried', async () => {
+  it('skips handled runs', async () => {
     const { store, reader } = await reading();
     store.signal({ type: 'batch', ...batch(1, 1, true, 'old') });
     const next = reader.nextRun((runId) => runId === 'old');
@@ -198,7 +198,7 @@ describe('TopicReader.nextRun', () => {
     expect(await next).toEqual({ runId: 'new', follows: undefined });
   });
 
-  it('says resync once, also when it happened during a follow', async () => {
+  it('returns resync once, also after a resync during a follow', async () => {
     const { store, reader, publish } = await reading();
     const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
@@ -210,7 +210,7 @@ describe('TopicReader.nextRun', () => {
     await expect(reader.nextRun(() => false, leaving)).rejects.toThrow('timeout');
   });
 
-  it('remembers a run that began while another was followed, without keeping its frames', async () => {
+  it('records a run that starts while another is followed, without keeping its frames', async () => {
     const { store, reader, publish } = await reading();
     const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();
@@ -220,7 +220,7 @@ describe('TopicReader.nextRun', () => {
     expect(await reader.nextRun((runId) => runId === 'run')).toEqual({ runId: 'next', follows: undefined });
   });
 
-  it('tells which run it follows, also when its frames were not kept', async () => {
+  it('returns the preceding run, also when the frames were not kept', async () => {
     const { store, reader, publish } = await reading();
     const seen = numbersOf(reader.follow('run', STREAM_START));
     await tick();

@@ -2,22 +2,22 @@ import type { FramePosition } from './frame-position.js';
 import { EventStoreClosedError, isRetryable, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
 import type { FrameBatch, RunEventStore, RunSignal, RunTopic, Unsubscribe } from './run-event-store.js';
 import { retry } from '../common/retry.js';
-import { type HeardRun, SignalInbox } from './signal-inbox.js';
+import { type SignalledRun, SignalInbox } from './signal-inbox.js';
 
 const PAGE_FRAMES = 1024;
-/** A follower that has heard nothing for so long looks into the store: its run may have been abandoned and expired. */
-const SILENCE_MS = 30_000;
+/** Without a signal for this time, a follower reads the store: its run may have been abandoned and expired. */
+const IDLE_TIMEOUT_MS = 30_000;
 
 export interface FollowOptions {
-  /** The run is queued: as long as the store does not know it, wait for it. Unless set, an unknown run has expired. */
+  /** The run is queued: wait while the store does not know it. If unset, an unknown run counts as expired. */
   readonly awaitStart?: boolean;
   /** Aborting makes the call reject with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * One reader of a topic: replays a run from the store and goes on with the live signals, without gap or repeat. Memory
- * is bounded whatever arrives: what does not fit is read from the store later. One call of `follow` or `nextRun` at a time.
+ * One reader of a topic: replays a run from the store and continues with live signals, without gaps or duplicates. Its
+ * memory is bounded: it reads signalled frames that do not fit from the store later. Call `follow` and `nextRun` one at a time.
  */
 export class TopicReader {
   private readonly inbox = new SignalInbox();
@@ -28,7 +28,7 @@ export class TopicReader {
   private constructor(private readonly store: RunEventStore) {}
 
   /**
-   * Subscribes; nothing that is signalled after it resolves is missed.
+   * Subscribes. The reader receives every signal sent after this resolves.
    * @throws DomainError `storage_unavailable` if the store cannot be reached
    */
   static async open(store: RunEventStore, topic: RunTopic): Promise<TopicReader> {
@@ -38,10 +38,10 @@ export class TopicReader {
   }
 
   /**
-   * The frames of a run that come after frame `after`, stored ones first, then live, up to the run's end: the last
-   * batch has `end`. While the store cannot be reached it is tried again.
-   * @throws StreamExpiredError if the store does not know the run (any more)
-   * @throws StreamDivergedError if the store has lost frame `after`, or one that was yielded since
+   * The frames of a run after frame `after`, up to the run's end: first stored ones, then live ones. The last batch has
+   * `end`. Retries while the store is unreachable.
+   * @throws StreamExpiredError if the run is unknown or has expired
+   * @throws StreamDivergedError if the store has lost frame `after` or a frame yielded since
    */
   async *follow(
     runId: string,
@@ -57,7 +57,7 @@ export class TopicReader {
         this.throwIfStopped(signal);
         let batch = this.inbox.next(runId, position);
         if (batch === 'wait' && !mustRead) {
-          mustRead = !(await this.signalled(signal, SILENCE_MS));
+          mustRead = !(await this.waitForSignal(signal, IDLE_TIMEOUT_MS));
           continue;
         }
         if (typeof batch === 'object') {
@@ -90,24 +90,24 @@ export class TopicReader {
   }
 
   /**
-   * Waits for the first signal of a run for which `carried` is false. Frames of it that have arrived are kept for `follow`.
-   * @returns the run, or `resync` when signals may have been lost: then the database knows what runs
+   * Waits for the first signal of a run for which `isHandled` is false. Its buffered frames are kept for `follow`.
+   * @returns the run, or `resync` if signals may have been lost: then look up the active run in the database
    */
-  async nextRun(carried: (runId: string) => boolean, signal?: AbortSignal): Promise<HeardRun | 'resync'> {
+  async nextRun(isHandled: (runId: string) => boolean, signal?: AbortSignal): Promise<SignalledRun | 'resync'> {
     for (;;) {
       this.throwIfStopped(signal);
       if (this.inbox.takeRunsMissed()) {
         return 'resync';
       }
-      const heard = this.inbox.firstOther(carried);
-      if (heard !== undefined) {
-        return heard;
+      const signalled = this.inbox.firstUnhandled(isHandled);
+      if (signalled !== undefined) {
+        return signalled;
       }
-      await this.signalled(signal);
+      await this.waitForSignal(signal);
     }
   }
 
-  /** Ends the subscription; a call that waits rejects with `EventStoreClosedError`. */
+  /** Ends the subscription. Pending calls reject with `EventStoreClosedError`. */
   close(): void {
     this.closed = true;
     this.unsubscribe?.();
@@ -131,8 +131,8 @@ export class TopicReader {
     }
   }
 
-  /** Resolves with true at the next signal (of any run), at an abort or at `close`, with false when time is up. */
-  private signalled(signal: AbortSignal | undefined, withinMs?: number): Promise<boolean> {
+  /** Resolves with true at the next signal (of any run), abort or `close`, and with false on timeout. */
+  private waitForSignal(signal: AbortSignal | undefined, withinMs?: number): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (woken: boolean): void => {
         clearTimeout(timer);

@@ -17,14 +17,14 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
 };
 
-/** What Node keeps on the socket of a request: the response that is being sent. */
+/** Node stores the current response on the socket of a request. */
 interface ServedSocket extends Socket {
   readonly _httpMessage?: ServerResponse;
 }
 
-/** Answers what Node's HTTP parser refuses, before there is a request, and closes the connection. */
+/** Responds to input that Node's HTTP parser rejects before a request exists, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: ServedSocket): void {
-  // An answer must not be written into the middle of another.
+  // Do not write into the middle of another response.
   if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();
     return;
@@ -48,8 +48,8 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: ServedSo
 type FrameworkErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
- * Answers what Fastify's router refuses before any hook or filter of ours runs: URLs that cannot be decoded and path
- * parameters that are too long. It does by hand what hooks and filter do for every other request.
+ * Responds to requests that Fastify's router rejects before any hook or filter runs: undecodable URLs and overlong path
+ * parameters. Applies what the hooks and the filter apply to every other request.
  */
 export function answerFrameworkErrors(logger: Logger): FrameworkErrorHandler {
   return (thrown, request, reply) => {

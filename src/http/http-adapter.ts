@@ -2,13 +2,13 @@ import type { RequestMethod } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 
 /**
- * Fastify under Nest. `@fastify/middie`, which runs middleware, looks for some in every request: it is registered only once a
- * module or `app.use()` brings some, and after our own hooks, so that these come first.
+ * Fastify under Nest. `@fastify/middie` checks every request for middleware, so it is registered only when a module or
+ * `app.use()` adds some. Its registration follows that of the service's hooks, so that these run first.
  */
 export class HttpAdapter extends FastifyAdapter {
   private hasMiddleware = false;
 
-  /** Called when the adapter is made and again when the application starts, which is when `app.use()` has been called. */
+  /** Nest calls this when it creates the adapter, and again when the application starts, after all `app.use()` calls. */
   override async init(): Promise<void> {
     if (this.hasMiddleware) await super.init();
   }
@@ -23,7 +23,7 @@ export class HttpAdapter extends FastifyAdapter {
     return super.createMiddlewareFactory(method);
   }
 
-  /** What middleware answers by itself goes past Fastify's reply, and gets the headers of every response all the same. */
+  /** Responses of middleware bypass Fastify's reply, so the headers of every response are set here. */
   private prepareForMiddleware(): void {
     if (this.hasMiddleware) return;
     this.hasMiddleware = true;

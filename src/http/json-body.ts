@@ -2,18 +2,18 @@ import type { FastifyInstance } from 'fastify';
 import secureJsonParse from 'secure-json-parse';
 import { DomainError } from '../common/domain-error.js';
 
-/** Bodies may be 1 MiB large and 64 levels deep; no input of this service is anywhere near. */
+/** Request bodies are limited to 1 MiB and 64 levels, well above any valid input. */
 export const BODY_LIMIT_BYTES = 1_048_576;
 const MAX_DEPTH = 64;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route gets its JSON body as the bytes that came, and reads them itself. */
+    /** The route receives its JSON body as raw bytes and parses it. */
     keepsBytes?: boolean;
   }
 }
 
-/** Parses `application/json` bodies. An empty body is `undefined`; malformed, poisoned or too deep ones are refused. */
+/** Parses `application/json` bodies. An empty body is `undefined`; malformed, poisoned or too deep ones are rejected. */
 export function registerJsonBody(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -36,7 +36,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The deepest nesting of arrays and objects, found without recursion and before anything is built. */
+/** The deepest nesting of arrays and objects, determined without recursion and before parsing. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

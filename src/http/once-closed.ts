@@ -1,15 +1,15 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * Calls back when the reply has been sent or its caller has hung up; at once for one that hung up while something was waited
- * for, as no event tells of that any more.
+ * Calls back when the reply has been sent or its caller has disconnected. Calls back immediately if that has already
+ * happened, because no further event follows.
  */
 export function onceClosed({ raw }: FastifyReply, callback: () => void): void {
   if (raw.destroyed) callback();
   else raw.once('close', callback);
 }
 
-/** A signal that is aborted then. */
+/** Returns a signal that aborts when the reply is sent or its caller disconnects. */
 export function untilClosed(reply: FastifyReply): AbortSignal {
   const closed = new AbortController();
   onceClosed(reply, () => closed.abort());

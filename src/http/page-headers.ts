@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Of every page: it loads only its own files and cannot be framed. */
+/** Headers of every page: it loads only the service's own files and cannot be framed. */
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
@@ -9,10 +9,10 @@ const PAGE_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const;
 
-/** Routes that answer programs, not browsers that render pages. */
+/** Routes for programs, which serve no pages. */
 const NO_PAGES = /^\/(?:api|mcp|health|\.well-known)\//;
 
-/** Gives every page its headers. Call before routes are registered. */
+/** Adds the headers of pages. Call before routes are registered. */
 export function registerPageHeaders(fastify: FastifyInstance): void {
   fastify.addHook('onRoute', (route) => {
     if (NO_PAGES.test(route.url)) return;

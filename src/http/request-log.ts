@@ -14,11 +14,11 @@ declare module 'fastify' {
 }
 
 /**
- * Gives every response its request id and the headers that all have, and every request its line in the log, when its response has
- * ended. Lines that its handler logs have the request id too.
+ * Sets the request id and the common headers of every response, and logs every request when its response has ended. Lines that
+ * a handler logs carry the request id too.
  */
 export function registerRequestLog(fastify: FastifyInstance, parent: Logger): void {
-  // Nothing in these lines could hold a secret, and looking for one in each of them costs more than writing it.
+  // These lines contain no secrets. Redaction would cost more than writing them.
   const logger = parent.child({}, { redact: [] });
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header(REQUEST_ID_HEADER, request.id);
@@ -38,7 +38,7 @@ export function registerRequestLog(fastify: FastifyInstance, parent: Logger): vo
 }
 
 /**
- * One structured line. Paths are logged without their query and headers and bodies not at all: that is where secrets are.
+ * Logs one structured line. Omits the query, headers and bodies because they can contain secrets.
  */
 export function logRequest(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   logger.info(

@@ -3,38 +3,38 @@ import { isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../common/domain-error.js';
 
-/** One address may have this part of the connections without a credential. */
+/** The share of unauthenticated connections that one address can hold. */
 const PER_ADDRESS = 1 / 4;
-/** This part of them may be at work. */
-const AT_WORK = 1 / 2;
-/** Such a connection lives no longer, unless it is at work. */
+/** The share of them that can be serving calls. */
+const SERVING = 1 / 2;
+/** The maximum age of an unauthenticated connection that serves no call. */
 const MAX_AGE_MS = 120_000;
 const SWEEP_MS = 5_000;
-/** Requests on one connection that wait for the answer to the request before. */
+/** Limit of requests on one connection that wait for the response to a previous request. */
 const MAX_PIPELINED = 16;
 
 /**
- * The connections on which no credential has been verified yet. Beyond the limits, in total and per address, the oldest is
- * closed: a flood of them closes its own connections, while a caller with a credential presents it right after connecting.
+ * The connections without a verified credential. Beyond the limits, in total and per address, the oldest one is closed. A
+ * flood therefore closes its own connections, while legitimate callers authenticate right after connecting.
  */
 export class StrangerConnections {
-  /** In the order in which they came, with the time. */
+  /** Connection → time of its addition, oldest first. */
   private readonly all = new Map<Socket, number>();
   private readonly ofAddress = new Map<string, Set<Socket>>();
-  /** Address → how many of its calls without a credential are under way. */
-  private readonly working = new Map<string, number>();
-  private workingInAll = 0;
+  /** Address → number of its anonymous calls in progress. */
+  private readonly serving = new Map<string, number>();
+  private totalServing = 0;
   private readonly pipelined = new WeakMap<Socket, number>();
   private readonly maxPerAddress: number;
-  private readonly maxWorking: number;
+  private readonly maxServing: number;
 
-  /** @param max connections without a credential */
+  /** @param max unauthenticated connections */
   constructor(private readonly max: number) {
     this.maxPerAddress = Math.ceil(max * PER_ADDRESS);
-    this.maxWorking = Math.ceil(max * AT_WORK);
+    this.maxServing = Math.ceil(max * SERVING);
   }
 
-  /** Counts the connections of the server. */
+  /** Tracks the connections of the server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.add(socket);
@@ -44,45 +44,45 @@ export class StrangerConnections {
     server.once('close', () => clearInterval(sweeper));
   }
 
-  /** Closes connections that send requests without waiting for answers. Call before any other hook is added. */
+  /** Closes connections that pipeline too many requests. Call before any other hook is added. */
   limitPipelining(fastify: FastifyInstance): void {
     fastify.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
-      // A response without a socket waits for the response before it.
+      // A response without a socket waits for a previous response.
       if (response.socket === null && this.exceedsPipelining(socket, response)) socket.destroy();
-      // The parser goes on with what it has already received.
+      // The parser continues with data that it has already received.
       if (!socket.destroyed) done();
     });
   }
 
-  /** A credential was verified on the connection: from now on it does not count. */
+  /** Stops counting a connection after its credential has been verified. */
   admit(socket: Socket): void {
     if (this.all.has(socket)) this.remove(socket);
   }
 
   /**
-   * A call without a credential begins; it ends with its response. Until then its connection is not closed.
+   * Registers an anonymous call. Its connection stays open until the response ends.
    * @throws DomainError `too_many_anonymous_calls`
    */
   work(socket: Socket, response: ServerResponse): void {
-    // Whoever hung up while it was admitted holds nothing: no event would tell of its end any more.
+    // The caller disconnected during admission: no further `close` event would release its slot.
     if (response.destroyed) return;
     const address = addressOf(socket);
-    const ofAddress = this.working.get(address) ?? 0;
-    // A response without a socket would not tell when its connection is closed.
+    const ofAddress = this.serving.get(address) ?? 0;
+    // A response without a socket emits no event when its connection closes.
     const isPipelined = response.socket === null;
-    if (isPipelined || this.workingInAll >= this.maxWorking || ofAddress >= this.maxPerAddress) {
-      throw new DomainError('too_many_anonymous_calls', 'Please try again shortly, or present a credential.', [], {
+    if (isPipelined || this.totalServing >= this.maxServing || ofAddress >= this.maxPerAddress) {
+      throw new DomainError('too_many_anonymous_calls', 'Retry later, or send a credential.', [], {
         headers: { 'retry-after': '1' },
       });
     }
     this.remove(socket);
-    this.workingInAll++;
-    this.working.set(address, ofAddress + 1);
+    this.totalServing++;
+    this.serving.set(address, ofAddress + 1);
     response.once('close', () => {
-      this.workingInAll--;
-      const left = (this.working.get(address) ?? 1) - 1;
-      if (left === 0) this.working.delete(address);
-      else this.working.set(address, left);
+      this.totalServing--;
+      const left = (this.serving.get(address) ?? 1) - 1;
+      if (left === 0) this.serving.delete(address);
+      else this.serving.set(address, left);
       if (!socket.destroyed) this.add(socket);
     });
   }
@@ -112,9 +112,9 @@ export class StrangerConnections {
   }
 
   private closeAged(): void {
-    const bornBefore = performance.now() - MAX_AGE_MS;
+    const oldestAllowed = performance.now() - MAX_AGE_MS;
     for (const [socket, since] of this.all) {
-      if (since > bornBefore) return;
+      if (since > oldestAllowed) return;
       this.close(socket);
     }
   }
@@ -132,7 +132,7 @@ export class StrangerConnections {
 
 const ADDRESSES = new WeakMap<Socket, string>();
 
-/** Of IPv6 the network, since a host has as many addresses in it as it likes. Kept, because a closed socket has none. */
+/** For IPv6 the network, because a host can use any address in it. Cached, because a closed socket has no address. */
 function addressOf(socket: Socket): string {
   const known = ADDRESSES.get(socket);
   if (known !== undefined) return known;

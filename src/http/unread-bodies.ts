@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** A body of this size costs less to read away than a new connection. */
-const READ_AWAY_BYTES = 16 * 1024;
-/** How long the client has to take an early answer and to close its side. */
+/** Draining a body of this size costs less than a new connection. */
+const MAX_DRAINED_BYTES = 16 * 1024;
+/** How long the client has to read an early response and to close its side. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers that are given before the body was read (401, 404, 413, …) close the connection, unless the body is small. The rest
- * of the body is not read. `100 Continue` is sent when the body is about to be read, not before.
+ * Closes the connection after a response that precedes the end of the body (401, 404, 413, …), unless the body is small.
+ * The rest of the body is not read. Sends `100 Continue` only when the body is about to be read.
  */
 export function registerUnreadBodies(fastify: FastifyInstance): void {
   const server = fastify.server as Server;
@@ -20,28 +20,28 @@ export function registerUnreadBodies(fastify: FastifyInstance): void {
     server.emit('request', request, response);
   });
   fastify.addHook('onRequest', (request, reply, done) => {
-    if (mayLeaveMuchUnread(request.headers)) closeUnlessRead(request.raw, reply.raw);
+    if (mayLeaveLargeBodyUnread(request.headers)) closeUnlessRead(request.raw, reply.raw);
     done();
   });
 }
 
-/** Does the request have a body, whatever its method? */
+/** Whether the request has a body, regardless of its method. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length'];
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
 }
 
-function mayLeaveMuchUnread(headers: IncomingHttpHeaders): boolean {
-  // Without `100 Continue`, only the client knows whether it sends the body all the same.
+function mayLeaveLargeBodyUnread(headers: IncomingHttpHeaders): boolean {
+  // Without `100 Continue`, only the client knows whether it will send the body.
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return true;
-  return Number(headers['content-length'] ?? 0) > READ_AWAY_BYTES;
+  return Number(headers['content-length'] ?? 0) > MAX_DRAINED_BYTES;
 }
 
 function closeUnlessRead(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   const { shouldKeepAlive } = response;
   response.shouldKeepAlive = false;
-  // Node calls it as soon as the answer is flushed. With unread bytes it would reset the connection, and the answer with it.
+  // Node calls this when the response is flushed. With unread bytes it would reset the connection and lose the response.
   const { destroySoon } = socket;
   socket.destroySoon = () => linger(socket);
   request.once('end', () => {
@@ -51,10 +51,10 @@ function closeUnlessRead(request: IncomingMessage, response: ServerResponse): vo
   });
 }
 
-/** Closes the connection when its last answer is sent, without resetting it at once. */
+/** Closes the connection after its last response, without resetting it immediately. */
 export function linger(socket: Socket): void {
   socket.end();
-  // Node resumes the request when its answer has ended; what still comes stays in the kernel.
+  // Node resumes the request when its response ends. Pausing leaves further bytes in the kernel.
   setImmediate(() => socket.pause());
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -1,25 +1,25 @@
 import { DomainError } from '../common/domain-error.js';
 
-/** Up to so many keys, comparing with each is quicker than making a set. */
+/** Up to this many keys, a linear search is faster than a set. */
 const FEW = 8;
 
-/** Where a value stands in a text, as indexes of UTF-16 code units. */
+/** The position of a value in a text, as indexes of UTF-16 code units. */
 export interface TextRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where the values of a JSON-RPC message stand that may be replaced on its way. */
+/** Positions of the values of a JSON-RPC message that the proxy can rewrite. */
 export interface ValueRanges {
-  /** Of the id; undefined if it is neither a string nor a number. */
+  /** The id; undefined if it is neither a string nor a number. */
   readonly id: TextRange | undefined;
-  /** Of `params.name`; undefined if it is not there, or neither a string nor a number. */
+  /** `params.name`; undefined if it is missing, or neither a string nor a number. */
   readonly name: TextRange | undefined;
 }
 
 const MAX_DEPTH = 64;
 const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-/** The members of `params` that decide something here. */
+/** The members of `params` that the service evaluates. */
 const PARAMS = new Set(['name', 'arguments', 'uri', 'cursor', 'ref', 'argument', 'task', '_meta']);
 
 const QUOTE = 0x22;
@@ -32,13 +32,13 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 /**
- * Looks at what `JSON.parse` does not tell about a text that it has accepted: JSON parsers differ in which of two equal
- * keys counts, and some take keys of any case. What is decided here on one reading must not be read otherwise upstream
- * (RFC 8259 §4), so a message that can be read in two ways is refused.
+ * Checks a text that `JSON.parse` has accepted for ambiguity. JSON parsers differ in which of two equal keys they use
+ * (RFC 8259 §4), and some ignore case. The upstream must not interpret a message differently from this service, so
+ * ambiguous messages are rejected.
  * @throws DomainError `invalid_rpc_request`
  */
 export function inspectJson(text: string): ValueRanges {
-  /** The keys of every open object; null for an open array. */
+  /** The keys of each open object; null for an open array. */
   const open: (ObjectKeys | null)[] = [];
   let expectsKey = false;
   let inParams = false;
@@ -51,7 +51,7 @@ export function inspectJson(text: string): ValueRanges {
       const end = hasEscapes ? endOfString(text, i) : text.indexOf('"', i + 1) + 1;
       if (expectsKey) {
         const key = keyOf(text, i, end);
-        if (open.at(-1)?.add(key) === false) throw ambiguous('A key is given twice in one object.');
+        if (open.at(-1)?.add(key) === false) throw ambiguous('An object contains a duplicate key.');
         if (open.length === 1) {
           refuseVariant(key, ENVELOPE);
           inParams = key === 'params';
@@ -93,14 +93,14 @@ function keyOf(text: string, start: number, end: number): string {
 
 function refuseVariant(key: string, known: ReadonlySet<string>): void {
   if (known.has(key)) return;
-  // Both ways: `ſ` becomes `S` only when raised, the Kelvin sign becomes `k` only when lowered.
+  // Check both cases: `ſ` maps to `S` only in upper case, the Kelvin sign to `k` only in lower case.
   const folded = key.toUpperCase().toLowerCase();
   if (known.has(folded)) {
-    throw ambiguous('A key is spelled in another case than MCP spells it.');
+    throw ambiguous('A key differs in case from its spelling in MCP.');
   }
 }
 
-/** A string or a number; the range of anything else is of no interest. */
+/** The range of a string or a number; undefined for any other value. */
 function valueAfter(text: string, keyEnd: number): TextRange | undefined {
   let start = keyEnd;
   while (isBetween(text.charCodeAt(start))) start++;
@@ -125,12 +125,12 @@ function ambiguous(detail: string): DomainError {
   return new DomainError('invalid_rpc_request', detail);
 }
 
-/** The keys of one JSON object, as they are read. */
+/** The keys of one JSON object, collected during the scan. */
 class ObjectKeys {
   private readonly few: string[] = [];
   private many: Set<string> | undefined;
 
-  /** Returns false for a key that was there already. */
+  /** Returns false for a duplicate key. */
   add(key: string): boolean {
     if (this.many === undefined && this.few.length < FEW) {
       if (this.few.includes(key)) return false;

@@ -20,7 +20,7 @@ describe('memberRange', () => {
     expect(slice(text, name)).toBe(value);
   });
 
-  it('finds every member of any object, however it is spaced', () => {
+  it('finds every member of any object with any white space', () => {
     const object = dictionary(string(), jsonValue());
     assert(
       property(object, constantFrom(undefined, 1, '\t'), (value, space) => {

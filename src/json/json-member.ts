@@ -3,7 +3,7 @@ import type { TextRange } from './inspect-json.js';
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-/** `[` and `{`, and so `]` and `}`, differ in this bit. */
+/** The bit that distinguishes `[` from `{` and `]` from `}`. */
 const LOWER = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -12,8 +12,8 @@ const CLOSE_BRACE = 0x7d;
 const SPACE = ' \t\n\r';
 
 /**
- * Where the value of a member stands in the JSON text of an object.
- * @param text what `JSON.parse` accepts
+ * The position of a member's value in the JSON text of an object.
+ * @param text valid JSON
  * @param start the index of the object's brace, or of white space before it
  */
 export function memberRange(text: string, start: number, name: string): TextRange | undefined {
@@ -46,7 +46,7 @@ export function memberRange(text: string, start: number, name: string): TextRang
 }
 
 /**
- * The same text with a member of an object in it set. Every other byte stays, numbers beyond a double's precision too.
+ * Sets a member of an object in a JSON text. Leaves all other bytes unchanged, including numbers beyond double precision.
  * @param start the index of the object's brace
  * @param value JSON text
  */
@@ -56,7 +56,7 @@ export function withMember(text: string, start: number, name: string, value: str
   return withNewMember(text, start, name, value);
 }
 
-/** The same for a member that the object does not have, which need not be looked for. */
+/** Like `withMember`, for a member that the object does not have. Skips the search. */
 export function withNewMember(text: string, start: number, name: string, value: string): string {
   const first = trimmed(text, start + 1, text.length).start;
   const comma = text[first] === '}' ? '' : ',';

@@ -26,19 +26,19 @@ describe('ParseCost', () => {
   it.each([
     ['depth', '['],
     ['empty lines', '\n'],
-    ['lines that end with CR', '\r'],
+    ['lines that end in CR', '\r'],
     ['lines of data', 'data:\n'],
-    ['lines in what looks like a string', '"\n'],
+    ['lines inside an apparent string', '"\n'],
   ])('is too high for %s', (_what, piece) => {
     expect(isTooHigh(piece.repeat(LIMIT + 2))).toBe(true);
   });
 
-  it('counts the ends of lines that look escaped', () => {
+  it('counts line ends that look escaped', () => {
     expect(isTooHigh(`"${'\\\n'.repeat(LIMIT + 2)}`)).toBe(true);
     expect(isTooHigh(`"${'\\\n'.repeat(LIMIT + 2)}`, { size: 3 })).toBe(true);
   });
 
-  it('does not count what stands in strings, however the bytes are cut', () => {
+  it('does not count signs in strings, for any chunk size', () => {
     const character = fc.constantFrom(...String.raw`,:[{"\ax`, 'é');
     fc.assert(
       fc.property(fc.array(character, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), (characters, size) => {
@@ -58,12 +58,12 @@ describe('ParseCost', () => {
     expect(isTooHigh(byte.repeat(MAX_PARSED_BYTES + 1))).toBe(true);
   });
 
-  it('is too high for what is nested too deep, but not for many brackets', () => {
+  it('is too high for deep nesting, but not for many brackets', () => {
     expect(isTooHigh('['.repeat(1_001) + ']'.repeat(1_001))).toBe(true);
     expect(isTooHigh(`[${'[[{}]],'.repeat(10_000)}1]`)).toBe(false);
   });
 
-  it('counts each event of a stream for itself, but not the paragraphs of a text', () => {
+  it('counts the events of a stream separately, but not the paragraphs of a text', () => {
     const half = `data: [${'1,'.repeat(LIMIT / 2)}1]`;
     for (const end of ['\n\n', '\r\n\r\n']) {
       expect(isTooHigh(`${half}${end}`.repeat(4), { isStream: true })).toBe(false);

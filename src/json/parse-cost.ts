@@ -1,11 +1,11 @@
-/** Parsing, changing and writing it again takes 150 ms at most, strings of text for the most part. */
+/** Parsing, changing and serializing this many bytes takes at most 150 ms, if most are text in strings. */
 export const MAX_PARSED_BYTES = 8 * 1024 * 1024;
-/** The same, if it is made to be costly (distinct keys). As a list: 10,000 tools with two dozen signs each. */
+/** The same time limit for JSON that is expensive to parse (distinct keys). Allows 10,000 tools with about 25 signs each. */
 export const MAX_PARSED_SIGNS = 250_000;
-/** `JSON.stringify` comes to the end of the stack at some thousands. */
+/** `JSON.stringify` overflows the stack at some thousands of levels. */
 const MAX_DEPTH = 1_000;
 
-/** What a byte is to the count; what is none of these has 0. */
+/** Kinds of bytes. All other bytes have kind 0. */
 const SEPARATOR = 1;
 const CLOSE = 2;
 const OPEN = 3;
@@ -26,9 +26,8 @@ for (const [signs, kind] of Object.entries({
 }
 
 /**
- * Tells JSON that is not to be parsed where others wait for the thread. What parsing costs grows with the number of values far
- * more than with the bytes: 32 MiB of `{},` take over a second. Counted are the signs that stand before values, outside of
- * strings, and the ends of lines.
+ * Detects JSON that is too expensive to parse on the event loop. The cost depends on the number of values far more than on
+ * the bytes: 32 MiB of `{},` take over a second. Counts the signs before values, outside of strings, and the line ends.
  */
 export class ParseCost {
   private size = 0;
@@ -39,15 +38,15 @@ export class ParseCost {
   private isEscaped = false;
   private isLineEmpty = false;
 
-  /** @param isStream of events, which are parsed one by one: each has a count of its own. */
+  /** @param isStream whether the text is an event stream, in which each event is parsed and counted separately */
   constructor(private readonly isStream = false) {}
 
-  /** Is it more than may be parsed? */
+  /** Whether the text exceeds a limit. */
   get isTooHigh(): boolean {
     return this.signs > MAX_PARSED_SIGNS || this.size > MAX_PARSED_BYTES || this.deepest > MAX_DEPTH;
   }
 
-  /** Takes the next bytes of a text. */
+  /** Counts the next bytes of a text. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && !this.isTooHigh;) {
       const end = this.inString ? this.readString(bytes, at) : this.read(bytes, at);
@@ -56,7 +55,7 @@ export class ParseCost {
     }
   }
 
-  /** Returns where to go on. */
+  /** Returns the index of the next unread byte. */
   private read(bytes: Uint8Array, start: number): number {
     let { signs, depth, deepest } = this;
     let at = start;
@@ -87,7 +86,7 @@ export class ParseCost {
       const byte = bytes[at] ?? 0;
       const kind = KINDS[byte] ?? 0;
       if (kind === LINE_END || (kind === QUOTE && !this.isEscaped)) {
-        // JSON has no raw end of a line in a string (RFC 8259 §7): it is the stream's, or this is no JSON.
+        // JSON strings contain no raw line ends (RFC 8259 §7): it belongs to the stream, or the text is not JSON.
         this.inString = false;
         this.isEscaped = false;
         if (kind === LINE_END) this.endLine(byte === LF);

@@ -6,11 +6,11 @@ const SCALAR = /\s*([^\s{}[\]",:]+)/y;
 const NUMBER_PREFIX = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/i;
 
 /**
- * Reads JSON that may still be growing, as the input of a tool call does while a model writes it: open strings, arrays,
- * objects and literals are closed, and what cannot be kept (half a key, half an escape, a dangling comma) is left out.
- * Agrees with the function of the same name in `ai`, which is asynchronous only in its signature.
+ * Parses incomplete JSON, such as the input of a tool call that a model is still writing. Completes open strings, arrays,
+ * objects and literals, and drops incomplete keys, escapes and dangling commas. Returns the same values as the function of
+ * this name in `ai`, which has an asynchronous signature.
  *
- * @returns the value, or undefined if there is nothing yet or the text is not the beginning of JSON
+ * @returns the value, or undefined if the text is empty or not a prefix of JSON
  */
 export function parsePartialJson(text: string): unknown {
   return parse(text) ?? parse(complete(text));
@@ -24,7 +24,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Cuts the text after the last place where it can be closed, and closes it there. */
+/** Cuts the text at the last position where it can be completed, and completes it there. */
 function complete(text: string): string {
   const closers: string[] = [];
   let position = 0;
@@ -78,7 +78,7 @@ function complete(text: string): string {
   return completed;
 }
 
-/** The last token of the text may be half a literal or half a number. */
+/** Completes the last token of the text, which can be part of a literal or number. */
 function completeScalar(token: string): string | undefined {
   const literal = ['true', 'false', 'null'].find((word) => word.startsWith(token));
   return literal ?? NUMBER_PREFIX.exec(token)?.[0];

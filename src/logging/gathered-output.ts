@@ -1,13 +1,13 @@
 import { type DestinationStream, pino } from 'pino';
 
-/** As much is written by one system call, or what there is after so many milliseconds. */
+/** Flushes when this many characters are buffered, or after this many milliseconds. */
 const GATHERED_LENGTH = 64 * 1024;
 const FLUSH_EVERY_MS = 20;
 
 /**
- * Standard output for the log. Lines are written together, some milliseconds late, and by another thread: a system call for
- * each would cost more than all the rest of it, and a slow disk must not hold up callers. They are kept as they are until
- * then, because a text that grows line by line is copied again and again. What is left when the process ends is written then.
+ * Standard output for the log. Writes lines in batches, some milliseconds late, on another thread: a system call per line
+ * would dominate the cost of logging, and a slow disk must not delay callers. Buffers lines in an array, because a growing
+ * string is copied repeatedly. Writes the remaining lines when the process exits.
  */
 export function gatheredOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxWrite: 2 * GATHERED_LENGTH });

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
-/** Nest tells of every module and route it sets up; that is for whoever debugs the start. */
+/** Nest logs every module and route at startup, which is useful only for debugging. */
 const START_UP_CONTEXTS = new Set<unknown>([
   'InstanceLoader',
   'RoutesResolver',
@@ -10,7 +10,7 @@ const START_UP_CONTEXTS = new Set<unknown>([
   'NestApplication',
 ]);
 
-/** Nest's logger interface on pino. A call is `(message, …, context)`; an object as message becomes fields of the line. */
+/** Nest's logger interface on pino. The arguments are `(message, …, context)`; an object as message becomes log fields. */
 export class NestLogger implements LoggerService {
   constructor(private readonly pino: Logger) {}
 

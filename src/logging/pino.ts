@@ -4,7 +4,7 @@ import { isoTime } from '../common/iso-time.js';
 import { LogContext } from '../common/log-context.js';
 import { gatheredOutput } from './gathered-output.js';
 
-/** Names under which a secret could be logged by mistake; the values are replaced wherever the log is written. */
+/** Names of fields that could contain a secret by mistake. Their values are redacted in every log line. */
 const REDACTED = [
   'authorization',
   'api_key',
@@ -18,8 +18,8 @@ const REDACTED = [
 ];
 
 /**
- * The process's structured log: JSON lines with RFC 3339 times, on standard output unless told otherwise. No line holds a
- * credential of ours, whatever was logged.
+ * The structured log of the process: JSON lines with RFC 3339 times, on standard output by default. Removes credentials of
+ * the service from every line.
  */
 export function createLogger(level: string, destination: DestinationStream = gatheredOutput()): Logger {
   return pino(

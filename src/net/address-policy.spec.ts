@@ -93,16 +93,16 @@ const REFUSED_ALWAYS: readonly [host: string, range: string][] = [
 ];
 
 describe('AddressPolicy', () => {
-  it.each([...PUBLIC, ...PUBLIC_6])('reaches %s', (host) => {
+  it.each([...PUBLIC, ...PUBLIC_6])('accepts %s', (host) => {
     expect(accepts(strict, host)).toBe(true);
   });
 
-  it.each(REFUSED_BY_DEFAULT)('refuses %s, which is %s, unless private addresses are allowed', (host, range) => {
+  it.each(REFUSED_BY_DEFAULT)('rejects %s (%s) unless private addresses are allowed', (host, range) => {
     expect(() => strict.checkUrl(`https://${host}/mcp`)).toThrow(new RegExp(`is an? ${range} address`));
     expect(accepts(open, host)).toBe(true);
   });
 
-  it.each(REFUSED_ALWAYS)('refuses %s, which is %s, whatever is allowed', (host, range) => {
+  it.each(REFUSED_ALWAYS)('always rejects %s (%s)', (host, range) => {
     expect(() => open.checkUrl(`http://${host}/`)).toThrow(new RegExp(`is an? ${range} address`));
     expect(accepts(allowing('0.0.0.0/0', '::/0', host), host)).toBe(false);
   });
@@ -118,18 +118,18 @@ describe('AddressPolicy', () => {
     ['example.com/mcp', 'not valid'],
     ['http://', 'not valid'],
     ['http://256.0.0.1/', 'not valid'],
-  ])('refuses the URL %s', (url, word) => {
+  ])('rejects the URL %s', (url, word) => {
     expect(() => open.checkUrl(url)).toThrow(AddressRefusedError);
     expect(() => open.checkUrl(url)).toThrow(word);
   });
 
-  it('does not repeat credentials of a refused URL', () => {
+  it('does not repeat the credentials of a rejected URL', () => {
     expect(() => strict.checkUrl('http://user:hunter2@example.com/')).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
     );
   });
 
-  it('holds the port of an allowed host against the port of the URL, defaults included', () => {
+  it('compares the port of an allowed host with the port of the URL, including default ports', () => {
     const policy = allowing('localhost:8080', '10.0.0.1:443', 'Intranet.Example.:80');
     expect(() => policy.checkUrl('http://localhost:8080/')).not.toThrow();
     expect(() => policy.checkUrl('http://localhost:8081/')).toThrow(AddressRefusedError);
@@ -139,7 +139,7 @@ describe('AddressPolicy', () => {
     expect(() => policy.checkResolved('intranet.example', 81, ['10.0.0.9'])).toThrow(AddressRefusedError);
   });
 
-  it('holds a CIDR against the address inside an IPv6 form too', () => {
+  it('also compares a CIDR with the IPv4 address inside an IPv6 address', () => {
     const policy = allowing('10.0.0.0/8', 'fd00:1::/32');
     expect(accepts(policy, '10.200.0.1')).toBe(true);
     expect(accepts(policy, '[::ffff:10.200.0.1]')).toBe(true);
@@ -148,7 +148,7 @@ describe('AddressPolicy', () => {
     expect(accepts(policy, '[fd00:2::7]')).toBe(false);
   });
 
-  it('refuses a name when any address it resolves to is refused, without naming that address', () => {
+  it('rejects a name when any of its addresses is rejected, without revealing that address', () => {
     expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '2606:4700::1111'])).not.toThrow();
     expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '10.1.2.3'])).toThrow(
       'The host example.com resolves to a private address.',
@@ -156,7 +156,7 @@ describe('AddressPolicy', () => {
     expect(() => strict.checkResolved('example.com', 443, ['fe80::1%eth0'])).toThrow('link-local');
   });
 
-  it('judges every IPv6 form that carries an IPv4 address at least as hard as that address', () => {
+  it('is at least as strict with an IPv6 form as with the IPv4 address inside it', () => {
     const octet = fc.nat({ max: 255 });
     fc.assert(
       fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {

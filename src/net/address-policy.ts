@@ -5,64 +5,66 @@ import { rangeOf, type AddressRange } from './address-range.js';
 import { listsAddress, listsHost, normalizeHost, type AllowEntry } from './allow-list.js';
 
 export interface AddressPolicyOptions {
-  /** Reach private, loopback, link-local and metadata addresses (`UPSTREAM_ALLOW_PRIVATE`). */
+  /** Allows private, loopback, link-local and metadata addresses (`UPSTREAM_ALLOW_PRIVATE`). */
   allowPrivate: boolean;
-  /** Hosts and networks that are reachable although they are not public (`UPSTREAM_ALLOW`). */
+  /** Hosts and networks that are allowed although they are not public (`UPSTREAM_ALLOW`). */
   allow: readonly AllowEntry[];
 }
 
-/** No setting opens these: nothing answers there, or, as with 0.0.0.0, something answers that nobody named. */
-const NEVER: readonly AddressRange[] = ['multicast', 'broadcast', 'unspecified'];
+/** No setting allows these: they have no host or, as with 0.0.0.0, reach a host that the URL does not name. */
+const ALWAYS_REFUSED: readonly AddressRange[] = ['multicast', 'broadcast', 'unspecified'];
 
-/** Decides which addresses this service may reach. Pure: it resolves nothing and dials nothing. */
+/** Decides which addresses this service can connect to. Pure: performs no I/O. */
 export class AddressPolicy {
   constructor(private readonly options: AddressPolicyOptions) {}
 
   /**
-   * Checks what a connection's URL says by itself: `http` or `https`, no credentials, no fragment, and no refused address
-   * or `localhost` name as its host. Returns the parsed URL, throws `AddressRefusedError`. Whatever a name resolves to is
-   * checked when it is dialed.
+   * Checks a connection's URL without resolving it: `http` or `https`, no credentials, no fragment, and no refused address or
+   * `localhost` name as its host. Returns the parsed URL or throws `AddressRefusedError`. The dispatcher checks the resolved
+   * addresses when it connects.
    */
   checkUrl(text: string): URL {
     const url = URL.parse(text);
     if (url === null) throw new AddressRefusedError('The URL is not valid.');
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      throw new AddressRefusedError('The URL must begin with http:// or https://.');
+      throw new AddressRefusedError('The URL must start with http:// or https://.');
     }
     if (url.username !== '' || url.password !== '') {
-      throw new AddressRefusedError('The URL must not hold credentials; store them as a token or as headers.');
+      throw new AddressRefusedError('The URL must not contain credentials. Store them as a token or as headers.');
     }
     // `hash` is empty for a lone `#` too.
-    if (url.href.includes('#')) throw new AddressRefusedError('The URL must not hold a fragment.');
+    if (url.href.includes('#')) throw new AddressRefusedError('The URL must not contain a fragment.');
     this.checkHost(url.hostname, portOf(url));
     return url;
   }
 
-  /** Checks a host that needs no resolution, an address or a `localhost` name; any other name passes. */
+  /** Checks a host that needs no resolution: an address or a `localhost` name. Any other name passes. */
   checkHost(hostname: string, port: number): void {
     const host = normalizeHost(hostname);
     if (isIP(host) !== 0) {
       const range = this.refusedRange(host, host, port);
-      if (range !== undefined) throw new AddressRefusedError(`The host ${host} is ${aRange(range)} address.`);
+      if (range !== undefined) throw new AddressRefusedError(`The host ${host} is ${withArticle(range)} address.`);
     } else if (isLocalhost(host) && !this.options.allowPrivate && !listsHost(this.options.allow, host, port)) {
-      throw new AddressRefusedError(`The host ${host} is ${aRange('loopback')} address.`);
+      throw new AddressRefusedError(`The host ${host} is ${withArticle('loopback')} address.`);
     }
   }
 
-  /** Checks what a name resolved to. One refused address refuses them all: which one would be dialed is not ours to choose. */
+  /** Checks the addresses of a name. Rejects the name if one address is refused, because the socket could choose any of them. */
   checkResolved(hostname: string, port: number, addresses: readonly string[]): void {
     const host = normalizeHost(hostname);
     for (const address of addresses) {
       const range = this.refusedRange(address, host, port);
-      if (range !== undefined) throw new AddressRefusedError(`The host ${host} resolves to ${aRange(range)} address.`);
+      if (range !== undefined) {
+        throw new AddressRefusedError(`The host ${host} resolves to ${withArticle(range)} address.`);
+      }
     }
   }
 
-  /** The range for which the address is refused, or undefined when it may be reached. */
+  /** The range for which the address is refused, or undefined if it is allowed. */
   private refusedRange(text: string, host: string, port: number): AddressRange | undefined {
     const address = ipaddr.parse(text);
     const range = rangeOf(address);
-    if (NEVER.includes(range)) return range;
+    if (ALWAYS_REFUSED.includes(range)) return range;
     const reachable =
       range === 'public' ||
       this.options.allowPrivate ||
@@ -72,17 +74,17 @@ export class AddressPolicy {
   }
 }
 
-/** The port of a URL, also when it is the default of its scheme. */
+/** The port of a URL, or the default port of its scheme. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** RFC 6761 §6.3: `localhost` and every name below it are loopback, whatever a resolver says. */
+/** RFC 6761 §6.3: `localhost` and its subdomains are loopback, regardless of DNS. */
 function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-function aRange(range: AddressRange): string {
+function withArticle(range: AddressRange): string {
   return `${/^[aeiou]/.test(range) ? 'an' : 'a'} ${range}`;
 }

@@ -36,12 +36,12 @@ describe('parseAllowList', () => {
     ['example.com/24', 'not a CIDR'],
     ['10.0.0.1/8', 'write 10.0.0.0/8'],
     ['fd00::1/8', 'write fd00::/8'],
-  ])('refuses "%s" in a sentence that names the variable', (entry, words) => {
-    expect(() => parseAllowList(['example.com', entry])).toThrow(/^UPSTREAM_ALLOW holds .*\.$/);
+  ])('rejects "%s" with a message that names the variable', (entry, words) => {
+    expect(() => parseAllowList(['example.com', entry])).toThrow(/^UPSTREAM_ALLOW contains .*\.$/);
     expect(() => parseAllowList(['example.com', entry])).toThrow(words);
   });
 
-  it('matches a host on its port, or on every port when it names none', () => {
+  it('matches a host on its port, or on every port if the entry has none', () => {
     const list = parseAllowList(['a.example:8080', 'b.example']);
     expect(listsHost(list, 'a.example', 8080)).toBe(true);
     expect(listsHost(list, 'a.example', 80)).toBe(false);

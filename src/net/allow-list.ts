@@ -9,21 +9,21 @@ export type AllowEntry =
 const MAX_PORT = 65_535;
 
 /**
- * Reads the entries of `UPSTREAM_ALLOW`: `host`, `host:port`, `10.0.0.0/8`, `[fd00::1]:8080`.
- * Throws an Error whose message is a sentence that names the variable and the entry.
+ * Parses the entries of `UPSTREAM_ALLOW`: `host`, `host:port`, `10.0.0.0/8`, `[fd00::1]:8080`.
+ * @throws Error with a message that names the variable and the entry
  */
 export function parseAllowList(entries: readonly string[]): AllowEntry[] {
   return entries.map((entry) => parseEntry(entry.trim()));
 }
 
-/** Does the list name this host on this port? The host is normalized as `normalizeHost` does. */
+/** Whether the list contains this host on this port. Expects a host from `normalizeHost`. */
 export function listsHost(list: readonly AllowEntry[], host: string, port: number): boolean {
   return list.some(
     (entry) => entry.kind === 'host' && entry.host === host && (entry.port === undefined || entry.port === port),
   );
 }
 
-/** Does a CIDR of the list hold this address, or the IPv4 address that it carries? */
+/** Whether a CIDR of the list contains this address or its embedded IPv4 address. */
 export function listsAddress(list: readonly AllowEntry[], address: IpAddress): boolean {
   const forms = formsOf(address);
   return list.some((entry) => entry.kind === 'cidr' && forms.some((form) => contains(entry.cidr, form)));
@@ -53,7 +53,7 @@ function parseCidr(entry: string): [IpAddress, number] {
   return [address, bits];
 }
 
-/** `host:port`, `[v6]:port`, `[v6]`, or a bare host; more than one colon without brackets is an IPv6 address. */
+/** Accepts `host:port`, `[v6]:port`, `[v6]` or a bare host. More than one colon without brackets means an IPv6 address. */
 function splitPort(entry: string): { host: string; port: number | undefined } {
   const match = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(entry);
   if (match?.[1] === undefined) return { host: entry, port: undefined };
@@ -62,7 +62,7 @@ function splitPort(entry: string): { host: string; port: number | undefined } {
   return { host: match[1], port };
 }
 
-/** The URL parser brings a host into the very form that a connection's URL will have (punycode, `127.1` as `127.0.0.1`). */
+/** The URL parser normalizes the host as in a connection's URL (punycode, `127.1` as `127.0.0.1`). */
 function parseHost(host: string, entry: string): string {
   const authority = isIP(host) === 6 ? `[${host}]` : host;
   const url = /^(\[[\da-f:.]+\]|[^\s/?#@\\:]+)$/i.test(authority) ? URL.parse(`http://${authority}/`) : null;
@@ -76,6 +76,6 @@ function contains([network, bits]: [IpAddress, number], address: IpAddress): boo
 
 function malformed(entry: string, fault: string): Error {
   return new Error(
-    `UPSTREAM_ALLOW holds "${entry}", which ${fault}; use host, host:port or a CIDR, separated by commas.`,
+    `UPSTREAM_ALLOW contains "${entry}", which ${fault}. Use host, host:port or a CIDR, separated by commas.`,
   );
 }

@@ -1,12 +1,12 @@
-/** One fault of the stored headers. The message is a sentence; it never holds a value. */
+/** One fault of the stored headers. The message never contains a value. */
 export interface HeaderFault {
-  /** The header at fault, null when it is all of them together. */
+  /** The invalid header, or null if the fault concerns all headers together. */
   name: string | null;
   message: string;
 }
 
 const MAX_HEADERS = 64;
-/** Names and values together, in bytes: what common servers accept for all headers of a request. */
+/** Total bytes of names and values. Common servers accept this much for all headers of a request. */
 const MAX_TOTAL_BYTES = 16 * 1024;
 
 /** RFC 9110 §5.6.2: a field name is a token. */
@@ -26,7 +26,7 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
   'http2-settings',
-  // Framing and routing of the one request.
+  // Framing and routing of a request.
   'content-length',
   'content-encoding',
   'expect',
@@ -44,13 +44,13 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
 
 const FORBIDDEN_PREFIXES = ['mcp-param-', 'x-signalbox-'];
 
-/** May a connection not set this header? Case does not matter. */
+/** Whether connections cannot set this header. Case-insensitive. */
 export function isForbiddenHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return FORBIDDEN_NAMES.has(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
-/** Everything that is wrong with a connection's stored headers (`connection_headers.headers`); an empty list when nothing is. */
+/** All faults of a connection's stored headers (`connection_headers.headers`); empty if they are valid. */
 export function headerFaults(headers: Readonly<Record<string, string>>): HeaderFault[] {
   const faults: HeaderFault[] = [];
   const seen = new Set<string>();
@@ -61,17 +61,17 @@ export function headerFaults(headers: Readonly<Record<string, string>>): HeaderF
     seen.add(name.toLowerCase());
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   }
-  if (seen.size > MAX_HEADERS) faults.push({ name: null, message: `At most ${MAX_HEADERS} headers can be stored.` });
+  if (seen.size > MAX_HEADERS) faults.push({ name: null, message: `The number of headers exceeds ${MAX_HEADERS}.` });
   if (bytes > MAX_TOTAL_BYTES) {
-    faults.push({ name: null, message: `The headers are larger than ${MAX_TOTAL_BYTES} bytes together.` });
+    faults.push({ name: null, message: `The headers exceed ${MAX_TOTAL_BYTES} bytes in total.` });
   }
   return faults;
 }
 
 function faultOf(name: string, value: string, seen: ReadonlySet<string>): string | undefined {
   if (!TOKEN.test(name)) return 'The name is not a valid header name.';
-  if (isForbiddenHeader(name)) return 'The header is set by the service and cannot be stored.';
-  if (seen.has(name.toLowerCase())) return 'The header is given twice.';
-  if (!FIELD_VALUE.test(value)) return 'The value holds a character that a header cannot carry.';
+  if (isForbiddenHeader(name)) return 'The service sets this header; it cannot be stored.';
+  if (seen.has(name.toLowerCase())) return 'The header is duplicated.';
+  if (!FIELD_VALUE.test(value)) return 'The value contains a character that is not allowed in a header.';
   return undefined;
 }

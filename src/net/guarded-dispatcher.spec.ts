@@ -42,7 +42,7 @@ describe('GuardedDispatcher', () => {
     async () =>
       addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-  it('dials what the policy allows, by address and by name', async () => {
+  it('connects to allowed addresses and names', async () => {
     await expect(get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`])).resolves.toBe('reached');
     await expect(get(`http://some.example:${port}/`, ['127.0.0.0/8'], resolveTo('127.0.0.1'))).resolves.toBe('reached');
     await expect(get(`http://some.example:${port}/`, [`some.example:${port}`], resolveTo('127.0.0.1'))).resolves.toBe(
@@ -50,7 +50,7 @@ describe('GuardedDispatcher', () => {
     );
   });
 
-  it('refuses an address literal, for which a socket asks no resolver', async () => {
+  it('refuses an address literal, which a socket does not resolve', async () => {
     await expect(get(`http://127.0.0.1:${port}/`, [])).rejects.toBeInstanceOf(AddressRefusedError);
     await expect(get(`http://[::ffff:127.0.0.1]:${port}/`, [])).rejects.toBeInstanceOf(AddressRefusedError);
     await expect(get(`http://2130706433:${port}/`, ['127.0.0.1:1'])).rejects.toBeInstanceOf(AddressRefusedError);
@@ -64,7 +64,7 @@ describe('GuardedDispatcher', () => {
     expect(connections).toBe(0);
   });
 
-  it('asks once and dials that very answer, so that a name cannot change in between', async () => {
+  it('resolves once and connects to that address, so that DNS rebinding has no effect', async () => {
     const answers = ['127.0.0.1', '169.254.169.254'];
     let asked = 0;
     const rebinding: Resolve = async () => [{ address: answers[asked++] ?? '169.254.169.254', family: 4 }];
@@ -72,12 +72,12 @@ describe('GuardedDispatcher', () => {
     expect(asked).toBe(1);
   });
 
-  it('holds an allowed host:port against the port that is dialed', async () => {
+  it('compares the port of an allowed host:port with the port of the connection', async () => {
     const failure = get(`http://some.example:${port}/`, [`some.example:${port + 1}`], resolveTo('127.0.0.1'));
     await expect(failure).rejects.toBeInstanceOf(AddressRefusedError);
   });
 
-  it('offers HTTP/1.1 alone', async () => {
+  it('offers only HTTP/1.1', async () => {
     const tcp = createTcpServer().listen(0, '127.0.0.1');
     await once(tcp, 'listening');
     const origin = `127.0.0.1:${(tcp.address() as AddressInfo).port}`;
@@ -86,13 +86,13 @@ describe('GuardedDispatcher', () => {
     const [clientHello] = (await once(socket, 'data')) as [Buffer];
     socket.destroy();
     tcp.close();
-    // The protocols of ALPN, each behind its length (RFC 7301 §3.1).
+    // The ALPN protocols, each preceded by its length (RFC 7301 §3.1).
     expect(clientHello.includes('\x08http/1.1')).toBe(true);
     expect(clientHello.includes('\x02h2')).toBe(false);
     await failure;
   });
 
-  it('passes on what the resolver says', async () => {
+  it('passes on errors of the resolver', async () => {
     const unknown: Resolve = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
     await expect(get('http://nowhere.example/', [], unknown)).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });

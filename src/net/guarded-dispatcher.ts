@@ -6,25 +6,25 @@ import { Agent, buildConnector, Pool } from 'undici';
 import { portOf, type AddressPolicy } from './address-policy.js';
 import { CONNECT_TIMEOUT_MS } from './http-limits.js';
 
-/** Resolves a name to all of its addresses, at least one; rejects as `dns.lookup` does. */
+/** Resolves a name to all its addresses, at least one; rejects like `dns.lookup`. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 export interface GuardedDispatcherOptions {
-  /** Sockets per origin; further requests wait in line. */
+  /** Sockets per origin. Further requests are queued. */
   connections?: number;
-  /** Milliseconds until a connection, name resolution and TLS handshake included, must stand. */
+  /** Time limit in milliseconds for a connection, including name resolution and TLS handshake. */
   connectTimeoutMs?: number;
   resolve?: Resolve;
 }
 
 /**
- * The undici dispatcher that every request to an upstream goes through: pooled, and unable to dial an address that the
- * policy refuses. The check sits at the dial, in the lookup whose answer the socket uses, so a name that resolves
- * otherwise a moment later (DNS rebinding) gains nothing. undici follows no redirects by itself; one that a caller
- * follows is a new request and checked like any other. A refused request rejects with `AddressRefusedError`.
+ * The pooled undici dispatcher for every request to an upstream. It never connects to an address that the policy refuses.
+ * The check runs in the lookup whose result the socket uses, so DNS rebinding has no effect. undici does not follow
+ * redirects; a redirect that a caller follows is a new request with its own check. A refused request rejects with
+ * `AddressRefusedError`.
  *
- * It speaks HTTP/1.1 alone: with HTTP/2, which undici would offer in the TLS handshake, all callers of an origin would share
- * one socket, and whoever reads slowly would hold back the others.
+ * It uses only HTTP/1.1. With HTTP/2, which undici would offer in the TLS handshake, all callers of an origin would share
+ * one socket, and one slow reader would block the others.
  */
 export class GuardedDispatcher extends Agent {
   constructor(policy: AddressPolicy, options: GuardedDispatcherOptions = {}) {
@@ -46,16 +46,16 @@ function guardedConnector(
   timeout: number,
   resolve: Resolve,
 ): buildConnector.connector {
-  const dial = buildConnector({ timeout, allowH2: false, lookup: guardedLookup(policy, port, resolve) });
+  const connect = buildConnector({ timeout, allowH2: false, lookup: guardedLookup(policy, port, resolve) });
   return (target, callback) => {
     try {
-      // A socket never looks up an address literal, so those are checked here.
+      // A socket does not look up address literals, so check them here.
       policy.checkHost(target.hostname, port);
     } catch (error) {
       callback(toError(error), null);
       return;
     }
-    dial(target, callback);
+    connect(target, callback);
   };
 }
 
@@ -83,5 +83,5 @@ function resolveAll(hostname: string): Promise<LookupAddress[]> {
 }
 
 function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error('The address check failed');
+  return error instanceof Error ? error : new Error('The address check failed.');
 }

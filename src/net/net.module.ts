@@ -3,7 +3,7 @@ import { AppConfig } from '../config/app-config.js';
 import { AddressPolicy } from './address-policy.js';
 import { parseAllowList } from './allow-list.js';
 
-/** Which addresses the service may reach, as it is configured; the same for every door that leads out. */
+/** Provides the configured address policy, which applies to every outgoing connection. */
 @Module({
   providers: [
     {

@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 
-/** A user's place in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
+/** A user's membership in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
 export class MemberEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })

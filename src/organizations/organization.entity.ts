@@ -6,18 +6,18 @@ export class OrganizationEntity {
   @PrimaryColumn('uuid')
   id: string;
 
-  /** Immutable for the lifetime of the organization: it is part of every path. */
+  /** Immutable, because it is part of every path. */
   @Column({ type: 'varchar', length: 63, unique: true, update: false })
   slug: string;
 
   @Column({ type: 'varchar', length: 128 })
   name: string;
 
-  /** What every member holds at least. */
+  /** The minimum permissions of every member. */
   @Column({ type: 'jsonb', name: 'member_permissions', default: {} })
   memberPermissions: PermissionMap;
 
-  /** Are the arguments and results of tool calls recorded? Read and set by `audit/audit-settings.service.ts`. */
+  /** Whether the arguments and results of tool calls are recorded. Read and set by `audit/audit-settings.ts`. */
   @Column({ type: 'boolean', name: 'audit_content', default: false })
   auditContent: boolean;
 

@@ -13,7 +13,7 @@ export interface OwnedOrganization {
 export class OrganizationsService {
   constructor(private readonly repository: OrganizationsRepository) {}
 
-  /** The organization with this slug, created with an owner if it is not there. */
+  /** Returns the organization with this slug. Creates it with an owner if it does not exist. */
   async ensure(slug: string): Promise<OwnedOrganization> {
     const existing = await this.repository.findBySlug(slug);
     if (existing === null) {

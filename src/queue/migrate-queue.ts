@@ -1,7 +1,7 @@
 import { runMigrations } from 'bullmq';
 import { DatabaseClient } from '../common/database-client.js';
 
-/** Creates or updates BullMQ's own schema (`bullmq`); its migrator serializes concurrent callers itself. */
+/** Creates or updates BullMQ's schema (`bullmq`). BullMQ's migrator serializes concurrent callers. */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
   const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });
   await client.connect();

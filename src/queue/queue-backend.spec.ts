@@ -16,7 +16,7 @@ afterEach(() => {
   server.close();
 });
 
-/** The backend of a worker on a PostgreSQL that does this with each new connection. */
+/** The backend of a worker on a fake PostgreSQL that calls `serve` for each connection. */
 async function backendOn(serve: (socket: Socket) => void): Promise<PostgresQueueBackend> {
   server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => undefined);
@@ -29,14 +29,14 @@ async function backendOn(serve: (socket: Socket) => void): Promise<PostgresQueue
 }
 
 describe('the connection on which a worker listens', () => {
-  it('ends nothing when the server goes down while it is handed out', async () => {
+  it('does not end the process when the server shuts down during its creation', async () => {
     const { connection } = await backendOn((socket) => socket.end(Buffer.concat([AUTHENTICATED, READY, GOING_DOWN])));
     const client = await connection.getListenClient();
     await expect(client.query('LISTEN jobs')).rejects.toThrow();
     await connection.close();
   });
 
-  it('ends nothing when the server goes down while it is closed', async () => {
+  it('does not end the process when the server shuts down during its closing', async () => {
     const { connection } = await backendOn((socket) => {
       socket.write(Buffer.concat([AUTHENTICATED, READY]));
       socket.on('end', () => socket.end(GOING_DOWN));

@@ -10,14 +10,14 @@ import { DatabaseClient } from '../common/database-client.js';
 import type { AppConfig } from '../config/app-config.js';
 
 const CONNECT_WITHIN_MS = 3_000;
-/** The connections of one queue or worker to PostgreSQL, the one that listens included. */
+/** Limit of PostgreSQL connections of one queue or worker, including the listening one. */
 const MAX_CONNECTIONS = 6;
 const REDIS_PREFIX = 'sbx-queue';
 const LONGEST_RECONNECT_DELAY_MS = 2_000;
 
 /**
- * The options that all queues and workers of an application share: Redis (or Valkey) when `REDIS_URL` is set, otherwise
- * PostgreSQL. A finished job is removed at once, because its row in the database is the record, and its id becomes free again.
+ * The options of all queues and workers of an application: Redis (or Valkey) if `REDIS_URL` is set, otherwise PostgreSQL.
+ * Finished jobs are removed immediately: the database row is the record, and the job id becomes reusable.
  */
 export function queueOptions({ redisUrl, databaseUrl }: Pick<AppConfig, 'redisUrl' | 'databaseUrl'>): QueueOptions {
   return {
@@ -28,8 +28,8 @@ export function queueOptions({ redisUrl, databaseUrl }: Pick<AppConfig, 'redisUr
 }
 
 /**
- * Opens the backend that `opts.connection` describes. Each queue and each worker gets this factory as a constructor argument,
- * so that applications on different backends can share a process.
+ * Opens the backend for `opts.connection`. Each queue and worker receives this factory as a constructor argument, so that
+ * applications on different backends can share a process.
  */
 export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs) =>
   isPostgres(opts.connection)
@@ -38,15 +38,15 @@ export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs
     : createRedisBackend(name, opts, needs);
 
 const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (name, opts, needs = {}) => {
-  // A worker listens on a connection outside its pool.
+  // A worker listens on a separate connection outside its pool.
   const max = needs.withBlockingConnection === true ? MAX_CONNECTIONS - 1 : MAX_CONNECTIONS;
   const backend = createPostgresBackend(name, { ...opts, connection: { ...opts.connection, max } }, needs);
   Object.assign(backend.connection, {
     // BullMQ builds that connection with the `Client` of `pg`, for which it has no option: an error before BullMQ's
     // listener is attached would end the process.
     pgModule: { Client: DatabaseClient },
-    // BullMQ checks its schema once and keeps a failure: after a first connection that failed, every later operation would
-    // fail too, and a worker would spin without yielding. The schema is migrated before the application starts.
+    // BullMQ checks its schema once and caches a failure: if the first connection failed, every later operation would fail
+    // too, and a worker would spin without yielding. The schema is migrated before the application starts.
     waitUntilReady: () => Promise.resolve(),
   });
   return backend;
@@ -56,17 +56,17 @@ function redis(url: string): ConnectionOptions {
   return {
     url,
     maxRetriesPerRequest: null,
-    // BullMQ's own strategy waits for up to 20 s.
+    // BullMQ's default strategy waits for up to 20 s.
     retryStrategy: (times: number) => Math.min(times * 50, LONGEST_RECONNECT_DELAY_MS),
   };
 }
 
-/** Options, not a pool: BullMQ opens the pool, sets its `search_path`, and closes it. */
+/** Pool options instead of a pool: BullMQ opens the pool, sets its `search_path`, and closes it. */
 function postgresPool(connectionString: string): ConnectionOptions {
   return {
     connectionString,
     application_name: 'signalbox-queue',
-    // A job need not wait for the disk: one that is lost with the server is enqueued again from the row of its run.
+    // Jobs do not need durable commits: a lost job is enqueued again from the row of its run.
     options: '-c synchronous_commit=off',
     keepAlive: true,
     Client: DatabaseClient,

@@ -12,7 +12,7 @@ import { HealthCheck } from '../common/health-check.js';
 BullModule.queueClass = ServiceQueue;
 BullModule.workerClass = ServiceWorker;
 
-/** Tells whether the queue's backend answers: Redis where it is used, otherwise PostgreSQL. */
+/** Checks whether the queue's backend responds: Redis where it is used, otherwise PostgreSQL. */
 @Injectable()
 class QueueProbe {
   constructor(
@@ -20,7 +20,7 @@ class QueueProbe {
     @Optional() private readonly redis?: RedisProbe,
   ) {}
 
-  /** Resolves when the backend answered, rejects when it did not. */
+  /** Resolves if the backend responds, otherwise rejects. */
   @HealthCheck('queue')
   async ping(): Promise<void> {
     if (this.redis !== undefined) await this.redis.ping();

@@ -3,7 +3,7 @@ import { type Processor, Queue, type QueueBase, type QueueOptions, Worker, type 
 import { endsWithin } from '../common/with-timeout.js';
 import { openBackend } from './queue-backend.js';
 
-/** A server that is away never confirms that a connection closes. */
+/** An unavailable server never confirms the close of a connection. */
 const CLOSE_WITHIN_MS = 500;
 const JOBS_END_WITHIN_MS = 8_000;
 
@@ -18,7 +18,7 @@ export class ServiceQueue<T = unknown> extends Queue<T> {
     this.on('error', logError);
   }
 
-  /** Closes the connection, and disconnects it after 500 ms. Never rejects. */
+  /** Closes the connection, or disconnects it after 500 ms. Never rejects. */
   override close(): Promise<void> {
     this.ending ??= closeOrDisconnect(this, super.close(), CLOSE_WITHIN_MS);
     return this.ending;
@@ -35,9 +35,9 @@ export class ServiceWorker<T = unknown> extends Worker<T, void> {
   }
 
   /**
-   * Takes no more jobs, waits until the running ones end, and closes the connections. Disconnects them after `within` milliseconds:
-   * BullMQ itself waits indefinitely for a Redis that is away. Later calls, Nest's among them, wait for the end of the first.
-   * Never rejects.
+   * Stops accepting jobs, waits for the running ones, and closes the connections. Disconnects them after `within` milliseconds,
+   * because BullMQ waits indefinitely for an unavailable Redis. Later calls, including Nest's, wait for the first one. Never
+   * rejects.
    */
   override close(force = false, within = JOBS_END_WITHIN_MS): Promise<void> {
     this.ending ??= closeOrDisconnect(this, super.close(force), within);
@@ -47,12 +47,12 @@ export class ServiceWorker<T = unknown> extends Worker<T, void> {
 
 async function closeOrDisconnect(instance: QueueBase, closing: Promise<void>, within: number): Promise<void> {
   if (await endsWithin(closing, within)) return;
-  // Either can wait for a server that is away; both stop reconnecting at once.
+  // Both calls stop reconnecting immediately, but their promises can wait for an unavailable server.
   instance.backend.disconnectBlocking(false).catch(() => undefined);
   instance.disconnect().catch(() => undefined);
 }
 
-/** Without a listener, an `error` event of a lost connection would be thrown. */
+/** Without this listener, the `error` event of a lost connection would be thrown. */
 function logError(error: Error): void {
-  logger.warn(`The queue reports: ${error.message}`);
+  logger.warn(`Queue error: ${error.message}`);
 }

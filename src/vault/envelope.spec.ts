@@ -13,7 +13,7 @@ const flipBit = (bytes: Buffer, bit: number) => {
 };
 
 describe('envelope', () => {
-  it('gives back what was sealed', () => {
+  it('opens what it sealed', () => {
     const text = fc.string({ unit: 'binary', maxLength: 2000 });
     fc.assert(
       fc.property(text, text, (plaintext, anyContext) => {
@@ -22,19 +22,19 @@ describe('envelope', () => {
     );
   });
 
-  it('opens what another implementation sealed', () => {
-    // Made with AESGCM of Python's cryptography 48; key and IV are those of test case 16 in McGrew and Viega's GCM paper.
+  it('opens an envelope of another implementation', () => {
+    // Created with AESGCM of Python's cryptography 48. Key and IV are from test case 16 of McGrew and Viega's GCM paper.
     const half = 'feffe9928665731c6d6a8f9467308308';
     const known = { id: 'k1', key: Buffer.from(half + half, 'hex') };
     const envelope = 'v1.k1.yv66vvrO263eyviI.8zGSpQj_EIcoHB4I5LLLkYc.IdLp9zMPi1ObjgjJY8H0XQ';
     expect(open([known], envelope, context)).toBe('x-api-key: naïve');
   });
 
-  it('never makes the same envelope twice', () => {
+  it('never creates the same envelope twice', () => {
     expect(new Set(Array.from({ length: 100 }, () => seal(key, 'same', context))).size).toBe(100);
   });
 
-  it('refuses every flipped bit of IV, ciphertext and tag', () => {
+  it('rejects every flipped bit of IV, ciphertext and tag', () => {
     const parts = seal(key, 'a secret', context).split('.');
     for (const index of [2, 3, 4]) {
       const bytes = Buffer.from(parts[index] ?? '', 'base64url');
@@ -45,7 +45,7 @@ describe('envelope', () => {
     }
   });
 
-  it('refuses every changed, missing or added character', () => {
+  it('rejects every changed, missing or added character', () => {
     // 8 bytes leave unused bits in the last base64url character, which a lenient decoder would ignore.
     const envelope = seal(key, 'a secret', context);
     const refused = expect.objectContaining({ name: expect.stringMatching(/^(TamperedEnvelope|UnknownKey)Error$/) });
@@ -60,25 +60,25 @@ describe('envelope', () => {
     expect(() => open([key], `${envelope}\n`, context)).toThrow(refused);
   });
 
-  it('refuses another context, and contexts that only look alike', () => {
+  it('rejects another context, including similar ones', () => {
     const envelope = seal(key, 'a secret', context);
     for (const other of ['', 'connection:43:headers', `${context} `, `k1.${context}`]) {
       expect(() => open([key], envelope, other)).toThrow(TamperedEnvelopeError);
     }
   });
 
-  it('refuses another key under the same id, and the same key under another id', () => {
+  it('rejects another key under the same id, and the same key under another id', () => {
     const envelope = seal(key, 'a secret', context);
     expect(() => open([{ id: 'k1', key: randomBytes(32) }], envelope, context)).toThrow(TamperedEnvelopeError);
     const renamed = envelope.replace('.k1.', '.k2.');
     expect(() => open([{ id: 'k2', key: key.key }], renamed, context)).toThrow(TamperedEnvelopeError);
   });
 
-  it('tells a key that the ring does not hold by its id', () => {
+  it('names a key id that is missing from the key ring', () => {
     expect(() => open([], seal(key, 'a secret', context), context)).toThrow(new UnknownKeyError('k1'));
   });
 
-  it('throws nothing but TamperedEnvelopeError for rubbish', () => {
+  it('throws only TamperedEnvelopeError for invalid input', () => {
     const part = fc.stringMatching(/^[A-Za-z0-9_-]{0,24}$/);
     const alike = fc.tuple(part, part, part).map((parts) => ['v1', 'k1', ...parts].join('.'));
     fc.assert(
@@ -88,12 +88,12 @@ describe('envelope', () => {
     );
   });
 
-  it('refuses to seal text that would not come back the same', () => {
-    expect(() => seal(key, 'half a pair: \uD83D', context)).toThrow(RangeError);
+  it('rejects text that would not round-trip', () => {
+    expect(() => seal(key, 'lone surrogate: \uD83D', context)).toThrow(RangeError);
     expect(() => seal(key, 'text', '\uDE00')).toThrow(RangeError);
   });
 
-  it('shows its key id and nothing else', () => {
+  it('reveals only its key id', () => {
     expect(keyIdOf(seal(key, 'a secret', context))).toBe('k1');
     expect(keyIdOf('k1')).toBeUndefined();
   });

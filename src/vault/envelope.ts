@@ -8,7 +8,7 @@ const TAG_BYTES = 16;
 /** `v1.<key id>.<iv>.<ciphertext>.<tag>`; the last three in base64url without padding. */
 const ENVELOPE = /^v1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]*)\.([A-Za-z0-9_-]{22})$/;
 
-/** 32 bytes for AES-256, found by their id. A `KeyObject` opens about eight times as fast as a Buffer. */
+/** A 32-byte key for AES-256, identified by its id. A `KeyObject` decrypts about eight times as fast as a Buffer. */
 export interface EnvelopeKey {
   readonly id: string;
   readonly key: CipherKey;
@@ -21,7 +21,7 @@ interface Envelope {
   readonly tag: Buffer;
 }
 
-/** The envelope was sealed under a key that the ring does not hold (any more). */
+/** The envelope was sealed under a key that is not in the key ring. */
 export class UnknownKeyError extends Error {
   override readonly name = 'UnknownKeyError';
 
@@ -30,19 +30,19 @@ export class UnknownKeyError extends Error {
   }
 }
 
-/** The envelope was changed, belongs to another context, or is none. Which of these is not told apart. */
+/** The envelope was modified, belongs to another context, or is malformed. The cases are not distinguished. */
 export class TamperedEnvelopeError extends Error {
   override readonly name = 'TamperedEnvelopeError';
 
   constructor() {
-    super('The sealed value is not authentic in this context.');
+    super('The sealed value was modified or belongs to another context.');
   }
 }
 
 /**
- * Encrypts with AES-256-GCM (NIST SP 800-38D): a random 96-bit IV, a 128-bit tag. With random IVs a key is good for 2^32
+ * Encrypts with AES-256-GCM (NIST SP 800-38D): a random 96-bit IV, a 128-bit tag. With random IVs, a key is safe for 2^32
  * envelopes (§8.3).
- * @param context what the value belongs to, such as `connection:<id>:headers`; it opens only there
+ * @param context the owner of the value, such as `connection:<id>:headers`; the envelope opens only in this context
  */
 export function seal(key: EnvelopeKey, plaintext: string, context: string): string {
   if (!plaintext.isWellFormed()) throw new RangeError('Text with unpaired surrogates cannot be sealed.');
@@ -56,7 +56,7 @@ export function seal(key: EnvelopeKey, plaintext: string, context: string): stri
 }
 
 /**
- * Decrypts with the key of the ring that the envelope names.
+ * Decrypts with the key that the envelope names.
  * @throws UnknownKeyError, TamperedEnvelopeError
  */
 export function open(keys: readonly EnvelopeKey[], envelope: string, context: string): string {
@@ -73,14 +73,14 @@ export function open(keys: readonly EnvelopeKey[], envelope: string, context: st
   }
 }
 
-/** The id of the key that the envelope was sealed under, or undefined if it is no envelope. */
+/** The id of the key that sealed the envelope, or undefined for malformed input. */
 export function keyIdOf(envelope: string): string | undefined {
   return ENVELOPE.exec(envelope)?.[1];
 }
 
-/** Version and key id hold no dot, so the two first dots end them and all that follows is the context: no two inputs meet. */
+/** Version and key id contain no dot, so the encoding is unambiguous: everything after the second dot is the context. */
 function additionalData(keyId: string, context: string): Buffer {
-  if (!context.isWellFormed()) throw new RangeError('A context must not hold unpaired surrogates.');
+  if (!context.isWellFormed()) throw new RangeError('A context must not contain unpaired surrogates.');
   return Buffer.from(`${VERSION}.${keyId}.${context}`, 'utf8');
 }
 
@@ -92,7 +92,7 @@ function parse(envelope: string): Envelope {
   return { keyId, iv: decode(iv), ciphertext: decode(ciphertext), tag: decode(tag) };
 }
 
-/** Refuses the spellings that a lenient decoder would read as the same bytes. */
+/** Rejects non-canonical encodings that a lenient decoder would accept. */
 function decode(base64url: string): Buffer {
   const bytes = Buffer.from(base64url, 'base64url');
   if (bytes.toString('base64url') !== base64url) throw new TamperedEnvelopeError();

@@ -1,15 +1,15 @@
-/** A column of the database that holds vault envelopes, or null. */
+/** A database column of vault envelopes or null. */
 export interface SealedColumn {
   /** A table with the primary key `id`, a UUID. */
   readonly table: string;
   readonly column: string;
-  /** What the envelope of a row is bound to; it opens nowhere else. */
+  /** The context of a row's envelope, which opens only in that context. */
   readonly contextOf: (id: string) => string;
 }
 
 /**
- * Every place where an envelope is stored. Rotation goes through these and no others: an envelope elsewhere would be lost
- * with its key.
+ * Every column that stores envelopes. Rotation covers only these: an envelope stored elsewhere becomes unreadable when its
+ * key is removed.
  */
 export const SEALED_COLUMNS = {
   connectionToken: {

@@ -3,20 +3,20 @@ import { TamperedEnvelopeError, UnknownKeyError } from './envelope.js';
 import type { SealedColumn } from './sealed-columns.js';
 import type { VaultService } from './vault.service.js';
 
-/** Rows that are read at once. */
+/** Number of rows to read at once. */
 const BATCH_ROWS = 200;
 
-/** An envelope that was left as it is, because it does not open. */
+/** An envelope that was left unchanged because it does not open. */
 export interface UnreadableEnvelope {
   readonly id: string;
-  /** The id of the key that is missing; undefined when the key is there and the envelope is not authentic in its row. */
+  /** The id of the missing key; undefined if the key exists but the envelope is not authentic in its row. */
   readonly missingKeyId: string | undefined;
 }
 
-/** What became of the envelopes of one column, in rows. */
+/** The outcome for one column, in rows. */
 export interface RotationResult {
   readonly resealed: number;
-  /** Under the first key already. */
+  /** Already sealed under the first key. */
   readonly current: number;
   readonly unreadable: readonly UnreadableEnvelope[];
 }
@@ -29,12 +29,12 @@ interface SealedRow {
 type Outcome = 'resealed' | 'current' | 'gone';
 
 /**
- * Brings every envelope of a column under the vault's first key, while others read and write the table. Each row is
- * compared and set: a value that was stored meanwhile is never overwritten, but looked at again. Nothing else of the row
- * is touched, so its `updated_at` and `revision` stay. Every envelope is opened, also those that need no change: when none
- * is unreadable, the first key opens all.
+ * Re-encrypts every envelope of a column under the vault's first key, while other processes read and write the table. Each
+ * update is a compare-and-set: a concurrently stored value is never overwritten, but processed again. Other columns,
+ * including `updated_at` and `revision`, do not change. Opens every envelope, including current ones: if none is
+ * unreadable, the first key opens all.
  *
- * It can be broken off and begun anew at any time, and two may run at once.
+ * The rotation can be interrupted and restarted at any time, and several can run concurrently.
  */
 export async function rotateColumn(
   client: ClientBase,
@@ -54,7 +54,7 @@ export async function rotateColumn(
   return { resealed: counts.resealed, current: counts.current, unreadable };
 }
 
-/** In the order of the ids, in batches: no cursor or transaction is held open over the work. */
+/** Reads in batches, ordered by id, so that no cursor or transaction stays open. */
 async function* rowsOf(client: ClientBase, { table, column }: SealedColumn): AsyncGenerator<SealedRow> {
   let last: string | null = null;
   for (;;) {

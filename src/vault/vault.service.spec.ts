@@ -8,7 +8,7 @@ const newKey = { id: 'new', key: randomBytes(32) };
 const context = 'connection:42:headers';
 
 describe('VaultService', () => {
-  it('rotates: seals under the first key, opens under all, and tells which envelopes are behind', () => {
+  it('seals under the first key, opens under all, and detects envelopes of older keys', () => {
     const before = new VaultService([oldKey]);
     const during = new VaultService([newKey, oldKey]);
     const after = new VaultService([newKey]);
@@ -21,11 +21,11 @@ describe('VaultService', () => {
     expect(() => after.open(sealedBefore, context)).toThrow(UnknownKeyError);
   });
 
-  it('counts what is no envelope as not current', () => {
-    expect(new VaultService([oldKey]).isCurrent('a secret in the clear')).toBe(false);
+  it('does not treat plain text as current', () => {
+    expect(new VaultService([oldKey]).isCurrent('a plain text secret')).toBe(false);
   });
 
-  it('needs a key', () => {
+  it('requires a key', () => {
     expect(() => new VaultService([])).toThrow('at least one encryption key');
   });
 });

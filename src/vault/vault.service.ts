@@ -2,12 +2,12 @@ import { createSecretKey } from 'node:crypto';
 import type { EncryptionKey } from '../config/encryption-keys.js';
 import { type EnvelopeKey, keyIdOf, open, seal } from './envelope.js';
 
-/** Seals the secrets that are stored: what leaves the process is encrypted and opens only in its own context. */
+/** Encrypts secrets for storage. A sealed value opens only in its own context. */
 export class VaultService {
   private readonly keys: readonly EnvelopeKey[];
   private readonly current: EnvelopeKey;
 
-  /** @param keys the ring: the first one encrypts, all decrypt */
+  /** @param keys the key ring: the first key encrypts, all decrypt */
   constructor(keys: readonly EncryptionKey[]) {
     this.keys = keys.map(({ id, key }) => ({ id, key: createSecretKey(key) }));
     const [first] = this.keys;
@@ -15,7 +15,7 @@ export class VaultService {
     this.current = first;
   }
 
-  /** @param context what the value belongs to, such as `connection:<id>:headers` */
+  /** @param context the owner of the value, such as `connection:<id>:headers` */
   seal(plaintext: string, context: string): string {
     return seal(this.current, plaintext, context);
   }
@@ -25,7 +25,7 @@ export class VaultService {
     return open(this.keys, envelope, context);
   }
 
-  /** Is it sealed under the first key? If not (or if it is no envelope at all), rotation has work to do. */
+  /** Whether the value is sealed under the first key. If not, rotation must re-encrypt it. */
   isCurrent(envelope: string): boolean {
     return keyIdOf(envelope) === this.current.id;
   }

@@ -35,7 +35,7 @@ function listTools(credential: string | undefined, { app = service, org = 'defau
 }
 
 describe('API keys', () => {
-  it('are created, listed, changed and deleted, and show their value only once', async () => {
+  it('are created, listed, changed and deleted, and return their value only once', async () => {
     const created = await createKey({ self: ['API_KEY_LIST'] }, { name: 'reporting', expiresIn: 3600 });
     expect(created).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -74,7 +74,7 @@ describe('API keys', () => {
     expectProblem(await service.tool('API_KEY_UPDATE', { id: created.id, name: 'gone' }), 404, 'not_found');
   });
 
-  it('are stored as a hash and a visible prefix', async () => {
+  it('are stored as a hash and a readable prefix', async () => {
     const { id, key } = await createKey({});
     const rows: Record<string, unknown>[] = await service.app
       .get(DataSource)
@@ -97,9 +97,13 @@ describe('API keys', () => {
     ['a name of 65 characters', { name: 'x'.repeat(65) }, 'name'],
     ['permissions that are a list', { permissions: ['self'] }, 'permissions'],
     ['permissions without lists', { permissions: { self: 'API_KEY_LIST' } }, 'permissions'],
-    ['a property that is not accepted', { owner: true }, 'owner'],
-    ['a resource named like what objects inherit', { permissions: { toString: ['name'] } }, 'permissions.toString'],
-  ])('refuse %s, and nothing is stored', async (_what, fault, path) => {
+    ['an unknown property', { owner: true }, 'owner'],
+    [
+      'a resource named like an inherited object property',
+      { permissions: { toString: ['name'] } },
+      'permissions.toString',
+    ],
+  ])('reject %s without storing anything', async (_what, fault, path) => {
     const before = await service.tool('API_KEY_LIST');
     const answer = await service.tool('API_KEY_CREATE', { name: 'wrong', permissions: {}, ...fault });
     expect(expectProblem(answer, 400, 'invalid_request').errors?.[0]?.path).toBe(path);
@@ -118,8 +122,8 @@ describe('widening', () => {
     ['another connection', { 'connection-3': ['search'] }],
     ['one tool of every connection', { '*': ['search'] }],
     ['every tool of every connection', { '*': ['*'] }],
-    ['something held beside something not held', { self: ['API_KEY_CREATE', 'API_KEY_LIST'] }],
-  ])('to %s is refused on create and update', async (_what, permissions) => {
+    ['a held permission together with one not held', { self: ['API_KEY_CREATE', 'API_KEY_LIST'] }],
+  ])('to %s is rejected on create and update', async (_what, permissions) => {
     const maker = await createKey(MAKER);
     const target = await createKey({}, {}, maker.key);
     const created = await service.tool('API_KEY_CREATE', { name: 'wide', permissions }, maker.key);
@@ -131,17 +135,17 @@ describe('widening', () => {
   });
 
   it.each([
-    ['what is held', MAKER],
-    ['less', { self: ['API_KEY_UPDATE'] }],
+    ['the same permissions', MAKER],
+    ['fewer permissions', { self: ['API_KEY_UPDATE'] }],
     ['one tool under a wildcard', { 'connection-2': ['anything'] }],
-    ['the wildcard that is held', { 'connection-2': ['*'] }],
-    ['nothing of anything', { 'connection-9': [] }],
-  ])('is not: %s', async (_what, permissions) => {
+    ['the held wildcard', { 'connection-2': ['*'] }],
+    ['no tools of an unknown connection', { 'connection-9': [] }],
+  ])('does not apply to %s', async (_what, permissions) => {
     const maker = await createKey(MAKER);
     await expect(createKey(permissions, {}, maker.key)).resolves.toMatchObject({ permissions });
   });
 
-  it('of every connection is not the management tools', async () => {
+  it('to management tools is not covered by the wildcard of connections', async () => {
     const maker = await createKey({ self: ['API_KEY_CREATE'], '*': ['*'] });
     await createKey({ 'connection-1': ['*'], '*': ['search'] }, {}, maker.key);
     const answer = await service.tool('API_KEY_CREATE', { name: 'w', permissions: { self: ['*'] } }, maker.key);
@@ -156,21 +160,21 @@ describe('the lifetime of a key', () => {
   };
 
   it.each([
-    ['that is longer', { expiresIn: 3700 }],
-    ['that has no end', {}],
-  ])('is refused to a key that expires if it is one %s', async (_what, more) => {
+    ['later than its own', { expiresIn: 3700 }],
+    ['without an end', {}],
+  ])('cannot be set by an expiring key to an expiry %s', async (_what, more) => {
     const maker = await createKey(RIGHTS, { expiresIn: 3600 });
     const answer = await service.tool('API_KEY_CREATE', { name: 'long', permissions: {}, ...more }, maker.key);
     expect(expectProblem(answer, 403, 'permission_widening').detail).toMatch(/expiresIn to at most 3[56]\d\d/);
   });
 
-  it('may end before the one of its maker', async () => {
+  it('can end before that of its maker', async () => {
     const maker = await createKey(RIGHTS, { expiresIn: 3600 });
     const made = await createKey(RIGHTS, { expiresIn: 3590 }, maker.key);
     expect(Date.parse(made.expires_at ?? '')).toBeLessThanOrEqual(Date.parse(maker.expires_at ?? ''));
   });
 
-  it('keeps what a key is given within the lifetime of who gives it', async () => {
+  it('must not exceed that of a key that grants permissions', async () => {
     const maker = await createKey(RIGHTS, { expiresIn: 3600 });
     const update = (id: string, permissions: object) => service.tool('API_KEY_UPDATE', { id, permissions }, maker.key);
     const endless = await createKey({ 'connection-1': ['search', 'read'] });
@@ -184,15 +188,15 @@ describe('the lifetime of a key', () => {
   });
 });
 
-describe('a key that holds more', () => {
+describe('a key with more permissions', () => {
   const RIGHTS = { self: ['API_KEY_UPDATE', 'API_KEY_DELETE', 'API_KEY_CREATE'] };
 
   it.each([
     ['a management tool', { self: ['API_KEY_LIST'] }],
-    ['a word that is no tool', { self: ['CONNECTION_STDIO'] }],
+    ['a permission that is not a tool', { self: ['CONNECTION_STDIO'] }],
     ['a tool of a connection', { 'connection-1': ['search'] }],
     ['everything', { self: ['*'], '*': ['*'] }],
-  ])('by %s is neither changed nor deleted', async (_what, permissions) => {
+  ])('than the caller (%s) can be neither changed nor deleted', async (_what, permissions) => {
     const caller = await createKey(RIGHTS);
     const { id, key } = await createKey({ ...RIGHTS, ...permissions });
     for (const change of [{ name: 'taken' }, { permissions: {} }, {}]) {
@@ -209,7 +213,7 @@ describe('a key that holds more', () => {
     expect(body.items.find((item: { id: string }) => item.id === id)).toMatchObject({ name: 'made' });
   });
 
-  it('is not, where both hold the same; and everybody may delete their own', async () => {
+  it('does not include one with equal permissions; a key can always delete itself', async () => {
     const [caller, equal] = [await createKey(RIGHTS), await createKey(RIGHTS)];
     await service.tool('API_KEY_UPDATE', { id: equal.id, name: 'renamed' }, caller.key).expect(200);
     await service.tool('API_KEY_DELETE', { id: equal.id }, caller.key).expect(200);
@@ -218,10 +222,10 @@ describe('a key that holds more', () => {
   });
 });
 
-describe('changes of keys at the same time', () => {
+describe('concurrent changes of keys', () => {
   const RIGHTS = { self: ['API_KEY_CREATE', 'API_KEY_UPDATE', 'API_KEY_DELETE'] };
 
-  /** Makes this process verify the key, and then changes it behind its back, as another process does. */
+  /** Lets this process verify and cache the key, then changes it in the database, as another process would. */
   async function changedElsewhere(change: string): Promise<string> {
     const { id, key } = await createKey({ ...RIGHTS, 'connection-1': ['*'] });
     expect((await listTools(`Bearer ${key}`)).status).toBe(200);
@@ -229,7 +233,7 @@ describe('changes of keys at the same time', () => {
     return key;
   }
 
-  it('let a key that was deleted in another process make no other', async () => {
+  it('reject a creation by a key that another process has deleted', async () => {
     const key = await changedElsewhere('DELETE FROM api_keys');
     const answer = await service.tool('API_KEY_CREATE', { name: 'escape', permissions: RIGHTS }, key);
     expectProblem(answer, 401, 'credential_invalid');
@@ -238,14 +242,14 @@ describe('changes of keys at the same time', () => {
   it.each([
     ['permissions', `UPDATE api_keys SET permissions = '{"self": ["API_KEY_CREATE"]}'`],
     ['lifetime', `UPDATE api_keys SET expires_at = now() + interval '1 hour'`],
-  ])('let a key whose %s were narrowed in another process make none that exceeds them', async (_what, change) => {
+  ])('reject a creation that exceeds the %s of a key that another process has narrowed', async (_what, change) => {
     const key = await changedElsewhere(change);
     const permissions = { 'connection-1': ['*'] };
     const answer = await service.tool('API_KEY_CREATE', { name: 'escape', permissions }, key);
     expectProblem(answer, 403, 'permission_widening');
   });
 
-  it('are done one after the other, and never by what is gone', async () => {
+  it('are serialized, and rejected for a deleted key', async () => {
     const makers = await Promise.all(Array.from({ length: 4 }, () => createKey(RIGHTS)));
     const changes = makers.flatMap((maker, index) => {
       const other = makers[(index + 1) % makers.length] ?? maker;
@@ -262,7 +266,7 @@ describe('changes of keys at the same time', () => {
 });
 
 describe('the number and the size of keys', () => {
-  it('are bounded, and keys that expired long ago give way', async () => {
+  it('are limited, and keys that expired long ago are deleted', async () => {
     const neighbour = await startSecondOrganization(service.app, service.url, 'crowded');
     const database = service.app.get(DataSource);
     const create = () => neighbour.tool('API_KEY_CREATE', { name: 'one more', permissions: {} });
@@ -287,12 +291,12 @@ describe('the number and the size of keys', () => {
     ['large', Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`connection-${n}`, ['x'.repeat(200)]]))],
     ['of many resources', Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`${n}`, []]))],
     ['of many tools', { self: Array.from({ length: 1001 }, (_, n) => `${n}`) }],
-  ])('refuse a permission map that is %s', async (_what, permissions) => {
+  ])('reject a permission map that is %s', async (_what, permissions) => {
     const answer = await service.tool('API_KEY_CREATE', { name: 'large', permissions });
     expectProblem(answer, 400, 'invalid_request');
   });
 
-  it('let a stored map that is larger go on working', async () => {
+  it('accept a stored map above the limit', async () => {
     const { id, key } = await createKey({});
     const permissions = {
       self: ['API_KEY_LIST'],
@@ -306,7 +310,7 @@ describe('the number and the size of keys', () => {
     await service.tool('API_KEY_DELETE', { id }).expect(200);
   });
 
-  it('make a list of several pages if need be', async () => {
+  it('split a large list into several pages', async () => {
     const neighbour = await startSecondOrganization(service.app, service.url, 'large-keys');
     const permissions = { self: Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
     const ids: string[] = [];
@@ -324,7 +328,7 @@ describe('the number and the size of keys', () => {
 });
 
 describe('a credential', () => {
-  it('that is missing is asked for', async () => {
+  it('that is missing gets a challenge', async () => {
     const answer = await listTools(undefined);
     expectProblem(answer, 401, 'credential_missing');
     expect(answer.headers['www-authenticate']).toBe('Bearer realm="signalbox"');
@@ -334,21 +338,21 @@ describe('a credential', () => {
     ['another scheme', () => `Basic ${Buffer.from('user:password').toString('base64')}`],
     ['no scheme', () => service.apiKey],
     ['an empty token', () => 'Bearer '],
-    ['rubbish', () => 'Bearer rubbish'],
+    ['a malformed key', () => 'Bearer rubbish'],
     [
       'a key with a wrong checksum',
       () => `Bearer ${service.apiKey.slice(0, -1)}${service.apiKey.endsWith('0') ? 1 : 0}`,
     ],
-    ['a key that was never made', () => `Bearer ${generateApiKey()}`],
+    ['an unknown key', () => `Bearer ${generateApiKey()}`],
     ['two tokens', () => `Bearer ${service.apiKey} ${service.apiKey}`],
-  ])('with %s is refused', async (_what, credential) => {
+  ])('with %s is rejected', async (_what, credential) => {
     const answer = await listTools(credential());
     expectProblem(answer, 401, 'credential_invalid');
     expect(answer.headers['www-authenticate']).toBe('Bearer realm="signalbox",error="invalid_token"');
     expect(answer.text).not.toContain(service.apiKey.slice(4, 30));
   });
 
-  it('has a scheme of any case', async () => {
+  it('has a case-insensitive scheme', async () => {
     expect((await listTools(`bEARER ${service.apiKey}`)).status).toBe(200);
   });
 
@@ -361,7 +365,7 @@ describe('a credential', () => {
     expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
   });
 
-  it('that was deleted stops working at once here and within a second elsewhere', async () => {
+  it('that was deleted stops working immediately in this process and within a second in others', async () => {
     const other = await startTestApp({ database: service.database });
     try {
       const { id, key } = await createKey({ self: ['*'] });
@@ -383,7 +387,7 @@ describe('a credential', () => {
     }
   });
 
-  it('opens its own organization only; unknown, foreign and malformed ones answer alike', async () => {
+  it('is valid for its own organization only; unknown, foreign and malformed ones get the same response', async () => {
     await startSecondOrganization(service.app, service.url, 'neighbour');
     const answers = await Promise.all(
       ['neighbour', 'nobody-here', 'DEFAULT', '..', '%00'].map((org) => {
@@ -395,7 +399,7 @@ describe('a credential', () => {
     expect(new Set(details).size).toBe(1);
   });
 
-  it('does not reach the keys of another organization', async () => {
+  it('cannot access the keys of another organization', async () => {
     const neighbour = await startSecondOrganization(service.app, service.url, 'neighbour-2');
     const { id } = await createKey({});
     expectProblem(await neighbour.tool('API_KEY_DELETE', { id }), 404, 'not_found');
@@ -406,7 +410,7 @@ describe('a credential', () => {
 });
 
 describe('the self permissions', () => {
-  it('decide which management tools are listed and which can be called', async () => {
+  it('determine which management tools are listed and can be called', async () => {
     const everything = (await listTools(`Bearer ${service.apiKey}`)).body.items as { name: string }[];
     const held = ['API_KEY_LIST', 'COLLECTION_THREADS_LIST', 'NO_SUCH_TOOL'];
     const { key } = await createKey({ self: held, '*': ['*'] });
@@ -420,7 +424,7 @@ describe('the self permissions', () => {
     }
   });
 
-  it('are none unless given', async () => {
+  it('are empty by default', async () => {
     const { key } = await createKey({ '*': ['*'] });
     expect((await listTools(`Bearer ${key}`)).body).toEqual({ items: [] });
   });

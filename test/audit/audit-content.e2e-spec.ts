@@ -19,7 +19,7 @@ import {
 } from '../support/scripted-upstream.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 
-/** Every process has heard of the switch by then. */
+/** By then, every process has read the setting. */
 const HEARD_MS = 1_000;
 const PLANTED = 'Zq7Planted9Secret';
 const ARGS = { text: 'hello', password: PLANTED, more: [{ 'API-Key': PLANTED }, `Bearer ${PLANTED}`] };
@@ -87,7 +87,7 @@ async function record(content: boolean): Promise<void> {
   await sleep(HEARD_MS);
 }
 
-/** Posts to an endpoint; returns what was recorded of it. */
+/** Posts to an endpoint; returns the resulting record. */
 async function recordOf(
   path: string,
   body: object,
@@ -98,14 +98,14 @@ async function recordOf(
   return auditOf(app, requestId);
 }
 
-async function latestOf(door: string): Promise<MonitoringLogItem | undefined> {
-  const where = { field: ['door'], operator: 'eq', value: door };
+async function latestOf(entryPoint: string): Promise<MonitoringLogItem | undefined> {
+  const where = { field: ['door'], operator: 'eq', value: entryPoint };
   const page = await succeed<{ items: MonitoringLogItem[] }>(app, 'MONITORING_LOGS_LIST', { where, limit: 1 });
   return page.items[0];
 }
 
-/** Calls the tool `echo` through each door; returns the record of each. */
-const DOORS: Record<string, () => Promise<MonitoringLogItem | undefined>> = {
+/** Calls the tool `echo` through each entry point; returns the record of each call. */
+const ENTRY_POINTS: Record<string, () => Promise<MonitoringLogItem | undefined>> = {
   'the proxy': () => recordOf(pathOf(connection), toolCall('echo', ARGS)),
   'the proxy, to a caller that takes streams': () =>
     recordOf(pathOf(connection), toolCall('echo_stream', ARGS), { accept: 'text/event-stream' }),
@@ -133,8 +133,8 @@ async function rowsWith(condition: string): Promise<number> {
   return row.n as number;
 }
 
-describe('unless it is switched on', () => {
-  it.each(Object.entries(DOORS))('nothing is recorded of what a call carries: %s', async (_door, call) => {
+describe('with content recording off', () => {
+  it.each(Object.entries(ENTRY_POINTS))('arguments and results are not recorded: %s', async (_entryPoint, call) => {
     expect(await call()).toMatchObject({
       tool_name: expect.stringMatching(/^echo/),
       status: 'success',
@@ -143,7 +143,7 @@ describe('unless it is switched on', () => {
     });
   });
 
-  it('no row holds any of it', async () => {
+  it('no row contains any content', async () => {
     await recordOf('/api/default/mcp/self', toolCall('MODEL_TIERS_GET'));
     expect(await latestOf('self')).toMatchObject({ tool_name: 'MODEL_TIERS_GET', arguments: null, result: null });
     expect(await rowsWith('arguments IS NOT NULL OR result IS NOT NULL')).toBe(0);
@@ -151,15 +151,18 @@ describe('unless it is switched on', () => {
   });
 });
 
-describe('where it is switched on', () => {
+describe('with content recording on', () => {
   beforeAll(() => record(true));
   afterAll(() => record(false));
 
-  it.each(Object.entries(DOORS))('arguments and result are recorded without secrets: %s', async (_door, call) => {
-    expect(await call()).toMatchObject({ status: 'success', arguments: REDACTED_ARGS, result: REDACTED_RESULT });
-  });
+  it.each(Object.entries(ENTRY_POINTS))(
+    'arguments and results are recorded without secrets: %s',
+    async (_entryPoint, call) => {
+      expect(await call()).toMatchObject({ status: 'success', arguments: REDACTED_ARGS, result: REDACTED_RESULT });
+    },
+  );
 
-  it('the caller and the upstream have them whole', async () => {
+  it('the caller and the upstream get the unredacted content', async () => {
     const before = upstream.calls('tools/call').length;
     const answer = await callProxy(app, pathOf(connection), { key: app.apiKey, body: toolCall('echo', ARGS) });
     expect(answer.text).toContain(PLANTED);
@@ -179,14 +182,19 @@ describe('where it is switched on', () => {
       ARGS,
       { error_code: 'tool_error', result: { error: { code: -32050, message: 'Not with password=***' } } },
     ],
-    ['an upstream that broke off', 'drop', ARGS, { status: 'error', result: null }],
+    ['an upstream that closes the connection', 'drop', ARGS, { status: 'error', result: null }],
     ['an unknown tool', 'unknown', ARGS, { error_code: 'unknown_tool', result: null }],
     ['invalid arguments', 'echo', { ...ARGS, count: 'x' }, { error_code: 'invalid_arguments', result: null }],
-    ['much', 'half_large', {}, { status: 'success', result: { truncated: true, bytes: 30_039 } }],
-    ['more than is gathered', 'large', {}, { status: 'success', result: { truncated: true } }],
-    ['the same in a stream', 'large_stream', {}, { status: 'success', result: { truncated: true } }],
-    ['much of the caller', 'echo', { text: LARGE }, { arguments: { truncated: true, bytes: 300_011 } }],
-  ] as const)('%s is recorded too', async (_what, tool, args, expected) => {
+    ['a large result', 'half_large', {}, { status: 'success', result: { truncated: true, bytes: 30_039 } }],
+    ['a result beyond the capture limit', 'large', {}, { status: 'success', result: { truncated: true } }],
+    [
+      'a streamed result beyond the capture limit',
+      'large_stream',
+      {},
+      { status: 'success', result: { truncated: true } },
+    ],
+    ['large arguments', 'echo', { text: LARGE }, { arguments: { truncated: true, bytes: 300_011 } }],
+  ] as const)('records %s', async (_what, tool, args, expected) => {
     const headers = { accept: 'application/json, text/event-stream' };
     const item = await recordOf(pathOf(connection), toolCall(tool, args), headers);
     const shown =
@@ -194,16 +202,16 @@ describe('where it is switched on', () => {
     expect(item).toMatchObject({ tool_name: tool, ...shown, ...expected });
   });
 
-  it('a call without arguments has none', async () => {
+  it('records no arguments for a call without arguments', async () => {
     expect(await recordOf(pathOf(connection), rpc('tools/call', { name: 'echo' }))).toMatchObject({ arguments: {} });
   });
 
-  it.each(['proxy', 'gateway'])('what was denied is recorded too: %s', async (door) => {
+  it.each(['proxy', 'gateway'])('a denied call is recorded: %s', async (entryPoint) => {
     const key = await keyWith(app, { [connection]: ['fail'], [agent]: ['fail'] });
-    const path = door === 'proxy' ? pathOf(connection) : gatewayPath(agent);
+    const path = entryPoint === 'proxy' ? pathOf(connection) : gatewayPath(agent);
     for (const tool of ['echo', 'unknown']) {
       expect(await recordOf(path, toolCall(tool, ARGS), { key })).toMatchObject({
-        door,
+        door: entryPoint,
         status: 'denied',
         arguments: REDACTED_ARGS,
         result: null,
@@ -211,7 +219,7 @@ describe('where it is switched on', () => {
     }
   });
 
-  it('management tools called over MCP are recorded without the keys that they make or are given', async () => {
+  it('management tools called over MCP are recorded without the keys that they create or receive', async () => {
     const permissions = { self: ['RUN_GET'] };
     await recordOf('/api/default/mcp/self', toolCall('API_KEY_CREATE', { name: 'made', permissions }));
     expect(await latestOf('self')).toMatchObject({ arguments: { name: 'made' }, result: { name: 'made', key: '***' } });
@@ -232,14 +240,14 @@ describe('where it is switched on', () => {
     expect(await latestOf('self')).toMatchObject({ arguments: { id: 7 }, result: { code: 'invalid_request' } });
   });
 
-  it('no secret is in any row', async () => {
+  it('no row contains a secret', async () => {
     expect(
       await rowsWith(`r::text LIKE '%${PLANTED}%' OR r::text LIKE '%${app.apiKey}%' OR r::text ~ 'sbx_\\w{20}'`),
     ).toBe(0);
     expect(await rowsWith(`r::text LIKE '%hello%'`)).toBeGreaterThan(10);
   });
 
-  it('what a database could choke on costs neither the call nor those beside it its record', async () => {
+  it('content that PostgreSQL rejects breaks neither its own record nor concurrent ones', async () => {
     const bodies = Array.from({ length: 40 }, (_, n) =>
       toolCall(n % 2 === 0 ? 'hostile' : 'echo', n % 2 === 0 ? HOSTILE : ARGS),
     );
@@ -252,7 +260,7 @@ describe('where it is switched on', () => {
     }
   });
 
-  it('another organization has nothing recorded', async () => {
+  it('the setting does not affect another organization', async () => {
     const { key } = (await other.tool('API_KEY_CREATE', { name: 'x', permissions: { '*': ['*'] } }).expect(200)).body;
     const data = { title: 'Upstream', connection_type: 'HTTP', connection_url: upstream.url };
     const made = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
@@ -265,14 +273,15 @@ describe('where it is switched on', () => {
   });
 });
 
-describe('the switch', () => {
-  it('is shown as it was set, and holds within a second, on and off', async () => {
+describe('the setting', () => {
+  it('is returned as set and takes effect within a second, on and off', async () => {
     for (const content of [true, false, true, false]) {
       expect(await succeed(app, 'AUDIT_SETTINGS_UPDATE', { content })).toEqual({ content });
       expect(await succeed(app, 'AUDIT_SETTINGS_GET', {})).toEqual({ content });
       await sleep(HEARD_MS);
       const expected = content ? { arguments: REDACTED_ARGS } : { arguments: null, result: null };
-      for (const call of [DOORS['the proxy'], DOORS['a run']]) expect(await call?.()).toMatchObject(expected);
+      for (const call of [ENTRY_POINTS['the proxy'], ENTRY_POINTS['a run']])
+        expect(await call?.()).toMatchObject(expected);
     }
   });
 
@@ -285,7 +294,7 @@ describe('the switch', () => {
     },
   );
 
-  it.each(['AUDIT_SETTINGS_GET', 'AUDIT_SETTINGS_UPDATE'])('%s needs its permission', async (name) => {
+  it.each(['AUDIT_SETTINGS_GET', 'AUDIT_SETTINGS_UPDATE'])('%s requires its permission', async (name) => {
     const self = ['AUDIT_SETTINGS_GET', 'AUDIT_SETTINGS_UPDATE', 'MONITORING_LOGS_LIST'].filter(
       (tool) => tool !== name,
     );
@@ -294,7 +303,7 @@ describe('the switch', () => {
     expect(await succeed(app, 'AUDIT_SETTINGS_GET', {})).toEqual({ content: false });
   });
 
-  it('is no field to filter by, nor is what is recorded', async () => {
+  it('cannot be used in a filter, nor can arguments and results', async () => {
     for (const field of ['arguments', 'result']) {
       const where = { field: [field], operator: 'eq', value: 'x' };
       expectProblem(await app.tool('MONITORING_LOGS_LIST', { where }), 400, 'invalid_request');

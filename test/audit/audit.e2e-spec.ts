@@ -41,13 +41,13 @@ const logInto = (errors: object[]): AuditWriterLog => ({
 });
 
 let database: TestDatabase;
-/** Stands between the service and its database. */
+/** Between the service and its database. */
 let proxy: TcpProxy;
 /** The database behind the proxy. */
 let url: string;
 let service: INestApplicationContext;
 let audit: AuditLog;
-/** Looks into the database beside the service. */
+/** A direct connection to the database. */
 let witness: Client;
 
 beforeAll(async () => {
@@ -88,33 +88,33 @@ async function connectionsOfAudit(): Promise<number> {
 async function eventually(what: () => Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + 15_000;
   while (!(await what())) {
-    if (Date.now() > giveUpAt) throw new Error('It did not come to pass.');
+    if (Date.now() > giveUpAt) throw new Error('Timed out waiting for the condition.');
     await sleep(20);
   }
 }
 
 describe('the audit log', () => {
-  it('has the record when closing resolves, also for those that close one after the other', async () => {
+  it('has stored the record when `close` resolves, also for consecutive calls', async () => {
     for (let n = 1; n <= 20; n++) {
       await audit.open(factsOf('one-by-one')).close(SUCCESS);
       expect(await countOf('one-by-one')).toBe(n);
     }
   });
 
-  it('holds exactly one record for each of 1000 invocations at once', async () => {
+  it('contains exactly one record for each of 1000 concurrent invocations', async () => {
     const entries = Array.from({ length: 1000 }, () => audit.open(factsOf('at-once')));
     await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
     expect(await countOf('at-once')).toBe(1000);
   });
 
-  it('records an invocation once, however often it is closed', async () => {
+  it('records an invocation once when it is closed repeatedly', async () => {
     const entry = audit.open(factsOf('twice'));
     await Promise.all([entry.close(SUCCESS), entry.close({ status: 'error', errorCode: 'internal', durationMs: 9 })]);
     await entry.close(SUCCESS);
     expect(await countOf('twice')).toBe(1);
   });
 
-  it('keeps what a hostile caller sends as data, beside the records of others', async () => {
+  it('stores hostile input as data, without affecting other records', async () => {
     const names = ['a\tb\nc\rd', '\\N', '\\.', 'NUL\0', '\ud800', '😀'.repeat(300), "'; DROP TABLE audit_records; --"];
     const entries = [...names, 'harmless'].map((toolName) => audit.open(factsOf('hostile', { toolName })));
     await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
@@ -125,7 +125,7 @@ describe('the audit log', () => {
     expect(rows.map((row) => row.tool_name as string)).toEqual([...kept, 'harmless']);
   });
 
-  it('keeps whatever a call carries beside the records of others', async () => {
+  it('stores arbitrary content without affecting other records', async () => {
     const texts = [
       'a\tb\nc\rd\\',
       '\\N',
@@ -168,7 +168,7 @@ describe('the audit log', () => {
       entry: audit.open(factsOf('carried', { content: { arguments: carried } })),
       outcome: { ...SUCCESS, result: carried },
     }));
-    entries.push({ entry: audit.open(factsOf('carried')), outcome: { ...SUCCESS, result: 'never to be seen' } });
+    entries.push({ entry: audit.open(factsOf('carried')), outcome: { ...SUCCESS, result: 'not recorded' } });
     await Promise.all(entries.map(({ entry, outcome }) => entry.close(outcome)));
     const { rows } = await witness.query(
       `SELECT arguments, result, octet_length(arguments::text) AS length FROM audit_records WHERE request_id = 'carried' ORDER BY id`,
@@ -192,8 +192,8 @@ describe('the audit log', () => {
   });
 });
 
-describe('while an invocation is on its way', () => {
-  /** What the server of the audit's connection waits for; the next byte of an open statement is `ClientRead` as `active`. */
+describe('while an invocation is in progress', () => {
+  /** The wait event of the audit connection's backend. An open statement waits in `ClientRead` while `active`. */
   const stateOf = async (): Promise<string> => {
     const { rows } = await witness.query(
       `SELECT state || ' ' || coalesce(wait_event, '') AS state FROM pg_stat_activity
@@ -203,7 +203,7 @@ describe('while an invocation is on its way', () => {
     return String(rows[0]?.state);
   };
 
-  /** An invocation for which the database is ready. */
+  /** An invocation whose statement the database has started. */
   const awaited = async (requestId: string) => {
     for (;;) {
       await audit.open(factsOf('before')).close(SUCCESS);
@@ -214,14 +214,14 @@ describe('while an invocation is on its way', () => {
     }
   };
 
-  it('the database is ready for its record, but not for long', async () => {
+  it('the database keeps a statement open for its record, for a limited time', async () => {
     const entry = await awaited('awaited');
     await eventually(async () => (await stateOf()) === 'idle ClientRead');
     await entry.close(SUCCESS);
     expect(await countOf('awaited')).toBe(1);
   });
 
-  it('a record goes to where the database is ready for it', async () => {
+  it('a record uses the open statement', async () => {
     for (let n = 1; n <= 20; n++) {
       const entry = await awaited('ready');
       await entry.close(SUCCESS);
@@ -229,7 +229,7 @@ describe('while an invocation is on its way', () => {
     }
   });
 
-  it('nothing is lost when the connection or the statement is', async () => {
+  it('no record is lost with the connection or the statement', async () => {
     const ends = [
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${AUDIT_APPLICATION_NAME}'`,
@@ -255,8 +255,8 @@ describe('while an invocation is on its way', () => {
   });
 });
 
-describe('while the database is away', () => {
-  it('callers wait, and every record is written once when it is back', async () => {
+describe('while the database is unavailable', () => {
+  it('callers wait, and every record is written once after recovery', async () => {
     await audit.open(factsOf('before')).close(SUCCESS);
     const closing = Array.from({ length: 200 }, () => audit.open(factsOf('cut')).close(SUCCESS));
     await proxy.cut();
@@ -267,7 +267,7 @@ describe('while the database is away', () => {
     expect(await countOf('cut')).toBe(400);
   });
 
-  it('a record whose answer was lost is not written again', async () => {
+  it('a record is not written twice when the reply is lost', async () => {
     await audit.open(factsOf('before')).close(SUCCESS);
     const locker = new Client({ connectionString: database.url });
     await locker.connect();
@@ -276,7 +276,7 @@ describe('while the database is away', () => {
     const blocked = `SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'
                       AND datname = current_database()`;
     await eventually(async () => (await witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 1);
-    // The server has the statement and cannot tell that nobody waits for its answer: it will commit.
+    // The server has the statement and does not know that its client is gone: it commits.
     await proxy.cut();
     await proxy.restore();
     await eventually(async () => (await witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 2);
@@ -285,7 +285,7 @@ describe('while the database is away', () => {
     expect(await countOf('lost-answer')).toBe(50);
   });
 
-  it('no more invocations begin than can be remembered, and none that began is forgotten', async () => {
+  it('new invocations are rejected beyond the limit, and no accepted record is lost', async () => {
     await audit.open(factsOf('before')).close(SUCCESS);
     await proxy.cut();
     const begun = Array.from({ length: 20_000 }, () => audit.open(factsOf('full')));
@@ -297,7 +297,7 @@ describe('while the database is away', () => {
     await audit.open(factsOf('after')).close(SUCCESS);
   });
 
-  it('nor more than there is memory for, when they hold arguments', async () => {
+  it('new invocations are rejected beyond the memory limit for content', async () => {
     const limits = { maxWaiting: 10, maxWaitingLength: 30_000, waitMs: 60_000, flushWithinMs: 200 };
     const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto([]), limits);
     const content = { arguments: { text: 'x'.repeat(16_000) } };
@@ -305,16 +305,16 @@ describe('while the database is away', () => {
       writer.write(copyLine(newId(), new Date().toISOString(), factsOf('heavy', { content }), SUCCESS));
     await proxy.cut();
     const waiting = [write()];
-    expect(writer.hasRoom).toBe(true);
+    expect(writer.hasCapacity).toBe(true);
     waiting.push(write());
-    expect(writer.hasRoom).toBe(false);
+    expect(writer.hasCapacity).toBe(false);
     await proxy.restore();
     await Promise.all(waiting);
-    await eventually(async () => writer.hasRoom);
+    await eventually(async () => writer.hasCapacity);
     await writer.close();
   });
 
-  it('waiting ends, and the record comes nevertheless', async () => {
+  it('callers time out, and the record is written nevertheless', async () => {
     const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 200, flushWithinMs: 5000 };
     const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto([]), limits);
     await proxy.cut();
@@ -325,7 +325,7 @@ describe('while the database is away', () => {
     await writer.close();
   });
 
-  it('closing gives up after its time', async () => {
+  it('closing times out', async () => {
     const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 60_000, flushWithinMs: 200 };
     const errors: object[] = [];
     const writer = new AuditWriter(new AuditConnection(url), new CallsInFlight(), logInto(errors), limits);
@@ -340,7 +340,7 @@ describe('while the database is away', () => {
 });
 
 describe('when the service closes', () => {
-  it('what waits is written, what comes late is written too, and no connection stays', async () => {
+  it('waiting and late records are written, and no connection remains', async () => {
     const entry = audit.open(factsOf('late-close'));
     const closing = Array.from({ length: 100 }, () => audit.open(factsOf('on-close')).close(SUCCESS));
     await service.close();

@@ -67,7 +67,7 @@ async function record(
   await entry.close({ status: 'success', errorCode: null, durationMs: 2, ...outcome });
 }
 
-/** Records without a door of their own: `count` of them, a minute apart, from `from` on; durations 1 ms, 2 ms, … */
+/** Inserts `count` records, a minute apart, starting at `from`; durations 1 ms, 2 ms, … */
 async function recordEachMinute(organization: string, from: string, count: number, toolName: string): Promise<void> {
   await database.query(
     `INSERT INTO audit_records (organization_id, at, id, door, connection_id, tool_name, status, duration_ms, request_id, public)
@@ -100,7 +100,7 @@ const own = {
 };
 
 describe('MONITORING_LOGS_LIST', () => {
-  it("shows the organization's invocations, newest first, and no others", async () => {
+  it("returns only the organization's invocations, newest first", async () => {
     const page = await list({ where: own });
     expect(page.items.map((item) => item.request_id)).toEqual(['fifth', 'fourth', 'third', 'second', 'first']);
     expect(page).toMatchObject({ totalCount: 5, hasMore: false, nextCursor: null });
@@ -108,7 +108,7 @@ describe('MONITORING_LOGS_LIST', () => {
     expect((foreign.body as Page).items.map((item) => item.request_id)).toEqual(['foreign']);
   });
 
-  it('shows exactly what is published', async () => {
+  it('returns exactly the documented fields', async () => {
     const [second] = (await list({ where: { field: ['request_id'], operator: 'eq', value: 'second' } })).items;
     expect(second).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
@@ -143,7 +143,7 @@ describe('MONITORING_LOGS_LIST', () => {
     expect(await requestsWhere(where)).toEqual(requests);
   });
 
-  it('filters by time and is walked by cursor, each record once', async () => {
+  it('filters by time and returns each record once across cursor pages', async () => {
     await recordEachMinute(organizationId, '2026-01-01T00:00:00Z', 25, 'paged');
     const where = {
       operator: 'and',
@@ -164,7 +164,7 @@ describe('MONITORING_LOGS_LIST', () => {
     expect(seen).toEqual(minutes);
   });
 
-  it('cannot be asked for another organization', async () => {
+  it('rejects another organization', async () => {
     const where = { field: ['organization_id'], operator: 'eq', value: other.id };
     expectProblem(await service.tool('MONITORING_LOGS_LIST', { where }), 400, 'invalid_request');
   });
@@ -193,7 +193,7 @@ describe('MONITORING_STATS', () => {
     }
   });
 
-  it('has percentiles and steps of a range, for one tool of one connection', async () => {
+  it('returns percentiles and buckets of a range for one tool of one connection', async () => {
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 101, 'steady');
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 10, 'beside');
     await recordEachMinute(other.id, '2026-02-01T00:00:00Z', 10, 'steady');
@@ -221,7 +221,7 @@ describe('MONITORING_STATS', () => {
     expect(await stats({ ...range, connection_id: newId() })).toMatchObject({ total: { calls: 0 }, tools: [] });
   });
 
-  it('is cut into steps however long the range is', async () => {
+  it('returns buckets for a range of any length', async () => {
     await recordEachMinute(organizationId, '2026-04-01T00:00:00Z', 3, 'once');
     const range = { from: '2026-01-01', to: '9999-12-31' };
     expect(await stats({ ...range, tool_name: 'once' })).toMatchObject({
@@ -230,7 +230,7 @@ describe('MONITORING_STATS', () => {
     });
   });
 
-  it('is bounded, whatever names were called', async () => {
+  it('bounds the number of tools', async () => {
     for (let n = 0; n < 52; n++)
       await recordEachMinute(organizationId, '2026-03-01T00:00:00Z', n === 7 ? 2 : 1, `t${n}`);
     const answer = await stats({ from: '2026-03-01', to: '2026-03-02' });
@@ -246,20 +246,20 @@ describe('MONITORING_STATS', () => {
     ['connection_id', { connection_id: 'none' }],
     ['tool_name', { tool_name: 'x'.repeat(257) }],
     ['from', { from: null }],
-  ])('refuses a bad %s', async (path, input) => {
+  ])('rejects an invalid %s', async (path, input) => {
     const problem = expectProblem(await service.tool('MONITORING_STATS', input), 400, 'invalid_request');
     expect(problem.errors?.map((fault) => fault.path)).toEqual([path]);
   });
 });
 
-it.each(['MONITORING_LOGS_LIST', 'MONITORING_STATS'])('%s needs its permission', async (name) => {
+it.each(['MONITORING_LOGS_LIST', 'MONITORING_STATS'])('%s requires its permission', async (name) => {
   const self = ['MONITORING_LOGS_LIST', 'MONITORING_STATS'].filter((tool) => tool !== name);
   const made = await service.tool('API_KEY_CREATE', { name: 'half', permissions: { self, '*': ['*'] } }).expect(200);
   expectProblem(await service.tool(name, {}, made.body.key as string), 403, 'permission_denied');
   for (const tool of self) await service.tool(tool, {}, made.body.key as string).expect(200);
 });
 
-it('a question that takes too long is refused, and holds nothing up', async () => {
+it('a query that takes too long is rejected and blocks no other', async () => {
   const locker = database.createQueryRunner();
   await locker.startTransaction();
   try {
@@ -271,7 +271,7 @@ it('a question that takes too long is refused, and holds nothing up', async () =
   }
 });
 
-it('records are deleted when their time is over, by any number of sweepers', async () => {
+it('records are deleted after the retention time, also by concurrent sweepers', async () => {
   const sweeper = service.app.get(AuditSweeper, { strict: false });
   const count = async (): Promise<number[]> => {
     const rows: { n: number }[] = await database.query(

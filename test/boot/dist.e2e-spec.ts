@@ -16,7 +16,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type Announced, ServiceProcess } from '../support/service-process.js';
 
 const START_MS = 60_000;
-/** What an operator sets instead of taking the key that is printed. */
+/** A key that an operator sets instead of using the printed one. */
 const BOOTSTRAP_KEY = generateApiKey();
 const AGENT = { data: { title: 'Agent' } };
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.kill('SIGTERM')));
 }, START_MS);
 
-/** Stopped after the test. */
+/** Starts a service; `afterEach` stops it. */
 function start(env: Record<string, string>): ServiceProcess {
   const service = new ServiceProcess(env);
   services.push(service);
@@ -37,7 +37,7 @@ function tool(url: string, apiKey: string, name: string, body: object): supertes
   return supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${apiKey}`).send(body);
 }
 
-/** Makes an agent and a thread of it; returns the agent's id. */
+/** Creates an agent and a thread for it; returns the agent's id. */
 async function createThread(url: string, apiKey: string, threadId: string): Promise<string> {
   const agent = await tool(url, apiKey, 'COLLECTION_VIRTUAL_MCP_CREATE', AGENT).expect(200);
   const agentId: string = agent.body.item.id;
@@ -46,7 +46,7 @@ async function createThread(url: string, apiKey: string, threadId: string): Prom
   return agentId;
 }
 
-describe('a data folder of its own', () => {
+describe('a new data folder', () => {
   let dataDir: string;
   let apiKey: string;
 
@@ -69,7 +69,7 @@ describe('a data folder of its own', () => {
   }
 
   it(
-    'gets a database and a key that works; SIGTERM ends the service and its PostgreSQL',
+    'gets a database and a working key; SIGTERM stops the service and its PostgreSQL',
     async () => {
       const service = start({ DATA_DIR: dataDir });
       const announced = await service.listening();
@@ -85,7 +85,7 @@ describe('a data folder of its own', () => {
   );
 
   it(
-    'is found again by the second start, which prints no key',
+    'is reused by the second start, which prints no key',
     async () => {
       const announced = await start({ DATA_DIR: dataDir }).listening();
       expect(announced.apiKey).toBeUndefined();
@@ -95,7 +95,7 @@ describe('a data folder of its own', () => {
   );
 
   it(
-    'is found again after kill -9, with the PostgreSQL that was left running; SIGINT ends both',
+    'is reused after kill -9 with the PostgreSQL left running; SIGINT stops both',
     async () => {
       const killed = start({ DATA_DIR: dataDir });
       await killed.listening();
@@ -112,7 +112,7 @@ describe('a data folder of its own', () => {
   );
 
   it(
-    'is left in order by a signal that arrives while the service starts',
+    'stays consistent when a signal arrives during the start',
     async () => {
       const service = start({ DATA_DIR: dataDir });
       while (!existsSync(lockFile())) await sleep(10);
@@ -123,7 +123,7 @@ describe('a data folder of its own', () => {
   );
 
   it(
-    'belongs to one service at a time',
+    'can be used by one service at a time',
     async () => {
       await start({ DATA_DIR: dataDir }).listening();
       const second = start({ DATA_DIR: dataDir });
@@ -134,7 +134,7 @@ describe('a data folder of its own', () => {
   );
 });
 
-describe('bad settings end the start with one sentence', () => {
+describe('invalid settings fail the start with one line', () => {
   const database = 'postgres://127.0.0.1:1/none';
   it.each<[variable: string, env: Record<string, string>]>([
     ['PORT', { PORT: 'abc' }],
@@ -178,7 +178,7 @@ describe('processes that share a database', () => {
   }
 
   it(
-    'start together on an empty one, and make one organization and one key between them',
+    'start concurrently on an empty one and create one organization and one key',
     async () => {
       const announced = await Promise.all([start(env).listening(), start(env).listening()]);
       const [apiKey, ...others] = announced.flatMap((each) => each.apiKey ?? []);
@@ -211,7 +211,7 @@ describe('processes that share a database', () => {
       expect(frames).toMatch(/data: \[DONE\]\n\n$/);
       const { body } = await tool(url, BOOTSTRAP_KEY, 'COLLECTION_THREADS_GET', { id: 'shared' });
       expect(body.item.status).toBe('completed');
-      // A worker answers health checks and nothing else.
+      // A worker responds only to health checks.
       await supertest(`http://127.0.0.1:${port}`).get('/health/ready').expect(200);
       await supertest(`http://127.0.0.1:${port}`).get('/api/default/tools').expect(404);
     },
@@ -234,7 +234,7 @@ it(
   START_MS,
 );
 
-/** A process that has ended is there until it is reaped, and that is up to the system once its parent has ended too. */
+/** An ended process exists until it is reaped, which is up to the system after its parent has ended. */
 async function expectGone(pid: number): Promise<void> {
   const isThere = (): boolean => {
     try {

@@ -13,11 +13,11 @@ import { createAgent, fold, openStream, ThreadClient } from '../support/agent-ru
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
 
-/** Set it to look longer: `KILL_TRIAL_SECONDS=300 npm run test:e2e -- test/kill-trials`. */
+/** Set `KILL_TRIAL_SECONDS` for longer trials: `KILL_TRIAL_SECONDS=300 npm run test:e2e -- test/boot/kill-trials`. */
 const SECONDS = Number(process.env['KILL_TRIAL_SECONDS'] ?? 25);
 const THREADS = 6;
 const TEXT = '/random 60\n/wait 400\n/random 60\n/wait 400\n/random 20';
-/** For what waits for processes that start, and for a database that recovers. */
+/** Extra time for starting processes and a recovering database. */
 const PATIENCE_MS = 90_000;
 
 const backends = ['PostgreSQL', ...(redisServerCommand() === undefined ? [] : ['Redis'])];
@@ -27,7 +27,7 @@ let postgres: EmbeddedPostgres;
 let redis: RedisServer | undefined;
 
 beforeAll(async () => {
-  // The server runs as a user of its own, who must be able to enter the folder.
+  // The server's user must be able to enter the folder.
   dataDir = await mkdtemp(join(tmpdir(), 'kill-trials-'));
   postgres = await startEmbeddedPostgres({ dataDir });
   const command = redisServerCommand();
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 it.each(backends)(
-  'every run ends, and what its reader has is the transcript, while workers and %s are killed at random',
+  'every run ends and its stream matches the transcript while workers and %s are killed at random',
   async (backend) => {
     const key = generateApiKey();
     const env = {
@@ -78,7 +78,7 @@ it.each(backends)(
           workers[victim] = startWorker();
         } else if (backend === 'Redis' && redis) await flush(redis.url);
         else await killPostgres(dataDir);
-        // One that cannot start without the database says so and ends; whoever started it starts it again.
+        // A worker that cannot start without the database exits, and the test restarts it.
         workers.forEach((worker, i) => {
           if (worker.hasEnded) workers[i] = startWorker();
         });
@@ -95,7 +95,7 @@ it.each(backends)(
     expect(results.flat().length).toBeGreaterThan(0);
     expect(results.flat().filter((fault) => fault !== undefined)).toEqual([]);
     expect({ apiLived, apiEnd }).toEqual({ apiLived: true, apiEnd: 0 });
-    // No process ended by an error that nobody caught.
+    // No process ended with an uncaught error.
     for (const { output } of [api, ...started]) expect(output).not.toMatch(/Unhandled|Uncaught|throw er;/);
   },
   SECONDS * 1000 + 3 * PATIENCE_MS,
@@ -108,7 +108,7 @@ interface Trial {
   tool(name: string, body?: object): supertest.Test;
 }
 
-/** Posts one message after the other on a thread, and compares what its reader got. Returns what is wrong with each run. */
+/** Posts messages one by one to a thread and checks the reader's result. Returns the fault of each run. */
 async function converse(app: Trial, agentId: string, over: number): Promise<(string | undefined)[]> {
   const data = { title: 'Trial', virtual_mcp_id: agentId };
   const created = await insist(() => app.tool('COLLECTION_THREADS_CREATE', { data }), 200);
@@ -162,7 +162,7 @@ function sortedJson(text: string): string {
   return JSON.stringify(JSON.parse(text), sort);
 }
 
-/** Reads a run to its `[DONE]`, coming back with the last id whenever the stream breaks or somebody cuts it. */
+/** Reads a run to its `[DONE]`. Reconnects with the last event id whenever the stream breaks or is cut. */
 async function readThrough(app: Trial, threadId: string, taskId: string): Promise<UIMessageChunk[]> {
   const chunks: UIMessageChunk[] = [];
   let lastEventId: string | undefined;
@@ -171,10 +171,10 @@ async function readThrough(app: Trial, threadId: string, taskId: string): Promis
     const stream = await openStream(app.url, app.org, threadId, app.apiKey, options);
     if (stream.status !== 200) {
       const text = await stream.text();
-      if (stream.status !== 503) throw new Error(`The stream of ${taskId} was answered ${stream.status}: ${text}`);
+      if (stream.status !== 503) throw new Error(`The stream of ${taskId} returned ${stream.status}: ${text}`);
       continue;
     }
-    // Every third reader leaves now and then by itself.
+    // Every third reader disconnects now and then.
     let left = Math.random() < 0.3 ? 1 + Math.floor(Math.random() * 80) : Infinity;
     try {
       for await (const { id, data } of stream.frames()) {
@@ -191,7 +191,7 @@ async function readThrough(app: Trial, threadId: string, taskId: string): Promis
   throw new Error(`The stream of ${taskId} did not end.`);
 }
 
-/** Repeats a request while the service says that a part of it is away. */
+/** Repeats a request while the service responds with 503. */
 async function insist(ask: () => supertest.Test, status: number): Promise<supertest.Response> {
   for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
     const answer = await ask();
@@ -205,14 +205,14 @@ function callerOf(url: string, org: string, key: string): Trial['tool'] {
     supertest(url).post(`/api/${org}/tools/${name}`).set('authorization', `Bearer ${key}`).send(body);
 }
 
-/** The server is started again by its owner, this process. */
+/** Kills the server, which its owner (this process) restarts. */
 async function killPostgres(dataDir: string): Promise<void> {
   const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number(file.split('\n')[0]);
   try {
     if (pid > 0) process.kill(pid, 'SIGKILL');
   } catch {
-    // It is being started again.
+    // The restart is in progress.
   }
 }
 

@@ -7,7 +7,7 @@ import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
 type Line = Record<string, unknown>;
 
-/** What may never stand in a log, each where a caller puts such a thing. */
+/** Values that must never appear in a log, each in its usual place. */
 const SECRETS = {
   providerKey: 'provider-key-5f0c1d',
   connectionToken: 'connection-token-88a2e4',
@@ -33,7 +33,7 @@ afterAll(async () => {
   await Promise.all([provider?.close(), tools?.close()]);
 });
 
-/** The line of the request with this id. It is written when the response has ended, so it may come a moment later. */
+/** The log line of the request with this id. It can appear slightly after the response. */
 async function lineOf(requestId: string): Promise<Line> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const found = lines
@@ -55,7 +55,7 @@ describe('the log line of a request', () => {
     msg: 'request',
   };
 
-  it('tells who asked for what and how long it took', async () => {
+  it('contains the caller, the request and its duration', async () => {
     const path = '/api/default/tools/API_KEY_LIST';
     await service.tool('API_KEY_LIST').set('x-request-id', 'log-1').expect(200);
     expect(await lineOf('log-1')).toEqual({
@@ -76,12 +76,12 @@ describe('the log line of a request', () => {
     ['log-unknown', '/nowhere', 404],
     ['log-refused', '/api/default/tools', 401],
     ['log-undecodable', '/api/%zz', 404],
-  ])('is written for anonymous callers too: %s', async (requestId, path, status) => {
+  ])('is also written for anonymous callers: %s', async (requestId, path, status) => {
     await supertest(service.url).get(path).set('x-request-id', requestId).expect(status);
     expect(await lineOf(requestId)).toMatchObject({ ...COMMON, path, status, principal_kind: 'anonymous' });
   });
 
-  it('leaves the query out', async () => {
+  it('omits the query', async () => {
     const path = '/api/default/tools';
     const query = { token: SECRETS.queryText };
     await supertest(service.url).get(path).query(query).set('x-request-id', 'log-query').expect(401);
@@ -90,7 +90,7 @@ describe('the log line of a request', () => {
 });
 
 describe('the log of a whole flow', () => {
-  it('holds no credential, no message and no argument', async () => {
+  it('contains no credential, message or argument', async () => {
     const created = await service.tool('API_KEY_CREATE', { name: 'flow', permissions: { self: ['*'], '*': ['*'] } });
     const key = created.body.key as string;
     const call = async (name: string, data: object): Promise<string> =>
@@ -133,7 +133,7 @@ describe('the log of a whole flow', () => {
     provider.script({ kind: 'malformed-after', deltas: [SECRETS.message] });
     await run('malformed', SECRETS.message);
 
-    // The flow is worth looking at only if everything was really sent.
+    // The check is meaningful only if all secrets were sent.
     expect(tools.calls('tools/call').map(({ message }) => message.params)).toMatchObject([
       { arguments: { text: SECRETS.argument } },
     ]);

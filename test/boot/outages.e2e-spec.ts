@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const redisServer = redisServerCommand();
 const START_MS = 120_000;
-/** What a busy machine adds to the second or two that a refusal takes. */
+/** Extra time of a busy machine, in addition to the second or two of a rejection. */
 const SOON_MS = 8_000;
 const STOP_WITHIN_MS = 15_000;
 
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-ifRedis('while Redis is away', () => {
+ifRedis('while Redis is unavailable', () => {
   let app: TestApp;
   let thread: ThreadClient;
 
@@ -54,12 +54,12 @@ ifRedis('while Redis is away', () => {
 
   it.each([
     ['refuses connections', () => toRedis.cut(), () => toRedis.restore()],
-    ['falls silent', async () => toRedis.freeze(), async () => toRedis.thaw()],
+    ['stops responding', async () => toRedis.freeze(), async () => toRedis.thaw()],
   ])(
-    'and %s, requests that need it are refused soon, and none is answered 500',
-    async (_, leave, comeBack) => {
+    'and %s, requests that need it fail fast, and none returns 500',
+    async (_, interrupt, restore) => {
       const queued = await thread.postMessage('waits for a worker');
-      await leave();
+      await interrupt();
 
       const cancelling = await soon(thread.cancel(queued));
       expectProblem(cancelling, 503, 'storage_unavailable');
@@ -73,10 +73,10 @@ ifRedis('while Redis is away', () => {
         });
       }
       expect((await soon(app.tool('RUN_GET', { id: queued }))).body.item.status).toBe('queued');
-      // A message is stored; its run is asked for again when Redis is back.
+      // The message is stored; its run is enqueued again when Redis is available.
       expect(await soon(thread.postMessage('posted meanwhile'))).toEqual(expect.any(String));
 
-      await comeBack();
+      await restore();
       await eventuallyAccepted(() => thread.cancel());
       expect((await thread.run(queued)).status).toBe('cancelled');
     },
@@ -84,30 +84,30 @@ ifRedis('while Redis is away', () => {
   );
 });
 
-ifRedis('a process that is told to stop', () => {
-  const away: [string, () => unknown, () => unknown][] = [
-    ['Redis is away', () => toRedis.cut(), () => toRedis.restore()],
-    ['PostgreSQL is away', () => toDatabase.cut(), () => toDatabase.restore()],
+ifRedis('a process that receives a stop signal', () => {
+  const outages: [string, () => unknown, () => unknown][] = [
+    ['Redis is unavailable', () => toRedis.cut(), () => toRedis.restore()],
+    ['PostgreSQL is unavailable', () => toDatabase.cut(), () => toDatabase.restore()],
     [
-      'both have fallen silent',
+      'both have stopped responding',
       () => [toDatabase.freeze(), toRedis.freeze()],
       () => [toDatabase.thaw(), toRedis.thaw()],
     ],
   ];
 
-  it.each(away)(
-    'ends within 15 s with exit code 0 while %s, whatever its role',
-    async (_, leave, comeBack) => {
+  it.each(outages)(
+    'ends within 15 s with exit code 0 while %s, in every role',
+    async (_, interrupt, restore) => {
       const processes = ['api', 'worker', 'all'].map(
         (role) => new ServiceProcess({ ...env, ROLE: role, LOG_LEVEL: 'debug' }),
       );
       await Promise.all(processes.map((one) => one.printed(/successfully started/)));
-      await leave();
+      await interrupt();
       const told = performance.now();
       const codes = await Promise.all(processes.map((one) => one.kill('SIGTERM')));
       expect(codes).toEqual([0, 0, 0]);
       expect(performance.now() - told).toBeLessThan(STOP_WITHIN_MS + 2_000);
-      await comeBack();
+      await restore();
     },
     START_MS,
   );
@@ -122,6 +122,6 @@ async function soon<T>(answer: PromiseLike<T>): Promise<T> {
 
 async function eventuallyAccepted(ask: () => PromiseLike<{ status: number }>): Promise<void> {
   for (const deadline = performance.now() + 20_000; (await ask()).status !== 202;) {
-    if (performance.now() > deadline) throw new Error('Redis came back, but requests are still refused.');
+    if (performance.now() > deadline) throw new Error('Redis is available again, but requests still fail.');
   }
 }

@@ -4,7 +4,7 @@ import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { startTestApp } from '../support/app.js';
 import { createTestDatabase } from '../support/database.js';
 
-/** Tables without an entity: TypeORM's own, and the event bus, which speaks SQL. */
+/** Tables without an entity: TypeORM's, and those of the event bus, which uses SQL. */
 const WITHOUT_ENTITY = ['migrations', 'run_event_batches', 'run_event_streams'];
 
 async function tablesOf(database: DataSource): Promise<string[]> {
@@ -18,7 +18,7 @@ describe('the migrated schema', () => {
   let service: Awaited<ReturnType<typeof startTestApp>>;
   let database: DataSource;
 
-  /** What TypeORM would do to make the schema what the entities say. */
+  /** The statements with which TypeORM would synchronize the schema with the entities. */
   const differences = async (): Promise<string[]> => {
     const { upQueries } = await database.driver.createSchemaBuilder().log();
     return upQueries.map(({ query }) => query);
@@ -35,11 +35,11 @@ describe('the migrated schema', () => {
     expect(await tablesOf(database)).toEqual([...ofEntities, ...WITHOUT_ENTITY].toSorted());
   });
 
-  it('is what the entities say', async () => {
+  it('matches the entities', async () => {
     expect(await differences()).toEqual([]);
   });
 
-  it('would not pass with a column, a foreign key or an index too few', async () => {
+  it('would not match with a missing column, foreign key or index', async () => {
     await database.query(`
       ALTER TABLE threads DROP COLUMN title;
       ALTER TABLE runs DROP CONSTRAINT runs_organization_id_thread_id_fkey;
@@ -52,7 +52,7 @@ describe('the migrated schema', () => {
   });
 });
 
-it('can be taken back, migration by migration', async () => {
+it('can be reverted, migration by migration', async () => {
   const database = await createTestDatabase();
   const dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
   try {

@@ -33,15 +33,15 @@ async function readyAgain(): Promise<void> {
 }
 
 describe('health', () => {
-  it('is live and ready, for anyone', async () => {
+  it('is live and ready without a credential', async () => {
     expect((await health('live').expect(200)).body).toEqual({ status: 'ok' });
     const ready = await health('ready').expect(200);
     expect(ready.body).toEqual({ status: 'ok', checks: { database: 'ok', queue: 'ok' } });
   });
 });
 
-describe('while the database is away', () => {
-  it('the service lives, says so, and goes on when the database is back', async () => {
+describe('while the database is unavailable', () => {
+  it('the service stays live, reports the outage, and recovers with the database', async () => {
     const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } }).expect(200);
     const agentId = agent.body.item.id as string;
     await proxy.cut();
@@ -50,7 +50,7 @@ describe('while the database is away', () => {
     expectProblem(refused, 503, 'storage_unavailable');
     expect(refused.headers['retry-after']).toBe('1');
     expect(refused.text).not.toMatch(/ECONN|terminated|127\.0\.0\.1/);
-    // By now the key is no longer believed without asking: still no 401, which would make callers drop a good key.
+    // The cached key has expired. The response must not be 401, which would make callers discard a valid key.
     await sleep(1000);
     expectProblem(await service.tool('API_KEY_LIST'), 503, 'storage_unavailable');
 
@@ -63,7 +63,7 @@ describe('while the database is away', () => {
     await readyAgain();
     await service.tool('API_KEY_LIST').expect(200);
 
-    // The queue and the event bus have recovered too: a run ends.
+    // The queue and the event bus have recovered too: a run completes.
     const data = { id: 'after', title: 'After', virtual_mcp_id: agentId };
     await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
     await supertest(service.url)

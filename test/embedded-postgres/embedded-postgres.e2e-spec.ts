@@ -46,14 +46,14 @@ afterAll(async () => {
   await rm(sandbox, { recursive: true, force: true });
 });
 
-/** Starts in this process; stopped after the test. */
+/** Starts in this process; `afterEach` stops it. */
 async function start(folder = dataDir, log: string[] = []): Promise<EmbeddedPostgres> {
   const server = await startEmbeddedPostgres({ dataDir: folder, log: (line) => log.push(line) });
   started.push(server);
   return server;
 }
 
-/** Starts in a process of its own; resolves with the line that it prints, its URL or its error. */
+/** Starts in a child process; resolves with the line that it prints, its URL or its error. */
 async function startElsewhere(): Promise<{ child: ChildProcess; line: string }> {
   const child = spawn(process.execPath, ['--no-warnings', OWNER, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
@@ -85,7 +85,7 @@ async function postmasterPid(): Promise<number> {
 }
 
 describe('first start', () => {
-  it('makes the cluster, the password and the database below a folder that did not exist', async () => {
+  it('creates the cluster, the password and the database below a new folder', async () => {
     const server = await start();
     expect(server.url).toMatch(/^postgres:\/\/postgres:[\w-]{43}@127\.0\.0\.1:\d+\/signalbox$/);
     expect(
@@ -101,7 +101,7 @@ describe('first start', () => {
     await query(server.url, `CREATE TABLE kept AS SELECT 'kept' AS word`);
   });
 
-  it('is one start when two processes try at once', async () => {
+  it('creates one cluster when two processes start concurrently', async () => {
     await rm(dataDir, { recursive: true });
     const lines = (await Promise.all([startElsewhere(), startElsewhere()])).map(({ line }) => line);
     const [url] = lines.filter((line) => line.startsWith('postgres://'));
@@ -111,7 +111,7 @@ describe('first start', () => {
     await query(url ?? '', `CREATE TABLE kept AS SELECT 'kept' AS word`);
   });
 
-  it('recovers from a process that died while it made the cluster', async () => {
+  it('recovers from a process that died during cluster creation', async () => {
     const folder = join(sandbox, 'half-made');
     const leftover = join(folder, 'postgres.new-4194305-x');
     await mkdir(join(leftover, 'base'), { recursive: true });
@@ -123,7 +123,7 @@ describe('first start', () => {
 });
 
 describe('later starts', () => {
-  it('finds the data within a second, and stops as often as it is told to', async () => {
+  it('finds the data within a second and tolerates repeated stops', async () => {
     const before = performance.now();
     const server = await start();
     expect(performance.now() - before).toBeLessThan(1_000);
@@ -134,7 +134,7 @@ describe('later starts', () => {
     expect((await stat(join(dataDir, 'postgres.log'))).size).toBeLessThan(5_000);
   });
 
-  it('runs the server in a session of its own, out of the reach of Ctrl-C', async () => {
+  it('runs the server in its own session, where Ctrl-C does not reach it', async () => {
     await start();
     if (process.platform !== 'linux') return;
     const pid = await postmasterPid();
@@ -142,29 +142,29 @@ describe('later starts', () => {
     expect(fields?.slice(2, 4)).toEqual([String(pid), String(pid)]); // process group, session
   });
 
-  it('refuses a data folder that another process owns, and names that process', async () => {
+  it('rejects a data folder that another process owns and names that process', async () => {
     const { child, line } = await startElsewhere();
     await expect(start()).rejects.toThrow(
-      `The data folder ${dataDir} is in use by another Signalbox process (process id ${child.pid}): stop it, or choose`,
+      `The data folder ${dataDir} is in use by another Signalbox process (process id ${child.pid}). Stop that process, or choose`,
     );
     expect(await query(line, 'SELECT word FROM kept')).toEqual(['kept']);
   });
 
-  it('waits for an owner that is just stopping', async () => {
+  it('waits for an owner that is stopping', async () => {
     const first = await start();
     const [, second] = await Promise.all([first.stop(), start()]);
     expect(await query(second.url, 'SELECT word FROM kept')).toEqual(['kept']);
   });
 
-  it('refuses a cluster of another major version', async () => {
+  it('rejects a cluster of another major version', async () => {
     const versionFile = join(cluster, 'PG_VERSION');
     const version = await readFile(versionFile, 'utf8');
     await writeFile(versionFile, '17\n');
-    await expect(start()).rejects.toThrow(/is of PostgreSQL 17, but this service brings PostgreSQL 18/);
+    await expect(start()).rejects.toThrow(/was created by PostgreSQL 17, but this service uses PostgreSQL 18/);
     await writeFile(versionFile, version);
   });
 
-  it('says so when the password file is gone', async () => {
+  it('reports a missing password file', async () => {
     const file = join(dataDir, 'postgres.password');
     await rename(file, `${file}.away`);
     await expect(start()).rejects.toThrow(/postgres\.password is missing/);
@@ -172,14 +172,14 @@ describe('later starts', () => {
   });
 });
 
-describe('surroundings', () => {
-  it('takes another port when somebody else was faster', async () => {
+describe('environment', () => {
+  it('chooses another port when the first one is taken', async () => {
     const taken = await findFreePort();
     const occupant = createServer().listen(taken, '127.0.0.1');
     await once(occupant, 'listening');
     const offers = [taken, await findFreePort()];
     const user = await ownerOfCluster(cluster);
-    // The checkout may be in a folder that the cluster's user cannot enter.
+    // The cluster's user may be unable to enter the folder of the checkout.
     const binaries = await prepareBinaries(await locateBinaries(), user, SHARED_ROOT, () => undefined);
     const running = await ensureServer(
       { folder: cluster, dataDir, logFile: join(dataDir, 'postgres.log'), user, binaries },
@@ -190,37 +190,40 @@ describe('surroundings', () => {
     occupant.close();
   });
 
-  (isRoot ? it : it.skip)('keeps the cluster elsewhere when its user cannot enter the data folder', async () => {
-    const folder = join(sandbox, 'private');
-    await mkdir(folder, { mode: 0o700 });
-    const log: string[] = [];
-    const server = await start(folder, log);
-    const elsewhere = await realpath(join(folder, 'postgres'));
-    expect(elsewhere).toMatch(/^\/var\/lib\/signalbox\/clusters\//);
-    expect(log.join()).toContain(elsewhere);
-    await server.stop();
-    await rm(elsewhere, { recursive: true });
-    await expect(start(folder)).rejects.toThrow(/symbolic link to a cluster that does not exist any more/);
-  });
+  (isRoot ? it : it.skip)(
+    'creates the cluster in the shared folder when its user cannot enter the data folder',
+    async () => {
+      const folder = join(sandbox, 'private');
+      await mkdir(folder, { mode: 0o700 });
+      const log: string[] = [];
+      const server = await start(folder, log);
+      const elsewhere = await realpath(join(folder, 'postgres'));
+      expect(elsewhere).toMatch(/^\/var\/lib\/signalbox\/clusters\//);
+      expect(log.join()).toContain(elsewhere);
+      await server.stop();
+      await rm(elsewhere, { recursive: true });
+      await expect(start(folder)).rejects.toThrow(/symbolic link to a cluster that no longer exists/);
+    },
+  );
 
-  it('says in a sentence what is wrong with the data folder', async () => {
+  it('explains why the data folder is unusable', async () => {
     const file = join(sandbox, 'a file');
     await writeFile(file, '');
     await expect(start(join(file, 'data'))).rejects.toThrow(
-      `The data folder ${file}/data cannot be used: a part of the path is not a folder.`,
+      `The data folder ${file}/data cannot be used: part of the path is not a folder.`,
     );
   });
 
-  it('says that there is no embedded PostgreSQL for a platform', async () => {
+  it('reports a platform without an embedded PostgreSQL', async () => {
     await expect(locateBinaries('win32', 'x64')).rejects.toThrow(
-      'There is no embedded PostgreSQL for win32-x64: set DATABASE_URL.',
+      'No embedded PostgreSQL exists for win32-x64. Set DATABASE_URL.',
     );
     await expect(locateBinaries('linux', 'sparc')).rejects.toThrow(/linux-sparc .* is not installed/);
   });
 });
 
 describe('after a crash', () => {
-  it('adopts the server of an owner that was killed, without a restart', async () => {
+  it('adopts the server of a killed owner without a restart', async () => {
     const { child, line } = await startElsewhere();
     const pid = await postmasterPid();
     await kill(child);
@@ -233,7 +236,7 @@ describe('after a crash', () => {
     expect(await attachEmbeddedPostgres(dataDir)).toBeUndefined();
   });
 
-  it('starts again on the same port when the server is killed under its owner', async () => {
+  it('restarts on the same port when the server is killed', async () => {
     const server = await start();
     const pid = await postmasterPid();
     process.kill(pid, 'SIGKILL');
@@ -244,7 +247,7 @@ describe('after a crash', () => {
     expect((await startElsewhere()).line).toMatch(/in use by another Signalbox process/);
   });
 
-  it('owns the server again after one of its processes was killed', async () => {
+  it('regains ownership after one of the server processes is killed', async () => {
     const server = await start();
     const [walwriter] = await query(server.url, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`);
     process.kill(Number(walwriter), 'SIGKILL');
@@ -253,7 +256,7 @@ describe('after a crash', () => {
     expect((await startElsewhere()).line).toMatch(/in use by another Signalbox process/);
   });
 
-  it('starts when owner and server were both killed', async () => {
+  it('starts after both the owner and the server were killed', async () => {
     const { child } = await startElsewhere();
     const pid = await postmasterPid();
     await kill(child);
@@ -263,9 +266,9 @@ describe('after a crash', () => {
   });
 
   it.each([
-    ['no process has any more', () => 4_194_304],
-    ['another program has by now', () => process.pid],
-  ])('starts over a stale postmaster.pid with a process id that %s', async (_, pid) => {
+    ['no longer exists', () => 4_194_304],
+    ['belongs to another program', () => process.pid],
+  ])('replaces a stale postmaster.pid whose process id %s', async (_, pid) => {
     await writeFile(
       join(cluster, 'postmaster.pid'),
       [pid(), cluster, 1, await findFreePort(), '', '127.0.0.1', '1 1', 'ready'].join('\n'),
@@ -274,7 +277,7 @@ describe('after a crash', () => {
     expect(await query(server.url, 'SELECT word FROM kept')).toEqual(['kept']);
   });
 
-  /** Attaches as soon as the owner has restored its server. */
+  /** Attaches as soon as the owner has restarted its server. */
   async function attachEventually(): Promise<{ url: string } | undefined> {
     for (let attempt = 0; attempt < 100; attempt += 1) {
       const attached = await attachEmbeddedPostgres(dataDir).catch(() => undefined);

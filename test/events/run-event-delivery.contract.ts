@@ -8,7 +8,7 @@ import { TopicReader } from '../../src/events/topic-reader.js';
 import type { EventStoreBackend } from '../support/event-store-fixtures.js';
 import { at, by, chunk, collect, drain, EPOCH, eventually, newRun, numbers } from '../support/run-event-probes.js';
 
-/** What publishers and readers in different processes promise together, on every adapter of `RunEventStore`. */
+/** The contract between publishers and readers in different processes, for every adapter of `RunEventStore`. */
 export function runEventDeliveryContract(name: string, start: () => Promise<EventStoreBackend>): void {
   describe(`run event delivery on ${name}`, () => {
     let backend: EventStoreBackend;
@@ -23,7 +23,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
 
     afterAll(() => backend.close());
 
-    it('wait for a queued run and tail it to its end', async () => {
+    it('waits for a queued run and tails it to its end', async () => {
       const { topic, runId } = newRun();
       const reading = collect(other, topic, runId, STREAM_START, { awaitStart: true });
       await sleep(50);
@@ -36,7 +36,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       expect(await reading).toEqual(numbers(1, 20));
     });
 
-    it('replay a finished run of many pages', async () => {
+    it('replays a finished run of many pages', async () => {
       const { topic, runId } = newRun();
       const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
       for (let n = 1; n <= 3000; n++) {
@@ -47,7 +47,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       expect(await collect(other, topic, runId, at(2900, EPOCH))).toEqual(numbers(2901, 3000));
     });
 
-    it('find the next run of a topic and carry it from its first frame', async () => {
+    it('finds the next run of a topic and follows it from its first frame', async () => {
       const { topic, runId } = newRun();
       const reader = await TopicReader.open(other, topic);
       const next = reader.nextRun(() => false);
@@ -59,7 +59,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       reader.close();
     });
 
-    it('show 50 readers that join at any time exactly 1..N, frames small and large', async () => {
+    it('delivers exactly 1..N to 50 readers that join at any time, for small and large frames', async () => {
       const { topic, runId } = newRun();
       const total = 1500;
       const starts = Array.from({ length: 50 }, (_, i) => ({
@@ -70,7 +70,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       let written = 0;
       const readings = starts.map(async ({ joinAt, after }, i) => {
         await sleep(joinAt);
-        // A reader can only have what was written.
+        // A reader can start only after a written frame.
         await eventually(() => expect(written).toBeGreaterThanOrEqual(after));
         return collect(i % 2 ? other : writer, topic, runId, at(after, after === 0 ? '' : EPOCH));
       });
@@ -87,7 +87,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       seen.forEach((frames, i) => expect(frames).toEqual(numbers(starts[i]!.after + 1, total)));
     });
 
-    it('lose and repeat nothing while every connection is cut again and again', async () => {
+    it('neither loses nor repeats frames while all connections are repeatedly cut', async () => {
       const { topic, runId } = newRun();
       const total = 1000;
       const publisher = await RunEventPublisher.open(writer, topic, runId, by(1));
@@ -107,7 +107,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       }
     });
 
-    it('never interleave two attempts of one run', async () => {
+    it('never interleaves two attempts of one run', async () => {
       const { topic, runId } = newRun();
       let stale = 0;
       const first = await RunEventPublisher.open(writer, topic, runId, by(1), { onStale: () => stale++ });
@@ -128,7 +128,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
       expect(await reading).toEqual(numbers(1, 51));
     });
 
-    it('stop when the caller aborts', async () => {
+    it('stops when the caller aborts', async () => {
       const { topic, runId } = newRun();
       await writer.open(runId, by(1));
       const reason = new Error('gone');

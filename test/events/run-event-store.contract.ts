@@ -6,7 +6,7 @@ import type { RunEventStore } from '../../src/events/run-event-store.js';
 import type { EventStoreBackend } from '../support/event-store-fixtures.js';
 import { at, batch, by, chunk, collect, eventually, listen, newRun, page } from '../support/run-event-probes.js';
 
-/** What every adapter of `RunEventStore` promises on its own. */
+/** The contract of every adapter of `RunEventStore`. */
 export function runEventStoreContract(name: string, start: () => Promise<EventStoreBackend>): void {
   describe(`run event store on ${name}`, () => {
     let backend: EventStoreBackend;
@@ -22,7 +22,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
     afterAll(() => backend.close());
 
     describe('writing', () => {
-      it('numbers a new stream from 1 and reads back what was written, page by page', async () => {
+      it('numbers a new stream from 1 and reads it back page by page', async () => {
         const { topic, runId } = newRun();
         expect(await writer.open(runId, by(1))).toBe(1);
         await writer.append(topic, batch(runId, 1, 3), 1);
@@ -39,12 +39,12 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.hasEnded(runId)).toBe(true);
       });
 
-      it('knows nothing of a run that was not opened', async () => {
+      it('does not know a run that was not opened', async () => {
         expect(await other.read(randomUUID(), at(0), 10)).toMatchObject({ known: false, frames: [] });
         expect(await other.hasEnded(randomUUID())).toBe(false);
       });
 
-      it('refuses a batch that leaves a gap, repeats numbers or belongs to no stream', async () => {
+      it('rejects a batch that leaves a gap, repeats numbers or has no stream', async () => {
         const { topic, runId } = newRun();
         await expect(writer.append(topic, batch(runId, 1, 1), 1)).rejects.toThrow(StaleWriterError);
         await writer.open(runId, by(1));
@@ -57,7 +57,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: false }));
       });
 
-      it('takes the repetition of a stored batch as success and stores it once', async () => {
+      it('accepts a repeated batch and stores it once', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, by(1));
         await Promise.all([
@@ -71,7 +71,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
-      it('fences off an earlier attempt and lets the later one go on with the next number', async () => {
+      it('fences off an earlier attempt and lets the later one continue with the next number', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
@@ -84,7 +84,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
-      it('starts a new stream with its first frames, and takes the repetition of that as done', async () => {
+      it('starts a new stream with its first frames and accepts a repeated start', async () => {
         const { topic, runId } = newRun();
         const first = batch(runId, 1, 2);
         await Promise.all([writer, other, writer].map((store) => store.start(topic, first, 1, null)));
@@ -99,7 +99,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.read(whole.runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
       });
 
-      it('refuses to start a stream that another writer holds or that has other frames', async () => {
+      it('rejects starting a stream that another writer holds or that has other frames', async () => {
         const { topic, runId } = newRun();
         await writer.start(topic, batch(runId, 1, 1), 1, null);
         await expect(other.start(topic, batch(runId, 1, 2), 1, null)).rejects.toThrow(StaleWriterError);
@@ -109,7 +109,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
       });
 
-      it('tells frames of one writer from those of another that have the same numbers', async () => {
+      it('distinguishes frames of two writers that have the same numbers', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
@@ -128,11 +128,11 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         }
       });
 
-      it('lets a writer whose claim was lost and made again write no more', async () => {
+      it('rejects a writer whose claim was lost and repeated', async () => {
         const { topic, runId } = newRun();
         await writer.start(topic, batch(runId, 1, 2), 1, null);
         await backend.forget(runId, 1);
-        // What a second writer with the same number has streamed by now ends where the first one stands.
+        // A second writer with the same number has written up to the first writer's position.
         expect(await other.open(runId, by(1, 'e2'))).toBe(1);
         await other.append(topic, batch(runId, 1, 2, false, 'e2'), 1);
         await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
@@ -141,7 +141,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true, epoch: 'e2' }));
       });
 
-      it('takes the same frames of another writer for other frames', async () => {
+      it('treats equal frames of another writer as different frames', async () => {
         const { topic, runId } = newRun();
         await writer.start(topic, batch(runId, 1, 2), 1, null);
         const same = batch(runId, 1, 2, false, 'e2');
@@ -149,7 +149,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await expect(other.append(topic, same, 1)).rejects.toThrow(StaleWriterError);
       });
 
-      it('opens an ended stream again for a later attempt', async () => {
+      it('reopens an ended stream for a later attempt', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, by(1));
         await writer.append(topic, batch(runId, 1, 1, true), 1);
@@ -160,7 +160,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
     });
 
     describe('signals', () => {
-      it('carry small batches to every subscriber of the topic, and to nobody else', async () => {
+      it('carry small batches to every subscriber of the topic and to no other', async () => {
         const { topic, runId } = newRun();
         const heard = [await listen(writer, topic), await listen(other, topic), await listen(other, topic)];
         const elsewhere = await listen(other, { ...topic, threadId: 'another' });
@@ -178,7 +178,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(elsewhere.signals).toEqual([]);
       });
 
-      it('say of the first frames of a run which run it follows', async () => {
+      it('name the preceding run with the first frames of a run', async () => {
         const { topic, runId } = newRun();
         const { signals } = await listen(other, topic);
         const earlier = randomUUID();
@@ -194,7 +194,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         );
       });
 
-      it('shrink to a hint when the payload is large', async () => {
+      it('become a hint when the payload is large', async () => {
         const { topic, runId } = newRun();
         const { signals } = await listen(other, topic);
         await writer.open(runId, by(1));
@@ -204,7 +204,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect((await other.read(runId, at(0), 10)).frames).toEqual([large, '"x"']);
       });
 
-      it('bound the bytes of a page', async () => {
+      it('limit the bytes of a page', async () => {
         const { topic, runId } = newRun();
         await writer.open(runId, by(1));
         const large = JSON.stringify('x'.repeat(200_000));
@@ -215,7 +215,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await other.read(runId, at(2), 100)).toMatchObject({ frames: [large, large], more: false, ended: true });
       });
 
-      it('survive subscribing and unsubscribing at the same time', async () => {
+      it('survive concurrent subscribes and unsubscribes', async () => {
         const { topic, runId } = newRun();
         const kept = listen(other, topic);
         for (let i = 0; i < 40; i++) {
@@ -234,7 +234,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(signals).toEqual([]);
       });
 
-      it('reach a thousand topics of one process', async () => {
+      it('reach a thousand topics in one process', async () => {
         const runs = Array.from({ length: 1000 }, newRun);
         const heard = await Promise.all(runs.map(({ topic }) => listen(other, topic)));
         const picked = [0, 499, 999];
@@ -247,7 +247,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         heard.forEach(({ stop }) => stop());
       });
 
-      it('say resync after the connection was lost, and flow again', async () => {
+      it('send resync after a lost connection and then resume', async () => {
         const { topic, runId } = newRun();
         const { signals } = await listen(other, topic);
         await backend.cutSignals();
@@ -269,14 +269,14 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
     });
 
     describe('expiry', () => {
-      it('makes an ended run unreadable and clears it away', async () => {
+      it('makes an ended run unreadable and deletes it', async () => {
         const brief = backend.store({ retentionMs: 1_000 });
         const { topic, runId } = newRun();
         const publisher = await RunEventPublisher.open(brief, topic, runId, by(1));
         await publisher.push(chunk(1));
         await publisher.end();
         expect(await collect(other, topic, runId)).toEqual([1]);
-        // No other store clears away within the test's time: what becomes unreadable now is judged by its time alone.
+        // No other store sweeps during the test, so only the expiry time makes a run unreadable.
         await brief.close();
         await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));
         await expect(collect(other, topic, runId)).rejects.toThrow(StreamExpiredError);
@@ -284,7 +284,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
       });
 
-      it('drops a run that was never ended', async () => {
+      it('deletes a run that never ended', async () => {
         const brief = backend.store({ retentionMs: 1_000, abandonedMs: 1_000 });
         const { topic, runId } = newRun();
         await brief.open(runId, by(1));

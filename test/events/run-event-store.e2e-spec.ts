@@ -11,12 +11,12 @@ runEventDeliveryContract('PostgreSQL', postgresBackend);
 
 const redisServer = redisServerCommand();
 if (redisServer === undefined) {
-  console.warn('Neither redis-server nor valkey-server is on the PATH: the Redis adapter is not tested.');
+  console.warn('Neither redis-server nor valkey-server is on the PATH. Skipping the tests of the Redis adapter.');
 } else {
   runEventStoreContract('Redis', () => redisBackend(redisServer));
   runEventDeliveryContract('Redis', () => redisBackend(redisServer));
 
-  it('Redis: a stream whose frames were evicted has no end that a reader could reach', async () => {
+  it('Redis: a stream whose frames were evicted does not count as ended', async () => {
     const backend = await redisBackend(redisServer);
     try {
       const store = backend.store();

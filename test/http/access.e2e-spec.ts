@@ -20,13 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** What the guard asks for; routes outside the controllers (the reference) are not guarded at all. */
+/** The access that the guard requires. Routes outside controllers (the reference) have no guard. */
 function accessOf({ method, path }: Route): string {
   const declared = service.app.get(RouteAccessTable, { strict: false }).all();
   return declared.find((route) => route.method === method && route.path === path)?.access ?? 'public';
 }
 
-/** The status that a caller without a credential gets. The stream of the response is not read. */
+/** The status of an anonymous request. Does not read the response body. */
 function statusWithoutCredential({ method, path }: Route): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
   const target = `${service.url}${path.replaceAll(/:\w+/g, 'default').replace('*', 'none')}`;
@@ -40,7 +40,7 @@ function statusWithoutCredential({ method, path }: Route): Promise<number | unde
 }
 
 describe('the access of all routes', () => {
-  it('is exactly this', () => {
+  it('matches this table', () => {
     const table = routes.map((route) => `${route.method} ${route.path} ${accessOf(route)}`).sort();
     expect(table).toMatchInlineSnapshot(`
      [
@@ -84,7 +84,7 @@ describe('the access of all routes', () => {
     `);
   });
 
-  it('is what the running service asks for', async () => {
+  it('matches the responses of the running service', async () => {
     for (const route of routes) {
       const refused = (await statusWithoutCredential(route)) === 401;
       expect({ ...route, refused }).toEqual({ ...route, refused: accessOf(route) !== 'public' });

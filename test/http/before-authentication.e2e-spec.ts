@@ -74,7 +74,7 @@ async function send(text: string): Promise<RawConnection> {
 }
 
 const bearer = (key = app.apiKey) => ({ authorization: `Bearer ${key}` });
-const DOORS = () => [
+const ENDPOINTS = () => [
   ['a management tool', '/api/default/tools/API_KEY_LIST'],
   ['a run', '/api/default/agent-runtime/threads/t/messages'],
   ['an MCP endpoint', `/api/default/mcp/${randomUUID()}`],
@@ -85,11 +85,11 @@ const DOORS = () => [
   ['the route of another module', '/extension/default/echo'],
 ];
 
-describe('a body that never comes', () => {
+describe('a body that never arrives', () => {
   const unfinished = (path: string, headers: object = {}): string =>
     requestText('POST', path, { ...JSON_TYPE, 'content-length': MEBIBYTE, ...headers }, '{"a":');
 
-  it.each(DOORS())('is not waited for without a credential: %s', async (_door, path) => {
+  it.each(ENDPOINTS())('is not awaited without a credential: %s', async (_endpoint, path) => {
     const answer = await (await send(unfinished(path))).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer).toMatch(/\r\nconnection: close\r\n/i);
@@ -97,15 +97,15 @@ describe('a body that never comes', () => {
     expect(answer).toContain('credential_missing');
   });
 
-  it.each(DOORS())('is not waited for with a key that nobody has: %s', async (_door, path) => {
+  it.each(ENDPOINTS())('is not awaited with an unknown key: %s', async (_endpoint, path) => {
     const answer = await (await send(unfinished(path, bearer(generateApiKey())))).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer).toContain('credential_invalid');
   });
 
-  it.each(DOORS().filter(([, path = '']) => path.includes('/default')))(
-    'is not waited for in a foreign organization: %s',
-    async (_door, path = '') => {
+  it.each(ENDPOINTS().filter(([, path = '']) => path.includes('/default')))(
+    'is not awaited for a foreign organization: %s',
+    async (_endpoint, path = '') => {
       const answer = await (await send(unfinished(path.replace('/default', '/foreign'), bearer()))).closed();
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
       expect(answer).toContain('organization_mismatch');
@@ -113,25 +113,25 @@ describe('a body that never comes', () => {
   );
 
   it.each([
-    ['no route', 'POST', '/nowhere'],
-    ['no such method', 'PUT', '/api/default/tools/API_KEY_LIST'],
+    ['an unknown route', 'POST', '/nowhere'],
+    ['an unsupported method', 'PUT', '/api/default/tools/API_KEY_LIST'],
     ['an empty parameter', 'POST', '/api//mcp/self'],
     ['a probe', 'GET', '/health/live'],
-  ])('is not waited for where there is %s', async (_what, method, path) => {
+  ])('is not awaited for %s', async (_what, method, path) => {
     const text = requestText(method, path, { ...JSON_TYPE, ...bearer(), 'content-length': MEBIBYTE }, '{');
     const answer = await (await send(text)).closed();
     expect(answer).toMatch(method === 'GET' ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 404 /);
   });
 
-  it('is not waited for in chunks either', async () => {
+  it('is not awaited with chunked encoding', async () => {
     const headers = { ...JSON_TYPE, 'transfer-encoding': 'chunked' };
     const answer = await (await send(requestText('POST', '/api/default/mcp/self', headers, '1\r\n{\r\n'))).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  it('is waited for with a good key, but not for ever', async () => {
+  it('is awaited with a valid key, up to a time limit', async () => {
     const slow = await send(unfinished('/api/default/tools/API_KEY_LIST', bearer()));
-    // A trickle keeps nothing alive.
+    // A slow trickle does not extend the time limit.
     const trickle = setInterval(() => slow.send(' '), HEADERS_TIMEOUT_MS / 5);
     try {
       const answer = await slow.closed();
@@ -143,8 +143,8 @@ describe('a body that never comes', () => {
   });
 });
 
-describe('an answer before the body', () => {
-  it('reaches a client that sends all of it', async () => {
+describe('a response before the end of the body', () => {
+  it('reaches a client that sends the whole body', async () => {
     const call = (): Promise<Response> =>
       fetch(`${app.url}/api/default/tools/API_KEY_LIST`, {
         method: 'POST',
@@ -157,7 +157,7 @@ describe('an answer before the body', () => {
     }
   });
 
-  it('keeps the connection if the body is small', async () => {
+  it('keeps the connection open if the body is small', async () => {
     const refused = requestText('POST', '/api/default/mcp/self', { ...JSON_TYPE, 'content-length': 2 }, '{}');
     const answered = requestText('GET', '/health/live');
     const client = await send(refused);
@@ -167,7 +167,7 @@ describe('an answer before the body', () => {
     expect(client.statuses).toEqual([401, 200]);
   });
 
-  it('comes in place of 100 Continue', async () => {
+  it('replaces 100 Continue', async () => {
     const headers = { ...JSON_TYPE, 'content-length': 2, expect: '100-continue' };
     const refused = await (await send(requestText('POST', '/api/default/tools/API_KEY_LIST', headers))).closed();
     expect(refused).toMatch(/^HTTP\/1\.1 401 /);
@@ -180,7 +180,7 @@ describe('an answer before the body', () => {
 });
 
 describe('the credential of a request', () => {
-  it.each(DOORS())('is verified once: %s', async (_door, path) => {
+  it.each(ENDPOINTS())('is verified once: %s', async (_endpoint, path) => {
     const authenticated = jest.spyOn(app.app.get(Authenticator, { strict: false }), 'authenticate');
     try {
       await fetch(app.url + path, { method: 'POST', headers: { ...JSON_TYPE, ...bearer() }, body: '{}' });
@@ -190,7 +190,7 @@ describe('the credential of a request', () => {
     }
   });
 
-  it('is not looked for in the database if it cannot be a key', async () => {
+  it('is not looked up in the database if it is malformed', async () => {
     const looked = jest.spyOn(app.app.get(ApiKeyRepository, { strict: false }), 'findForAuthentication');
     try {
       const key = generateApiKey();
@@ -203,16 +203,16 @@ describe('the credential of a request', () => {
   });
 });
 
-describe('a caller without a credential', () => {
+describe('an anonymous caller', () => {
   const path = () => `/api/default/mcp/${publicId}`;
 
-  it('calls public tools', async () => {
+  it('can call public tools', async () => {
     const body = JSON.stringify(rpc('tools/call', { name: 'open', arguments: {} }));
     const answer = await fetch(app.url + path(), { method: 'POST', headers: JSON_TYPE, body });
     expect([answer.status, await answer.json()]).toMatchObject([200, { result: { content: [] } }]);
   });
 
-  it('holds no place if it hangs up while it is admitted', async () => {
+  it('releases its slot if it disconnects during admission', async () => {
     const callers = app.app.get(CallerResolver, { strict: false });
     const admit = callers.admitAnonymous.bind(callers);
     const gate = Promise.withResolvers<void>();
@@ -238,21 +238,21 @@ describe('a caller without a credential', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('has no large body read', async () => {
+  it('cannot send a large body', async () => {
     const text = requestText('POST', path(), { ...JSON_TYPE, 'content-length': MEBIBYTE }, '{');
     const answer = await (await send(text)).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('body_too_large');
   });
 
-  it('has no large body read in chunks', async () => {
+  it('cannot send a large chunked body', async () => {
     const chunk = `8000\r\n${' '.repeat(0x8000)}\r\n`;
     const text = requestText('POST', path(), { ...JSON_TYPE, 'transfer-encoding': 'chunked' }, chunk.repeat(4));
     expect(await (await send(text)).closed()).toMatch(/^HTTP\/1\.1 413 /);
   });
 });
 
-describe('connections without a credential', () => {
+describe('unauthenticated connections', () => {
   it('are closed when their headers take too long', async () => {
     const [silent, slow] = [await connection(), await send('GET /health/live HTTP/1.1\r\nhost: a')];
     const trickle = setInterval(() => slow.send('a'), HEADERS_TIMEOUT_MS / 5);
@@ -264,7 +264,7 @@ describe('connections without a credential', () => {
     }
   });
 
-  it('give way to newer ones of the same address, and leave those with a credential alone', async () => {
+  it('are closed in favor of newer ones of the same address, unlike authenticated connections', async () => {
     const list = requestText('GET', '/api/default/tools', bearer());
     const known = await send(list);
     await known.until(/"items":/);
@@ -279,14 +279,14 @@ describe('connections without a credential', () => {
     await newcomer.until(/"items":/);
   });
 
-  it('give way to newer ones of other addresses', async () => {
+  it('are closed in favor of newer ones of other addresses', async () => {
     const strangers: RawConnection[] = [];
     for (let i = 0; i < 2 * MAX_STRANGERS; i++) strangers.push(await connection(`127.0.1.${i + 1}`));
     await until('the oldest are closed', () => strangers.filter(({ ended }) => !ended).length <= MAX_STRANGERS);
     expect(strangers.at(-1)?.ended).toBe(false);
   });
 
-  it('are closed when they do not wait for answers', async () => {
+  it('are closed when they pipeline too many requests', async () => {
     const probe = requestText('GET', '/health/live');
     const some = await send(probe.repeat(8));
     await until('all are answered', () => some.statuses.length === 8);
@@ -297,7 +297,7 @@ describe('connections without a credential', () => {
 });
 
 describe('a stream', () => {
-  it('outlives the limits of a request', async () => {
+  it('outlasts the time limits of a request', async () => {
     const created = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent', connections: [] } });
     const agentId = created.body.item.id as string;
     await app
@@ -305,7 +305,7 @@ describe('a stream', () => {
       .expect(200);
     const stream = await send(requestText('GET', '/api/default/agent-runtime/threads/long/stream', bearer()));
     await stream.until(/text\/event-stream/);
-    // Another request is closed by the same limit meanwhile.
+    // The same limit closes another request in the meantime.
     const timed = await send(requestText('POST', '/api/default/tools/X', { ...bearer(), 'content-length': 9 }));
     await timed.closed();
     const run = await fetch(`${app.url}/api/default/agent-runtime/threads/long/messages`, {
@@ -322,7 +322,7 @@ describe('a stream', () => {
 });
 
 describe('/health/ready', () => {
-  it('asks the database once for many who ask', async () => {
+  it('queries the database once for many concurrent requests', async () => {
     const asked = jest.spyOn(app.app.get(HealthService, { strict: false }), 'probe');
     try {
       const probe = await send(requestText('GET', '/health/ready').repeat(12));

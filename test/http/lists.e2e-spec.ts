@@ -38,7 +38,7 @@ async function titlesWhere(where: object): Promise<string[]> {
   return (await list({ where, orderBy: [{ field: ['id'], direction: 'asc' }] })).items.map(({ title }) => title);
 }
 
-/** A lone condition below this many groups. */
+/** A single condition nested in this many groups. */
 function nested(depth: number): object {
   const condition = { field: ['title'], operator: 'eq', value: 'alpha' };
   return Array.from({ length: depth }).reduce<object>((inner) => ({ operator: 'and', conditions: [inner] }), condition);
@@ -50,7 +50,7 @@ function conditions(count: number): object {
 }
 
 describe('a list over HTTP', () => {
-  it('is newest first and complete unless asked otherwise', async () => {
+  it('is complete and newest first by default', async () => {
     const page = await list({});
     expect(page).toMatchObject({ totalCount: 5, hasMore: false, nextCursor: null });
     expect(page.items.map(({ title }) => title)).toEqual(TITLES.toReversed());
@@ -80,7 +80,7 @@ describe('a list over HTTP', () => {
     expect(await titlesWhere(where)).toEqual(titles);
   });
 
-  it('is walked by cursor, each item once, in the order asked for', async () => {
+  it('returns each item once across cursor pages, in the requested order', async () => {
     const orderBy = [{ field: ['id'], direction: 'desc' }];
     const seen: string[] = [];
     let cursor: string | null = null;
@@ -93,7 +93,7 @@ describe('a list over HTTP', () => {
     expect(seen).toEqual(['thread-4', 'thread-3', 'thread-2', 'thread-1', 'thread-0']);
   });
 
-  it('can be entered by offset', async () => {
+  it('can start at an offset', async () => {
     const orderBy = [{ field: ['id'], direction: 'asc' }];
     const page = await list({ orderBy, offset: 3, limit: 1 });
     expect(page.items.map(({ id }) => id)).toEqual(['thread-3']);
@@ -101,7 +101,7 @@ describe('a list over HTTP', () => {
     expect(await list({ orderBy, offset: 99 })).toMatchObject({ items: [], totalCount: 5, hasMore: false });
   });
 
-  it('takes groups 5 deep and 50 conditions', async () => {
+  it('accepts groups nested 5 deep and 50 conditions', async () => {
     expect(await titlesWhere(nested(5))).toEqual(['alpha']);
     expect(await titlesWhere(conditions(50))).toEqual(['alpha']);
   });
@@ -121,23 +121,23 @@ describe('a list over HTTP', () => {
     ['a path as field', { where: { field: ['title', 'x'], operator: 'eq', value: 'x' } }, 'where.field'],
     ['an unknown operator', { where: { field: ['title'], operator: 'regex', value: 'x' } }, 'where.operator'],
     ['a value of another type', { where: { field: ['title'], operator: 'eq', value: 1 } }, 'where.value'],
-    ['a status that is none', { where: { field: ['status'], operator: 'eq', value: 'lost' } }, 'where.value'],
+    ['an invalid status', { where: { field: ['status'], operator: 'eq', value: 'lost' } }, 'where.value'],
     ['groups 6 deep', { where: nested(6) }, `where${'.conditions[0]'.repeat(5)}`],
     ['51 conditions', { where: conditions(51) }, 'where.conditions[50]'],
     ['an unpublished orderBy', { orderBy: [{ field: ['created_by'], direction: 'asc' }] }, 'orderBy[0].field'],
-    ['a direction that is none', { orderBy: [{ field: ['id'], direction: 'up' }] }, 'orderBy[0].direction'],
+    ['an invalid direction', { orderBy: [{ field: ['id'], direction: 'up' }] }, 'orderBy[0].direction'],
     ['an orderBy that is a list of lists', { orderBy: [[]] }, 'orderBy[0]'],
     ['an orderBy of nulls', { orderBy: [null] }, 'orderBy[0]'],
     ['a limit of 0', { limit: 0 }, 'limit'],
     ['a limit of 1001', { limit: 1001 }, 'limit'],
     ['a limit that is text', { limit: '10' }, 'limit'],
     ['a negative offset', { offset: -1 }, 'offset'],
-  ])('refuses %s and names the path', async (_what, input, path) => {
+  ])('rejects %s and names the path', async (_what, input, path) => {
     const problem = expectProblem(await service.tool('COLLECTION_THREADS_LIST', input), 400, 'invalid_request');
     expect(problem.errors?.map((fault) => fault.path)).toContain(path);
   });
 
-  it('refuses a cursor that it did not make, or made for another order or filter', async () => {
+  it('rejects a foreign cursor and a cursor for another order or filter', async () => {
     const { nextCursor } = await list({ limit: 1 });
     for (const input of [
       { cursor: 'rubbish' },

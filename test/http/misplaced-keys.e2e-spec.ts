@@ -11,7 +11,7 @@ import { callProxy, type ProxyAnswer, type ProxyRequest, toolCall } from '../sup
 import { connectTo, until } from '../support/proxy-connections.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
-/** Nobody's key: what reaches a log or an upstream is the form, not the right. */
+/** A well-formed key without rights: redaction depends on the format only. */
 const KEY = generateApiKey();
 const TRACE = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
 const ENCODED = [...KEY].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
@@ -31,7 +31,7 @@ beforeAll(async () => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   }).listen(0, '127.0.0.1');
   await once(collector, 'listening');
-  // The exporters read these from the environment of the process.
+  // The exporters read these variables from the process environment.
   const otlp = {
     OTEL_TRACES_EXPORTER: 'otlp',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
@@ -39,7 +39,7 @@ beforeAll(async () => {
     OTEL_BSP_SCHEDULE_DELAY: '50',
   };
   Object.assign(process.env, otlp);
-  // A tool may have such a name only if its server made it so.
+  // Only the upstream server can give a tool such a name.
   upstream = await startToolServer('echo', KEY);
   app = await startTestApp({ env: { LOG_LEVEL: 'trace', ...otlp }, onLogLine: (line) => lines.push(line) });
   connectionId = await connectTo(app, upstream.url);
@@ -86,7 +86,7 @@ const PLACES: Place[] = [
   ['a management tool over MCP', () => '/api/default/mcp/self', { body: call(KEY) }],
   ['a management tool', () => `/api/default/tools/${KEY}`, { body: {} }],
   ['a property', () => '/api/default/tools/API_KEY_LIST', { body: { [KEY]: KEY } }],
-  ['a value that is refused', () => '/api/default/tools/COLLECTION_THREADS_GET', { body: { id: `${KEY}/` } }],
+  ['an invalid value', () => '/api/default/tools/COLLECTION_THREADS_GET', { body: { id: `${KEY}/` } }],
   ['a thread', () => `/api/default/agent-runtime/threads/${KEY}/stream`, { method: 'GET' }],
   [
     'a new thread',
@@ -112,8 +112,8 @@ async function sendTo(path: string, { key = app.apiKey, ...wanted }: ProxyReques
   return callProxy(app, path, { ...wanted, key: key === '' ? undefined : key });
 }
 
-describe('a key in the wrong place', () => {
-  it.each(PLACES)('is neither answered nor passed on: %s', async (_where, path, wanted) => {
+describe('a misplaced key', () => {
+  it.each(PLACES)('is neither returned nor forwarded: %s', async (_where, path, wanted) => {
     const before = upstream.requests.length;
     const { headers, text } = await sendTo(path(), wanted);
     expect(JSON.stringify(headers)).not.toContain(KEY);
@@ -126,7 +126,7 @@ describe('a key in the wrong place', () => {
     expect(JSON.stringify(seen)).not.toContain(KEY);
   });
 
-  it('stays out of log, record, metrics and traces', async () => {
+  it('does not appear in logs, audit records, metrics or traces', async () => {
     for (const [, path, wanted] of PLACES) await sendTo(path(), wanted);
     const last = 'after-all-others';
     await sendTo(echo(), { body: call('echo'), headers: { 'x-request-id': last } });
@@ -144,12 +144,12 @@ describe('a key in the wrong place', () => {
       expect({ sink, isEmpty: text === '' }).toEqual({ sink, isEmpty: false });
       expect({ sink, holdsKey: text.includes(KEY) || text.includes(ENCODED) }).toEqual({ sink, holdsKey: false });
     }
-    // The form is replaced, not the line.
+    // Redaction replaces the key, not the line.
     expect(sinks.log).toContain('/api/default/mcp/***');
     expect(records.items.length).toBeGreaterThan(5);
   });
 
-  it('is replaced in a log line wherever it stands', () => {
+  it('is redacted anywhere in a log line', () => {
     expect(lines.every((line) => !/sbx_[0-9A-Za-z]{12}/.test(line))).toBe(true);
   });
 });

@@ -40,7 +40,7 @@ function operations(): { path: string; method: string; operation: Operation }[] 
   );
 }
 
-/** Every object in the document with the path that leads to it. */
+/** Every object in the document with its path. */
 function* objectsIn(value: unknown, path = '#'): Generator<{ path: string; object: Json }> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield { path, object: value as Json };
@@ -78,13 +78,13 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('names every operation once', () => {
+  it('has unique operation ids', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(ids.every((id) => typeof id === 'string' && id !== '')).toBe(true);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('has no reference that leads nowhere', () => {
+  it('has no dangling reference', () => {
     const references = [...objectsIn(document)].flatMap(({ object }) =>
       typeof object['$ref'] === 'string' ? [object['$ref']] : [],
     );
@@ -116,7 +116,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('says which properties may be left out', () => {
+  it('marks optional properties', () => {
     const schemaOf = (name: string): Json | undefined =>
       document.paths[`/api/{org}/tools/${name}`]?.['post']?.requestBody?.content['application/json']?.schema;
     expect(schemaOf('API_KEY_CREATE')).toMatchObject({
@@ -152,7 +152,7 @@ describe('/openapi.json', () => {
 
 describe('a tool without input', () => {
   it.each(['AUDIT_SETTINGS_GET', 'AI_PROVIDER_LIST', 'MODEL_TIERS_GET'])(
-    '%s takes an empty object and nothing else',
+    '%s accepts only an empty object',
     async (name) => {
       await service.tool(name, {}).expect(200);
       const refused = await service.tool(name, { limit: 1 }).expect(400);
@@ -162,7 +162,7 @@ describe('a tool without input', () => {
 });
 
 describe('/docs', () => {
-  it('is a page that reads the document', async () => {
+  it('is a page that loads the document', async () => {
     const page = await supertest(service.url).get('/docs').expect(200);
     expect(page.headers['content-type']).toMatch(/^text\/html/);
     expect(page.text).toContain('Signalbox API');

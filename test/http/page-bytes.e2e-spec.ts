@@ -36,7 +36,7 @@ async function createAgent(data: object = {}): Promise<string> {
   return answer.body.item.id as string;
 }
 
-/** A thread with messages of so many bytes each. Compressible text is stored small, and counts as what it is read as. */
+/** A thread with messages of the given sizes in bytes. Compressible text takes little storage but counts in full. */
 async function createThread(sizes: readonly number[], isCompressible = false): Promise<string> {
   const data = { title: 'Thread', virtual_mcp_id: await createAgent() };
   const created = await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
@@ -59,7 +59,7 @@ async function createThread(sizes: readonly number[], isCompressible = false): P
   return threadId;
 }
 
-/** Every page of a list, each with the bytes that came. */
+/** Every page of a list with its size in bytes. */
 async function pagesOf(tool: string, input: object): Promise<{ page: Page; bytes: number }[]> {
   const pages: { page: Page; bytes: number }[] = [];
   let cursor: string | null = null;
@@ -89,7 +89,7 @@ describe('a page of large rows', () => {
   it.each<[string, boolean]>([
     ['random', false],
     ['compressible', true],
-  ])('of messages of %s text ends early, and the next goes on', async (_what, isCompressible) => {
+  ])('of messages of %s text ends early, and the next page continues', async (_what, isCompressible) => {
     const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE), isCompressible);
     await expectBounded('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId }, messageIds(MESSAGES));
     await expectBounded(
@@ -99,13 +99,13 @@ describe('a page of large rows', () => {
     );
   });
 
-  it('measures messages that are older than the measure', async () => {
+  it('measures messages stored without a size', async () => {
     const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
     await database.query('UPDATE messages SET bytes = NULL WHERE thread_id = $1', [threadId]);
     await expectBounded('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId }, messageIds(MESSAGES));
   });
 
-  it('holds a message alone that is larger than a page', async () => {
+  it('contains only one message if that exceeds the size limit', async () => {
     const threadId = await createThread([1000, 6 * MEGABYTE, 1000]);
     const pages = await pagesOf('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
     expect(pages.map(({ page }) => page.items.map(({ id }) => id))).toEqual([
@@ -141,7 +141,7 @@ describe('a page of large rows', () => {
     await expectBounded('COLLECTION_CONNECTIONS_LIST', { where }, ids);
   });
 
-  it('of recorded calls ends early', async () => {
+  it('of audit records ends early', async () => {
     await database.query(
       `INSERT INTO audit_records (organization_id, at, id, door, tool_name, status, duration_ms, request_id, public, arguments)
        SELECT $1, now(), gen_random_uuid(), 'proxy', 'large', 'success', n, 'r', false, jsonb_build_object('text', repeat('x', 16000))
@@ -160,7 +160,7 @@ describe('a page of large rows', () => {
 });
 
 describe('an offset', () => {
-  it('beyond 100,000 is refused, as the cursor leads there', async () => {
+  it('above 100,000 is rejected in favor of cursors', async () => {
     await service.tool('COLLECTION_THREADS_LIST', { offset: 100_000 }).expect(200);
     await service.tool('COLLECTION_THREADS_LIST', { offset: 100_001 }).expect(400);
     const threadId = await createThread([]);
@@ -168,18 +168,18 @@ describe('an offset', () => {
   });
 });
 
-describe('the memory of an answer in flight', () => {
+describe('the memory of a pending response', () => {
   const held = (): number => service.app.get(AnswerBudget, { strict: false }).heldBytes;
 
   async function until(condition: () => boolean): Promise<void> {
     const giveUpAt = Date.now() + 10_000;
     while (!condition()) {
-      if (Date.now() > giveUpAt) throw new Error(`${held()} bytes are held.`);
+      if (Date.now() > giveUpAt) throw new Error(`${held()} bytes are still reserved.`);
       await sleep(10);
     }
   }
 
-  /** Asks by a connection that takes nothing of the answer. */
+  /** Sends a request on a connection that does not read the response. */
   async function ask(path: string, body: object): Promise<Socket> {
     const { hostname, port } = new URL(service.url);
     const client = connect(Number(port), hostname);
@@ -193,7 +193,7 @@ describe('the memory of an answer in flight', () => {
     return client;
   }
 
-  it('is given back when it has been sent', async () => {
+  it('is released after it has been sent', async () => {
     const threadId = await createThread([MEGABYTE]);
     await service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId }).expect(200);
     await until(() => held() === 0);
@@ -208,17 +208,20 @@ describe('the memory of an answer in flight', () => {
         return ['/api/default/mcp/self', { jsonrpc: '2.0', id: 1, method: 'tools/call', params }];
       },
     ],
-  ])('over %s is held while its reader takes nothing, and given back when that leaves', async (_face, question) => {
-    // More than the kernel keeps for a connection.
-    const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
-    const client = await ask(...question(threadId));
-    await sleep(200);
-    expect(held()).toBeGreaterThan(3 * MEGABYTE);
-    client.destroy();
-    await until(() => held() === 0);
-  });
+  ])(
+    'over %s stays reserved while its client does not read, and is released when the client disconnects',
+    async (_face, question) => {
+      // More than the kernel buffers for a connection.
+      const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
+      const client = await ask(...question(threadId));
+      await sleep(200);
+      expect(held()).toBeGreaterThan(3 * MEGABYTE);
+      client.destroy();
+      await until(() => held() === 0);
+    },
+  );
 
-  it('is refused beyond the share of the organization, and granted again afterwards', async () => {
+  it('is limited per organization and becomes available again', async () => {
     const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
     const budget = service.app.get(AnswerBudget, { strict: false });
     const organization = { id: organizationId, slug: 'default' };

@@ -59,7 +59,7 @@ const spec: ListSpec = {
   tieBreaker: 'id',
 };
 
-/** Of the sizes of these notes, in quarters of a page. */
+/** The total size of these notes, in quarters of a page. */
 const bytesOf = (page: readonly Note[]): number => page.reduce((sum, { size }) => sum + size, 0);
 
 /** 24 notes in which every field but the id has ties. */
@@ -105,7 +105,7 @@ describe('paginate on PostgreSQL', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    // A session time zone that is not UTC: no date may depend on it.
+    // A session time zone other than UTC: dates must not depend on it.
     const options = '-c TimeZone=America/New_York';
     dataSource = new DataSource({ type: 'postgres', url: database.url, entities: [NoteSchema], extra: { options } });
     await dataSource.initialize();
@@ -119,14 +119,14 @@ describe('paginate on PostgreSQL', () => {
     await database?.drop();
   });
 
-  it('answers the first page in the default order', async () => {
+  it('returns the first page in the default order', async () => {
     const page = await list({});
     expect(page).toMatchObject({ totalCount: 24, hasMore: false, nextCursor: null });
     const times = page.items.map(({ createdAt }) => createdAt.getTime());
     expect(times).toEqual(times.toSorted((a, b) => b - a));
   });
 
-  it('counts all pages whatever the position, and ends exactly at a full page', async () => {
+  it('counts all rows at every position and ends at a full last page', async () => {
     const first = await list({ limit: 12 });
     expect(first).toMatchObject({ totalCount: 24, hasMore: true });
     const second = await list({ limit: 12, cursor: first.nextCursor });
@@ -134,7 +134,7 @@ describe('paginate on PostgreSQL', () => {
     expect(second.items).toHaveLength(12);
   });
 
-  it('walks every row once, in the same order as one big page, for any order', async () => {
+  it('returns every row once across pages, in the order of a single page, for any order', async () => {
     const term = fc.record({
       field: fc.constantFrom('title', 'size', 'score', 'done', 'status', 'created_at', 'id').map((name) => [name]),
       direction: fc.constantFrom('asc' as const, 'desc' as const),
@@ -150,7 +150,7 @@ describe('paginate on PostgreSQL', () => {
     );
   });
 
-  it('keeps its place when rows come and go', async () => {
+  it('keeps its position when rows are inserted and deleted', async () => {
     const order: ListInput = { orderBy: [{ field: ['size'], direction: 'asc' }], limit: 10 };
     const first = await list(order);
     const early: Note = { ...(notes[0] as Note), id: randomUUID(), size: -1 };
@@ -160,7 +160,7 @@ describe('paginate on PostgreSQL', () => {
     expect(second.items.filter(({ id }) => first.items.some((item) => item.id === id))).toEqual([]);
   });
 
-  it('skips by offset, and goes on from there by cursor', async () => {
+  it('starts at an offset and continues by cursor', async () => {
     const all = await list({});
     const page = await list({ offset: 5, limit: 3 });
     expect(page.items).toEqual(all.items.slice(5, 8));
@@ -170,10 +170,10 @@ describe('paginate on PostgreSQL', () => {
   });
 
   it.each<[string, string, (page: Note[]) => boolean]>([
-    ['ends before the row that would be too much', `n.size * ${MAX_PAGE_BYTES / 4}`, (page) => bytesOf(page) <= 4],
-    ['holds a row alone that is too much by itself', String(MAX_PAGE_BYTES + 1), (page) => page.length === 1],
-    ['is as long as was asked for when its rows are short', '1', (page) => page.length === 10 || page.length === 4],
-  ])('a page %s, and the next goes on', async (_what, rowBytes, isBounded) => {
+    ['ends before the row that would exceed the limit', `n.size * ${MAX_PAGE_BYTES / 4}`, (page) => bytesOf(page) <= 4],
+    ['contains only one row if that exceeds the limit', String(MAX_PAGE_BYTES + 1), (page) => page.length === 1],
+    ['has the requested length if its rows are short', '1', (page) => page.length === 10 || page.length === 4],
+  ])('a page %s, and the next page continues', async (_what, rowBytes, isBounded) => {
     const pages: Note[][] = [];
     let cursor: string | null = null;
     do {
@@ -188,7 +188,7 @@ describe('paginate on PostgreSQL', () => {
     expect(pages.flat()).toEqual(await walk({ orderBy: [{ field: ['title'], direction: 'desc' }] }));
   });
 
-  it('takes the memory for a page, and refuses one that there is no memory for', async () => {
+  it('reserves memory for a page and rejects a page without available memory', async () => {
     const budget = new AnswerBudget(42 * MAX_PAGE_BYTES);
     const read = () => paginate(mine(), { ...spec, rowBytes: '1000000' }, {}, budget.open(undefined));
     await expect(read()).resolves.toMatchObject({ items: { length: 4 }, hasMore: true });
@@ -199,7 +199,7 @@ describe('paginate on PostgreSQL', () => {
     expect(budget.heldBytes).toBe(2 * held);
   });
 
-  it('refuses a cursor beside an offset, and one of another query', async () => {
+  it('rejects a cursor with an offset and a cursor of another query', async () => {
     const { nextCursor: cursor } = await list({ limit: 1 });
     await expect(list({ cursor, offset: 0 })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -246,7 +246,7 @@ describe('paginate on PostgreSQL', () => {
     expect(await idsWhere({ field: [field], operator, value })).toEqual(idsOf(keep));
   });
 
-  it('lets not hold for the rows that do not match, nulls included', async () => {
+  it('applies not to rows that do not match, including nulls', async () => {
     const hasRemark = { field: ['remark'], operator: 'eq', value: 'remark 1' };
     const done = { field: ['done'], operator: 'eq', value: true };
     const not = (...conditions: object[]) => ({ operator: 'not', conditions });
@@ -255,7 +255,7 @@ describe('paginate on PostgreSQL', () => {
     expect(await idsWhere(not(not(hasRemark)))).toEqual(idsOf(({ remark }) => remark === 'remark 1'));
   });
 
-  it("never widens the caller's query, and leaves it as it was", async () => {
+  it("neither widens nor mutates the caller's query", async () => {
     const query = mine();
     const before = query.getQueryAndParameters();
     const anything = { field: ['size'], operator: 'gte', value: 0 };
@@ -269,7 +269,7 @@ describe('paginate on PostgreSQL', () => {
     expect(query.getQueryAndParameters()).toEqual(before);
   });
 
-  it('accepts whatever text a condition may hold', async () => {
+  it('accepts any text in a condition', async () => {
     const text = fc.string({ unit: 'binary', maxLength: 30 }).map((value) => value.replaceAll('\0', ''));
     const pattern = text.map((value) => value.replaceAll('\\', String.raw`\\`));
     const texts = fc.array(text, { minLength: 1, maxLength: 4 });

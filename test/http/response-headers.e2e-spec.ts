@@ -36,7 +36,7 @@ describe('every response', () => {
     ['GET', '/api/default/tools', 200],
     ['POST', '/api/default/mcp/self', 200],
     ['GET', '/api/default/agent-runtime/threads/none/stream', 404],
-  ])('forbids sniffing and names no software: %s %s', async (method, path, status) => {
+  ])('disables sniffing and does not reveal software: %s %s', async (method, path, status) => {
     const body = method === 'POST' ? '{"jsonrpc":"2.0","id":1,"method":"ping"}' : '';
     const headers = { ...bearer(), connection: 'close', ...(body !== '' && { 'content-length': body.length }) };
     const [head = ''] = (await answerTo(app.url, requestText(method, path, headers, body))).split('\r\n\r\n', 1);
@@ -46,7 +46,7 @@ describe('every response', () => {
     if (!path.startsWith('/docs/')) expect(head).toMatch(/\r\ncache-control: no-store(?:\r|$)/i);
   });
 
-  it('forbids sniffing also where the request could not be read', async () => {
+  it('disables sniffing also for an unreadable request', async () => {
     const answer = await answerTo(app.url, 'rubbish\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain('nosniff');
@@ -58,7 +58,7 @@ describe('every response', () => {
 
 describe('every page', () => {
   it.each(['/docs', '/docs/', '/docs/index.html', '/openapi.json'])(
-    'cannot be framed or loaded with more: %s',
+    'cannot be framed and loads only its own files: %s',
     async (path) => {
       const { headers } = await fetch(app.url + path);
       expect(headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -67,9 +67,9 @@ describe('every page', () => {
     },
   );
 
-  it('gets along with its policy', async () => {
+  it('complies with its content security policy', async () => {
     const page = await (await fetch(`${app.url}/docs`)).text();
-    // Scripts are files of the service's own: none is inline.
+    // All scripts are files of the service; none is inline.
     const scripts = [...page.matchAll(/<script([^>]*)>([^<]*)</g)];
     expect(scripts.length).toBeGreaterThan(0);
     for (const [, attributes = '', inline = ''] of scripts) {
@@ -87,20 +87,20 @@ describe('/metrics', () => {
   };
 
   it.each(['localhost', 'localhost:9464', '127.0.0.1:9464', '[::1]:9464', 'metrics.internal:9464'])(
-    'answers to the name %s',
+    'accepts the host name %s',
     async (host) => {
       expect(await ask(host)).toMatch(/^HTTP\/1\.1 200 [^]*\r\nx-content-type-options: nosniff\r\n/i);
     },
   );
 
   it.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1', 'a b'])(
-    'refuses the name %s',
+    'rejects the host name %s',
     async (host) => {
       expect(await ask(host)).toMatch(/^HTTP\/1\.1 403 /);
     },
   );
 
-  it('waits for no body', async () => {
+  it('does not wait for a body', async () => {
     expect(await ask('localhost', { 'content-length': '1048576', connection: 'keep-alive' })).toMatch(
       /^HTTP\/1\.1 200 /,
     );

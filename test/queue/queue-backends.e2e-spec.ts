@@ -14,7 +14,7 @@ import { type RedisServer, redisServerCommand, startRedisServer } from '../suppo
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const START_MS = 60_000;
-/** What is bounded takes less, also on a busy machine; what is not never ends. */
+/** A bounded close takes less, also on a busy machine; an unbounded one never ends. */
 const BOUNDED_MS = 8_000;
 const redisServer = redisServerCommand();
 const ifRedis = redisServer === undefined ? describe.skip : describe;
@@ -26,10 +26,10 @@ const count = async (app: TestApp, sql: string, values: unknown[] = []): Promise
 /** Whether the run queue has registered itself in this application's PostgreSQL. */
 const isOnPostgres = async (app: TestApp): Promise<boolean> =>
   (await count(app, 'bullmq.meta WHERE queue = $1', [RUN_QUEUE])) > 0;
-/** The connections of this name to the application's database; other specs use the same server. */
+/** The number of connections with this name to the application's database. Other specs share the server. */
 const connectionsOf = (app: TestApp, name: string): Promise<number> =>
   count(app, 'pg_stat_activity WHERE datname = current_database() AND application_name = $1', [name]);
-/** The connections on which workers listen: BullMQ names them after the queue. */
+/** The number of connections on which workers listen. BullMQ names them after the queue. */
 const listeners = (app: TestApp): Promise<number> => connectionsOf(app, RUN_QUEUE);
 
 ifRedis('an application on Redis and one on PostgreSQL in one process', () => {
@@ -70,7 +70,7 @@ describe('a queue on PostgreSQL', () => {
   }, START_MS);
   afterAll(() => app?.close());
 
-  it('does not wait for the disk, and keeps to its connections', async () => {
+  it('uses asynchronous commits and respects its connection limit', async () => {
     const { connection } = (app.app.get(getQueueToken(RUN_QUEUE), { strict: false }) as ServiceQueue)
       .backend as unknown as PostgresQueueBackend;
     const show = async (setting: string): Promise<unknown> =>
@@ -82,7 +82,7 @@ describe('a queue on PostgreSQL', () => {
     expect(await connectionsOf(app, 'signalbox-queue')).toBeLessThanOrEqual(6);
   });
 
-  it('has a worker only where the role executes runs', async () => {
+  it('has a worker only in a role that executes runs', async () => {
     expect(await listeners(app)).toBe(0);
     const worker = await startTestApp({ database: app.database, env: { ROLE: 'worker' } });
     for (const deadline = Date.now() + 5_000; Date.now() < deadline && (await listeners(app)) === 0;) await sleep(20);
@@ -92,7 +92,7 @@ describe('a queue on PostgreSQL', () => {
   });
 });
 
-describe('a queue that is opened while PostgreSQL is away', () => {
+describe('a queue that is opened while PostgreSQL is unavailable', () => {
   let database: TestDatabase;
   let proxy: TcpProxy;
 
@@ -105,7 +105,7 @@ describe('a queue that is opened while PostgreSQL is away', () => {
     await database?.drop();
   });
 
-  it('works when PostgreSQL is back', async () => {
+  it('works when PostgreSQL is available again', async () => {
     await proxy.cut();
     const options = queueOptions({ redisUrl: undefined, databaseUrl: through(proxy, database.url) });
     const queue = new ServiceQueue('late', options);
@@ -130,20 +130,20 @@ ifRedis('while Redis is silent', () => {
     await redis?.stop();
   });
 
-  it('a queue and a worker close soon, and do not connect again', async () => {
+  it('a queue and a worker close within the limit and do not reconnect', async () => {
     const options = queueOptions({ redisUrl: through(proxy, redis.url), databaseUrl: '' });
     const queue = new ServiceQueue(RUN_QUEUE, options);
     const worker = new ServiceWorker(RUN_QUEUE, async () => undefined, options);
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
     proxy.freeze();
 
-    const told = performance.now();
+    const startedAt = performance.now();
     await Promise.all([queue.close(), worker.close(false, 300)]);
-    // Nest closes workers once more, without a limit.
+    // Nest closes workers again, without a limit.
     await worker.close();
-    expect(performance.now() - told).toBeLessThan(BOUNDED_MS);
+    expect(performance.now() - startedAt).toBeLessThan(BOUNDED_MS);
 
-    // What goes on after that ends too, when the server says a word or ioredis loses patience.
+    // Pending operations also end, when the server responds or ioredis times out.
     await Promise.all([untilClosed(queue), untilClosed(worker)]);
     const connections = proxy.connections();
     proxy.thaw();

@@ -27,7 +27,7 @@ beforeAll(async () => {
     sendResult(response, message, { tools: [TOOL], content: [{ type: 'text', text: SECRETS.argument }] }),
   );
   friendly = await startScripted(script);
-  // It quotes what it was sent, as many a server does.
+  // It echoes its input, as many servers do.
   refusing = await startScripted(({ headers, message }, response) => {
     const body = JSON.stringify({
       jsonrpc: '2.0',
@@ -44,7 +44,7 @@ afterAll(async () => {
   await refusing?.close();
 });
 
-it('no secret stands in the clear in any row of any table', async () => {
+it('no row of any table contains a secret in plain text', async () => {
   const { key } = await call<{ key: string }>('API_KEY_CREATE', KEY_INPUT);
   const working = await createConnection(friendly.url);
   const refused = await createConnection(refusing.url);
@@ -65,10 +65,10 @@ it('no secret stands in the clear in any row of any table', async () => {
 
   const rows = await allRows();
   const containing = (text: string): string[] => rows.filter(({ row }) => row.includes(text)).map(({ table }) => table);
-  // What is stored in the clear, and the hash of the key, show that the search finds what is there.
+  // Finding plain values and the hash of the key shows that the search works.
   expect(containing(TITLE)).toEqual(expect.arrayContaining(['public.connections', 'public.ai_providers']));
   expect(containing(createHash('sha256').update(key).digest('hex'))).toEqual(['public.api_keys']);
-  // Each of the sealed columns holds an envelope here, and no other column does: rotation would not reach it.
+  // Each sealed column contains an envelope, and no other column does, because rotation would not cover it.
   expect((await columnsWith('v1.test.')).toSorted()).toEqual(
     Object.values(SEALED_COLUMNS)
       .map(({ table, column }) => `public.${table}.${column}`)
@@ -98,7 +98,7 @@ async function createConnection(url: string): Promise<string> {
   return item.id;
 }
 
-/** Whatever comes of it, neither arguments nor result are to be kept. */
+/** Regardless of the outcome, neither arguments nor result must be stored. */
 async function callTool(connectionId: string): Promise<void> {
   const params = { name: TOOL.name, arguments: { text: SECRETS.argument } };
   const answer = await fetch(`${service.url}/api/default/mcp/${connectionId}`, {
@@ -114,7 +114,7 @@ async function callTool(connectionId: string): Promise<void> {
   await answer.arrayBuffer();
 }
 
-/** Every row of every table as PostgreSQL prints it; `bytea` in hexadecimal. */
+/** Every row of every table in PostgreSQL's text format; `bytea` in hexadecimal. */
 function allRows(): Promise<{ table: string; row: string }[]> {
   return fromEachTable(async (table) => {
     const found: { row: string }[] = await database().query(`SELECT t::text AS row FROM ${table} AS t`);
@@ -122,7 +122,7 @@ function allRows(): Promise<{ table: string; row: string }[]> {
   });
 }
 
-/** `schema.table.column` of all columns with a value that holds the text. */
+/** `schema.table.column` of all columns with a value that contains the text. */
 function columnsWith(text: string): Promise<string[]> {
   return fromEachTable(async (table) => {
     const found: { key: string }[] = await database().query(
@@ -148,7 +148,7 @@ function database(): DataSource {
 
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  // Without the end, whose base64 depends on what follows.
+  // Without the end, whose base64 depends on the following bytes.
   const whole = bytes.subarray(0, bytes.length - (bytes.length % 3));
   return [secret, bytes.toString('hex'), whole.toString('base64'), whole.toString('base64url')];
 }

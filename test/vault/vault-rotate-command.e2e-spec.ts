@@ -24,7 +24,7 @@ const [OLD, NEW, OTHER] = [generateEncryptionKey('old'), generateEncryptionKey('
 const BOOTSTRAP_KEY = generateApiKey();
 const LIMIT_MS = 60_000;
 
-/** What the command printed, and its exit code. */
+/** The output of the command and its exit code. */
 interface Outcome {
   code: number;
   stdout: string;
@@ -58,7 +58,7 @@ describe('on a database server', () => {
 
   afterAll(() => database?.drop());
 
-  /** A service on the database, as a process with these keys would be. */
+  /** Runs a service on the database with these keys. */
   async function withService(keys: string, work: (service: TestApp) => Promise<void>): Promise<void> {
     const env = { ENCRYPTION_KEYS: keys, BOOTSTRAP_API_KEY: BOOTSTRAP_KEY };
     const service = await startTestApp({ database, env });
@@ -82,12 +82,12 @@ describe('on a database server', () => {
   }
 
   it(
-    'names the rows whose key is gone, prints no secret, changes nothing, and fails',
+    'names the rows with a missing key, prints no secret, changes nothing, and fails',
     async () => {
       const { code, stdout, stderr } = await rotate({ DATABASE_URL: database.url, ENCRYPTION_KEYS: OTHER });
       expect(code).toBe(1);
       const of = (column: string, id: string): string =>
-        `${column} of ${id} cannot be opened: its key "old" is not in ENCRYPTION_KEYS.\n`;
+        `${column} of ${id} cannot be decrypted: its key "old" is not in ENCRYPTION_KEYS.\n`;
       expect(stderr).toBe(
         of('connections.connection_token', ids.connection) +
           of('connections.connection_headers', ids.connection) +
@@ -101,11 +101,11 @@ describe('on a database server', () => {
   );
 
   it(
-    'says in a sentence that the database went away, and can be run again',
+    'reports a lost database connection and can be run again',
     async () => {
       const [writer, observer] = await Promise.all([connect(), connect()]);
       try {
-        // The command comes to the locked row, waits, and is cut off there.
+        // The command waits for the locked row, where its connection is cut.
         await writer.query('BEGIN');
         await writer.query('SELECT 1 FROM connections WHERE id = $1 FOR UPDATE', [ids.connection]);
         const rotating = rotate({ DATABASE_URL: database.url, ENCRYPTION_KEYS: `${NEW},${OLD}` });
@@ -114,7 +114,9 @@ describe('on a database server', () => {
         while ((await observer.query(cut)).rowCount === 0) await sleep(50);
         const { code, stderr } = await rotating;
         expect(code).toBe(1);
-        expect(stderr).toBe('The database went away. What is re-encrypted stays so: run the command again.\n');
+        expect(stderr).toBe(
+          'The connection to the database was lost. Run the command again to re-encrypt the remaining rows.\n',
+        );
       } finally {
         await Promise.all([writer.end(), observer.end()]);
       }
@@ -123,7 +125,7 @@ describe('on a database server', () => {
   );
 
   it(
-    're-encrypts while a service runs on; then the new key is enough',
+    're-encrypts while a service runs; then the new key suffices',
     async () => {
       await withService(`${NEW},${OLD}`, async (service) => {
         await expectUsable(service);
@@ -132,15 +134,17 @@ describe('on a database server', () => {
         const first = await rotate(environment);
         expect(first).toMatchObject({ code: 0, stderr: '' });
         expect(first.stdout).toContain(
-          'connections.connection_token: 1 re-encrypted, 0 already were, 0 cannot be opened\n',
+          'connections.connection_token: 1 re-encrypted, 0 already current, 0 cannot be decrypted\n',
         );
-        // Sessions to the upstream go on: what they are kept by has not changed.
+        // Sessions with the upstream continue: their cache key has not changed.
         expect(await rowsOf(service)).toEqual(before);
         await expectUsable(service);
 
         const second = await rotate(environment);
         expect(second).toMatchObject({ code: 0, stderr: '' });
-        expect(second.stdout).toContain('ai_providers.api_key: 0 re-encrypted, 1 already were, 0 cannot be opened\n');
+        expect(second.stdout).toContain(
+          'ai_providers.api_key: 0 re-encrypted, 1 already current, 0 cannot be decrypted\n',
+        );
       });
       await withService(NEW, expectUsable);
     },
@@ -151,9 +155,9 @@ describe('on a database server', () => {
     return service.app.get(DataSource).query('SELECT id, revision, updated_at, connection_url FROM connections');
   }
 
-  it('says in a sentence that the database is away', async () => {
+  it('reports an unavailable database', async () => {
     const outcome = await rotate({ DATABASE_URL: 'postgres://127.0.0.1:1/none', ENCRYPTION_KEYS: NEW });
-    expect(outcome).toEqual({ code: 1, stdout: '', stderr: 'The database cannot be reached: check DATABASE_URL.\n' });
+    expect(outcome).toEqual({ code: 1, stdout: '', stderr: 'Cannot connect to the database. Check DATABASE_URL.\n' });
   });
 });
 
@@ -182,7 +186,7 @@ describe('on a data folder', () => {
   }
 
   it(
-    'uses the keys of the folder and the database of the service that runs on it',
+    'uses the keys of the folder and the database of its running service',
     async () => {
       const keyFile = join(dataDir, 'encryption.key');
       let connection = '';
@@ -232,7 +236,7 @@ async function createProvider(service: TestApp): Promise<string> {
   return body.item.id;
 }
 
-/** The upstream is sent the credentials that were stored. */
+/** Expects the upstream to receive the stored credentials. */
 async function expectConnectionUsable(tool: CallTool, id: string): Promise<void> {
   const seenBefore = upstream.requests.length;
   const { body } = await tool('CONNECTION_TEST', { id }).expect(200);
@@ -243,7 +247,7 @@ async function expectConnectionUsable(tool: CallTool, id: string): Promise<void>
     expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'x-secret': HEADER });
 }
 
-/** Runs the command with this environment and no other. */
+/** Runs the command with only these environment variables. */
 function rotate(env: Record<string, string>): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(process.execPath, [COMMAND], { env: { PATH: process.env['PATH'], ...env } }, (error, stdout, stderr) =>

@@ -22,9 +22,9 @@ const [before, during, after] = [
 
 let database: TestDatabase;
 let client: Client;
-/** Another session, that of a service which writes meanwhile. */
+/** Another session, like that of a service that writes concurrently. */
 let writer: Client;
-/** Not in a transaction, in which PostgreSQL shows the same activity over and over. */
+/** Outside a transaction, in which PostgreSQL would cache `pg_stat_activity`. */
 let observer: Client;
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(async () => {
 beforeEach(() => writer.query('TRUNCATE ai_providers CASCADE'));
 
 describe('rotateColumn', () => {
-  it('re-encrypts row by row and leaves everything else of the row alone; again it has nothing to do', async () => {
+  it('re-encrypts row by row without changing other columns; a second run changes nothing', async () => {
     const id = await insert('a secret');
     const empty = await insert(null);
     const [row] = await rowsById([id]);
@@ -56,7 +56,7 @@ describe('rotateColumn', () => {
     expect(await rowsById([id])).toEqual([rotated]);
   });
 
-  it('goes through any number of rows, and two at once share the work', async () => {
+  it('processes any number of rows, and two concurrent runs share the work', async () => {
     const ids = await Promise.all(Array.from({ length: 450 }, (_, index) => insert(`secret ${index}`)));
     const results = await Promise.all([client, writer].map((session) => rotateColumn(session, during, COLUMN)));
     expect(results.map(({ unreadable }) => unreadable)).toEqual([[], []]);
@@ -67,7 +67,7 @@ describe('rotateColumn', () => {
     expect(opened.toSorted()).toEqual(ids.map((_, index) => `secret ${index}`).toSorted());
   });
 
-  it('never overwrites what is stored meanwhile: the newer value wins, and is re-encrypted too', async () => {
+  it('never overwrites a concurrent change: the newer value wins and is re-encrypted too', async () => {
     const id = await insert('a secret');
     await writer.query('BEGIN');
     await writer.query('UPDATE ai_providers SET api_key = $2 WHERE id = $1', [id, sealed(id, 'a newer secret')]);
@@ -81,8 +81,8 @@ describe('rotateColumn', () => {
 
   it.each([
     ['deleted', 'DELETE FROM ai_providers WHERE id = $1'],
-    ['emptied', 'UPDATE ai_providers SET api_key = NULL WHERE id = $1'],
-  ])('does not bring back a secret that is %s meanwhile', async (_, statement) => {
+    ['set to null', 'UPDATE ai_providers SET api_key = NULL WHERE id = $1'],
+  ])('does not restore a secret that is concurrently %s', async (_, statement) => {
     const id = await insert('a secret');
     await writer.query('BEGIN');
     await writer.query(statement, [id]);
@@ -93,7 +93,7 @@ describe('rotateColumn', () => {
     expect((await rowsById([id])).filter(({ api_key }) => api_key !== null)).toEqual([]);
   });
 
-  it('tells what cannot be opened, leaves it as it is, and goes on with the rest', async () => {
+  it('reports unreadable envelopes, leaves them unchanged, and continues', async () => {
     const lost = await insert('lost', new VaultService(parseEncryptionKeys(generateEncryptionKey('gone'))));
     const plain = await insert(null);
     await writer.query(`UPDATE ai_providers SET api_key = 'in the clear' WHERE id = $1`, [plain]);
@@ -144,7 +144,7 @@ async function rowsById(ids: string[]): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-/** Waits until the rotation waits for the lock that the other session holds. */
+/** Waits until the rotation is blocked by the lock of the other session. */
 async function blocked(): Promise<void> {
   const query = `SELECT count(*)::int AS waiting FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -153,5 +153,5 @@ async function blocked(): Promise<void> {
     if (rows[0]?.waiting === 1) return;
     await sleep(10);
   }
-  throw new Error('The rotation did not come to the locked row.');
+  throw new Error('The rotation did not reach the locked row.');
 }
