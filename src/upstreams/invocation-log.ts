@@ -4,13 +4,13 @@ import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
 import { Invocation } from './invocation.js';
 import type { ToolCall } from './tool-call.js';
 
-/** A tool call as it is recorded and measured, whether it is let through or refused. */
+/** A tool call as it is recorded and measured, whether it is admitted or refused. */
 export interface OpenedCall extends Omit<ToolCall, 'permitted' | 'sessionTools'> {
-  /** Does a tool of this name exist? Callers make up as many names as they like, and those must not become labels of metrics. */
+  /** Does a tool with this name exist? Callers can invent any number of names, which must not become metric labels. */
   readonly isKnownTool: boolean;
-  /** Is the call allowed because the tool is public? */
+  /** Is the call permitted because the tool is public? */
   readonly isPublic: boolean;
-  /** Of the monotonic clock, in milliseconds. */
+  /** On the monotonic clock, in milliseconds. */
   readonly startedAt: number;
 }
 
@@ -22,7 +22,7 @@ export class InvocationLog {
     private readonly telemetry: ProxyTelemetry,
   ) {}
 
-  /** Settle the invocation in any case: only then is the call recorded. */
+  /** Always settle the invocation: only then is the call recorded. */
   openInvocation(call: OpenedCall): Invocation {
     const { connection, caller, toolName, entryPoint, agentId = null } = call;
     const entry = this.audit.open({

@@ -5,7 +5,7 @@ import { isObject } from '../common/is-record.js';
 import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
 import { UpstreamError } from './contract/upstream-error.js';
 
-/** How a call of a tool ended; a stable word says why it failed. */
+/** The outcome of a tool call; a failure has a stable code. */
 export interface InvocationOutcome {
   readonly status: AuditStatus;
   readonly errorCode: string | null;
@@ -15,7 +15,7 @@ export const SUCCESS: InvocationOutcome = { status: 'success', errorCode: null }
 /** The tool itself reports that it failed (`isError`), or the upstream answered with a JSON-RPC error. */
 export const TOOL_FAILED: InvocationOutcome = { status: 'error', errorCode: 'tool_error' };
 
-/** A call that was let through: what goes with it upstream, and where its end is told. */
+/** A tool call that was opened: the headers of its upstream request, and how to report its outcome. */
 export class Invocation {
   private settled: Promise<void> | undefined;
 
@@ -31,8 +31,8 @@ export class Invocation {
   }
 
   /**
-   * Measures and records the end of the call; only the first end counts. Resolves when the record is in the database.
-   * @param result what came back, if it did and was gathered; it is recorded only where that is switched on
+   * Measures and records the end of the call; only the first call counts. Resolves when the record is in the database.
+   * @param result the result, if there is one and it was buffered; recorded only if the connection enables it
    * @throws DomainError `storage_unavailable`
    */
   settle(outcome: InvocationOutcome, result?: unknown): Promise<void> {
@@ -41,14 +41,14 @@ export class Invocation {
   }
 
   private record({ status, errorCode }: InvocationOutcome, result: unknown): Promise<void> {
-    // The caller waits for the record: the rest is done meanwhile.
+    // The caller waits for the record, so start it first.
     const stored = this.entry.close({ status, errorCode, durationMs: performance.now() - this.startedAt, result });
     this.measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined });
     return stored;
   }
 }
 
-/** The outcome of a call that broke off with this error. */
+/** The outcome of a call that failed with this error. */
 export function outcomeOf(error: unknown): InvocationOutcome {
   if (error instanceof DomainError) {
     return { status: error.code === 'permission_denied' ? 'denied' : 'error', errorCode: error.code };
@@ -59,7 +59,7 @@ export function outcomeOf(error: unknown): InvocationOutcome {
   return { status: 'error', errorCode: 'internal' };
 }
 
-/** What a JSON-RPC message answers, as it is recorded: its result, or what its error says of itself. */
+/** The recorded result of a JSON-RPC message: its result, or its error's code and message. */
 export function resultOf({ result, error }: { readonly result?: unknown; readonly error?: unknown }): unknown {
   if (error === undefined) return result;
   return { error: isObject(error) ? { code: error['code'], message: error['message'] } : error };

@@ -3,13 +3,13 @@ import type { Connection } from '../connections/connection.js';
 import type { ToolCaller } from './contract/tool-caller.js';
 import type { ToolList } from './catalog/tool-list.js';
 
-/** Names a connection. */
+/** Identifies a connection. */
 export interface ConnectionRef {
   readonly organizationId: string;
   readonly connectionId: string;
 }
 
-/** A call of an upstream's tool, with everything that `ToolInvoker` needs to decide on it. */
+/** A call of an upstream's tool, with everything that `ToolInvoker` needs to check it. */
 export interface ToolCall {
   readonly connection: Connection;
   /** The upstream's own name of the tool. */
@@ -19,12 +19,12 @@ export interface ToolCall {
   readonly entryPoint: EntryPoint;
   /** The agent whose composition the call came through. */
   readonly agentId?: string;
-  /** May the caller call this tool of the connection? A tool that is public needs no permission. */
+  /** Is the caller permitted to call this tool of the connection? A public tool needs no permission. */
   readonly permitted: (toolName: string) => boolean;
-  /** What the upstream lists to the caller's own session, where that may differ from what it lists to everyone. */
+  /** The tools of the caller's own session, if they can differ from those of the shared session. */
   readonly sessionTools?: () => Promise<ToolList>;
   /** Does the answer go through the streaming endpoint? */
   readonly streamable?: boolean;
-  /** The caller's trace context (W3C), unchecked. */
+  /** The caller's trace context (W3C), not validated. */
   readonly trace?: { readonly traceparent?: string | undefined; readonly tracestate?: string | undefined };
 }

@@ -20,8 +20,8 @@ import { UpstreamPool } from './pool/upstream-pool.js';
 import { UpstreamTargets } from './pool/upstream-targets.js';
 
 /**
- * The one way to call a tool of an upstream. Every call, from any entry point, passes the same steps: active? → permitted?
- * → arguments valid? → (inject → forward) → record.
+ * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active? → permitted? →
+ * arguments valid? → (inject → forward) → record.
  */
 @Injectable()
 export class ToolInvoker {
@@ -46,7 +46,7 @@ export class ToolInvoker {
   }
 
   /**
-   * The tools that the upstream lists now; they become the last known ones.
+   * Requests the upstream's tools, and stores them as the last known ones.
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
   async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
@@ -58,7 +58,7 @@ export class ToolInvoker {
   }
 
   /**
-   * The result as the upstream sent it; a tool that failed is a result too (`isError`).
+   * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`).
    * @throws what `admit` throws, and UpstreamError
    */
   async callTool(
@@ -71,7 +71,7 @@ export class ToolInvoker {
       const { requestId } = call.caller;
       const { traceHeaders } = invocation;
       const options = { signal, onProgress, requestId, traceHeaders, caller: keyOfCaller(call.caller) };
-      // `admit` has checked them against the schema, which is of type object (MCP, "Tool").
+      // `admit` has validated them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.of(connection);
       const result = await this.health.watch(connection, () =>
@@ -87,16 +87,16 @@ export class ToolInvoker {
   }
 
   /**
-   * Lets a call pass, or refuses it; either way it is recorded. Who is let pass forwards the call and then settles it.
-   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`,
-   * `tool_schema_invalid` or `storage_unavailable`, UpstreamError if the upstream had to be asked for its tools
+   * Admits or refuses a call, and records it. The caller forwards an admitted call and then settles the invocation.
+   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`, `tool_schema_invalid`
+   * or `storage_unavailable`, UpstreamError if the tools had to be listed
    */
   async admit(call: ToolCall): Promise<Invocation> {
     const startedAt = performance.now();
     const { connection } = call;
     const isPermitted = call.permitted(call.toolName);
-    const looked = this.lookUp(call, isPermitted);
-    const found = looked instanceof Promise ? await looked : looked;
+    const lookup = this.lookUp(call, isPermitted);
+    const found = lookup instanceof Promise ? await lookup : lookup;
     const isPublic = !isPermitted && found.tool?.isPublic === true;
     const isKnownTool = found.tool !== undefined;
     const invocation = this.invocations.openInvocation({ ...call, isKnownTool, isPublic, startedAt });
@@ -113,7 +113,7 @@ export class ToolInvoker {
     }
   }
 
-  /** The tool, or why it is not known. For a caller without permission only to see whether it is public. */
+  /** Finds the tool, or the reason why it is unknown. For a caller without permission, only a public mark matters. */
   private lookUp(call: ToolCall, isPermitted: boolean): Found | Promise<Found> {
     const { connection, toolName, sessionTools } = call;
     const mayBePublic = connection.publicTools === 'honor';
@@ -123,14 +123,14 @@ export class ToolInvoker {
       const tool = known instanceof Promise ? undefined : known.tools.get(toolName);
       if (tool !== undefined) return { tool };
     }
-    return this.search(call, isPermitted);
+    return this.searchLists(call, isPermitted);
   }
 
-  private async search({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
+  private async searchLists({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
     try {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
-      // Without a permission, the public mark alone decides.
+      // Without a permission, only the public mark decides.
       const known = isPermitted ? this.catalog.of(connection) : this.catalog.fresh(connection);
       const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
@@ -145,7 +145,7 @@ export class ToolInvoker {
     { args = {}, connection }: ToolCall,
   ): ArgumentVerdict | Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
-    if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool of this name.');
+    if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool with this name.');
     return this.checker.check(tool.inputSchema, args, connection.id);
   }
 }
@@ -156,5 +156,5 @@ interface Found {
 }
 
 function denied(): DomainError {
-  return new DomainError('permission_denied', 'The caller may not call this tool of the connection.');
+  return new DomainError('permission_denied', 'The caller is not permitted to call this tool of the connection.');
 }

@@ -6,7 +6,7 @@ import { UpstreamHealth } from './pool/upstream-health.js';
 import { UpstreamPool } from './pool/upstream-pool.js';
 import { UpstreamTargets } from './pool/upstream-targets.js';
 
-/** Asks upstreams for prompts, resources and completions: everything that is neither a tool nor a call of one. */
+/** Sends the requests that do not concern tools: prompts, resources and completions. */
 @Injectable()
 export class UpstreamRequests {
   constructor(
@@ -16,7 +16,7 @@ export class UpstreamRequests {
   ) {}
 
   /**
-   * The result as the upstream sent it.
+   * Sends the request, and returns the result as the upstream sent it.
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
   async send(

@@ -27,7 +27,7 @@ import { UpstreamPool } from './pool/upstream-pool.js';
 import { UpstreamRequests } from './upstream-requests.js';
 import { UpstreamTargets } from './pool/upstream-targets.js';
 
-/** Upstreams without use keep their session this long, in milliseconds, and programs no shorter than they are allowed to. */
+/** How long an unused upstream keeps its session, in milliseconds; for programs, at least their idle limit. */
 const POOL_IDLE_MS = 5 * 60_000;
 const POOL_SIZE = 1_000;
 
@@ -35,7 +35,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
   return new GuardedDispatcher(policy, { connections: UPSTREAM_LIMITS.socketsPerOrigin });
 }
 
-/** The clients of upstream MCP servers behind one `ToolInvoker`. */
+/** The MCP clients of upstreams, and `ToolInvoker`, which calls their tools. */
 @Module({
   imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule],
   providers: [
@@ -113,7 +113,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
 export class UpstreamsModule implements OnApplicationShutdown {
   constructor(private readonly sockets: UpstreamSockets) {}
 
-  /** Nest calls a module after its providers, so the pool has ended its sessions when the sockets go. */
+  /** Nest calls a module after its providers, so the pool has ended its sessions before the sockets are destroyed. */
   onApplicationShutdown(): Promise<void> {
     return this.sockets.destroy();
   }

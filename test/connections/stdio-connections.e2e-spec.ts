@@ -220,7 +220,7 @@ describe('STDIO connections', () => {
 
   it('tell in a test why the program does not work', async () => {
     const { id } = await created({ command: 'node', args: ['/no/such/file.mjs'] });
-    const error = expect.stringContaining('ended by itself with exit code 1');
+    const error = expect.stringContaining('exited with code 1');
     expect(await test(id)).toMatchObject({ ok: false, error });
     expect((await tool('COLLECTION_CONNECTIONS_GET', { id })).body.item).toMatchObject({
       status: 'error',
@@ -245,7 +245,7 @@ describe('STDIO connections', () => {
     const strict = await startTestApp({ database: service.database });
     try {
       const answer = await strict.tool('CONNECTION_TEST', { id }, service.apiKey);
-      const error = expect.stringContaining('does not run the command');
+      const error = expect.stringContaining('does not allow the command');
       expect(answer.body).toMatchObject({ ok: false, error });
       const data = { connection_type: 'STDIO', title: 'x', stdio: { command: 'node' } };
       const refused = await strict.tool('COLLECTION_CONNECTIONS_CREATE', { data }, service.apiKey);
@@ -260,7 +260,7 @@ describe('STDIO connections', () => {
     const strict = await startTestApp({ database: service.database, env: { STDIO_COMMANDS: 'node' } });
     try {
       const answer = await strict.tool('CONNECTION_TEST', { id }, service.apiKey);
-      const error = expect.stringContaining('does not let connections set ZONE;');
+      const error = expect.stringContaining('does not allow connections to set ZONE;');
       expect(answer.body).toMatchObject({ ok: false, error });
       const stdio = { command: 'node', args: [MINI], env: { API_TOKEN: SECRET } };
       await strict.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { stdio } }, service.apiKey);

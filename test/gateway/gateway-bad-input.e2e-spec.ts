@@ -21,8 +21,8 @@ const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(a
 const say = (agentId: string, name: string, key?: string) =>
   callThrough(app, gatewayPath(agentId), name, { text: 'hello' }, key);
 
-describe('what an agent may consist of', () => {
-  it('nothing', async () => {
+describe('the composition of an agent', () => {
+  it('can be empty', async () => {
     const id = await agentOf(app, []);
     expect(await listOf(id)).toEqual({ names: [], tools: [], unavailable: [] });
     expect((await say(id, 'echo')).rpc.error?.data.code).toBe('unknown_tool');
@@ -46,7 +46,7 @@ describe('what an agent may consist of', () => {
     }
   });
 
-  it('takes an upstream that lists a tool twice, and a description of 1 MB', async () => {
+  it('accepts an upstream that lists a tool twice, and a description of 1 MB', async () => {
     const description = 'd'.repeat(2 ** 20);
     const { script } = legacyServer((request, response) => {
       const tool = { name: 'big', description, inputSchema: { type: 'object' }, vendor: { kept: true } };
@@ -57,7 +57,7 @@ describe('what an agent may consist of', () => {
     expect(tools).toEqual([{ name: 'big', description, inputSchema: { type: 'object' }, vendor: { kept: true } }]);
   });
 
-  it('of agents, whose tools go by their names there', async () => {
+  it('can contain agents, whose tools keep the names that they have there', async () => {
     const [a, b] = [await connection('A', 'echo'), await connection('B', 'echo', 'other')];
     const inner = await agentOf(app, [a, b], { title: 'Inner' });
     const outer = await agentOf(app, [
@@ -76,7 +76,7 @@ describe('what an agent may consist of', () => {
     expect(await listOf(outer)).toMatchObject({ names: ['c_a_echo'], unavailable: [{ connectionId: inner }] });
   });
 
-  it('reaches into eight agents inside each other, and says so of the others', async () => {
+  it('includes eight nested levels of agents, and reports the others', async () => {
     let id = await agentOf(app, [await connection('Deepest', 'deep')], { title: 'Level 9' });
     for (let level = 8; level > 0; level--) {
       id = await agentOf(app, [id, await connection(`Level ${level}`, `tool${level}`)], { title: `Level ${level}` });
@@ -89,10 +89,10 @@ describe('what an agent may consist of', () => {
     expect((await say(id, 'deep')).rpc.error?.data.code).toBe('unknown_tool');
   });
 
-  it('ends where a cycle that should not be there begins', async () => {
+  it('ends where a cycle begins', async () => {
     const a = await agentOf(app, [await connection('A', 'a')], { title: 'Agent A' });
     const b = await agentOf(app, [a, await connection('B', 'b')], { title: 'Agent B' });
-    // As no request can: saving refuses it.
+    // Written directly, because the service refuses to save a cycle.
     await app.app.get(DataSource).query('INSERT INTO agent_connections VALUES ($1, $2, 1)', [a, b]);
     for (const id of [a, b]) {
       const { names, unavailable } = await listOf(id);
@@ -102,14 +102,14 @@ describe('what an agent may consist of', () => {
     }
   });
 
-  it('names a connection once that is missing in several places', async () => {
+  it('reports a connection once that is missing in several places', async () => {
     const off = await connection('Off', 'off');
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: off, data: { status: 'inactive' } });
     const id = await agentOf(app, [off, await agentOf(app, [off]), await agentOf(app, [off])]);
     expect(await listOf(id)).toMatchObject({ names: [], unavailable: [{ connectionId: off, title: 'Off' }] });
   });
 
-  it('of the same connection by several ways has each way its own name', async () => {
+  it('gives the same connection a name on each path that contains it', async () => {
     const member = await connection('Member', 'echo');
     const inner = await agentOf(app, [member], { title: 'Inner' });
     const id = await agentOf(app, [member, inner]);
@@ -119,7 +119,7 @@ describe('what an agent may consist of', () => {
     expect((await say(id, 'member_echo', key)).status).toBe(403);
   });
 
-  it('of an agent that is switched off is refused to callers, too', async () => {
+  it('of an inactive agent is refused to callers', async () => {
     const inner = await agentOf(app, [await connection('Member', 'echo')], { title: 'Inner' });
     const outer = await agentOf(app, [inner]);
     await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: inner, data: { status: 'inactive' } });
@@ -128,8 +128,8 @@ describe('what an agent may consist of', () => {
   });
 });
 
-describe('names under conflict', () => {
-  it('stay apart under equal titles and at 64 characters', async () => {
+describe('conflicting names', () => {
+  it('stay distinct with equal titles and at 64 characters', async () => {
     const long = 'a'.repeat(64);
     const [a, b] = [await connection('Same', long, 'echo'), await connection('Same', long, 'echo')];
     const id = await agentOf(app, [a, b]);

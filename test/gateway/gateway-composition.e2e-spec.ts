@@ -27,7 +27,7 @@ const say = (agentId: string, name: string, key?: string) =>
   callThrough(app, gatewayPath(agentId), name, { text: 'hello' }, key);
 
 describe('names', () => {
-  it('are the own ones while they are unique, else have a prefix, and are shown by COLLECTION_VIRTUAL_MCP_GET', async () => {
+  it('stay unchanged while they are unique, otherwise get a prefix, and are shown by COLLECTION_VIRTUAL_MCP_GET', async () => {
     const [left, right] = [await connection('Left', 'echo', 'only'), await connection('Right', 'echo')];
     const id = await agentOf(app, [left, { connection_id: right, prefix: 'r' }]);
     expect((await listOf(id)).names).toEqual(['left_echo', 'only', 'r_echo']);
@@ -41,7 +41,7 @@ describe('names', () => {
     });
   });
 
-  it('do not change when an upstream goes away', async () => {
+  it('do not change when an upstream becomes unavailable', async () => {
     const [left, right] = [await upstreams.serve('echo', 'left'), await upstreams.serve('echo', 'right')];
     const [a, b] = [
       await connectTo(app, left.url, { title: 'Left' }),
@@ -59,7 +59,7 @@ describe('names', () => {
 });
 
 describe('connections that do not work', () => {
-  it('cost their own tools only, and are reported', async () => {
+  it('lose only their own tools, and are reported', async () => {
     const slow = await upstreams.scripted(() => undefined);
     const dead = await connectTo(app, DEAD_URL, { title: 'Dead' });
     const silent = await connectTo(app, slow.url, { title: 'Silent', timeout: 1000 });
@@ -73,10 +73,10 @@ describe('connections that do not work', () => {
     expect((await say(id, 'echo')).rpc.result).toBeDefined();
   });
 
-  it('are waited for side by side', async () => {
+  it('are listed concurrently', async () => {
     const count = 20;
     const waiting: (() => void)[] = [];
-    // None of them answers before all have been asked.
+    // None of them answers before all have received the request.
     const { script } = legacyServer((request, response) => {
       const tools = [{ name: 'late', inputSchema: { type: 'object' } }];
       waiting.push(() => sendResult(response, request.message, { tools }));
@@ -89,7 +89,7 @@ describe('connections that do not work', () => {
     expect([names.length, unavailable]).toEqual([count, []]);
   });
 
-  it('in the status error are out until they are seen to work again', async () => {
+  it('in status `error` are left out until they work again', async () => {
     let isDown = false;
     const { script } = legacyServer(({ message }, response) => {
       if (isDown) response.writeHead(503).end();
@@ -108,7 +108,7 @@ describe('connections that do not work', () => {
 });
 
 describe('a session', () => {
-  it('hears of changed tools, belongs to its caller, and can be ended', async () => {
+  it('gets notifications of changed tools, belongs to its caller, and can be ended', async () => {
     const [server, added] = [await upstreams.serve('echo'), await connection('Added', 'added')];
     const member = await connectTo(app, server.url);
     const id = await agentOf(app, [member]);
@@ -117,8 +117,8 @@ describe('a session', () => {
     const namesOf = async () => (await client.listTools()).tools.map(({ name }) => name);
     expect(await namesOf()).toEqual(['echo']);
     let held = [member];
-    // What happens before the client's stream is open is not told: it happens again.
-    await until('a change of the agent is told', async () => {
+    // A change before the client's stream is open is not reported, so it is repeated.
+    await until('a change of the agent is reported', async () => {
       held = held.length === 1 ? [member, added] : [member];
       const connections = held.map((connection_id) => ({ connection_id }));
       await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
@@ -129,8 +129,8 @@ describe('a session', () => {
 
     const before = changes();
     server.tools = ['renamed'];
-    // A call of a tool that is not known has the list read anew.
-    await until('a change of the upstream is told', async () => {
+    // A call of an unknown tool makes the service read the list again.
+    await until('a change of the upstream is reported', async () => {
       await callThrough(app, pathOf(member), 'renamed');
       return changes() > before;
     });
@@ -148,7 +148,7 @@ describe('a session', () => {
 });
 
 describe('a subscription of the modern era', () => {
-  it('hears of its own agent, and ends with its credential', async () => {
+  it('gets the notifications of its agent, and ends with its credential', async () => {
     const [member, added] = [await connection('Member', 'echo'), await connection('Added', 'added')];
     const [id, otherId] = [await agentOf(app, [member]), await agentOf(app, [member])];
     const data = { name: 'short', permissions: { '*': ['*'] } };
@@ -164,7 +164,7 @@ describe('a subscription of the modern era', () => {
     };
     const [subscription, other] = [await listening(id), await listening(otherId)];
     let held = [member];
-    await until('the change is told', async () => {
+    await until('the change is reported', async () => {
       held = held.length === 1 ? [member, added] : [member];
       const connections = held.map((connection_id) => ({ connection_id }));
       await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
@@ -178,11 +178,11 @@ describe('a subscription of the modern era', () => {
   });
 });
 
-describe('who may use it', () => {
+describe('permission to use it', () => {
   it.each([
     ['by the agent, under the composed name', (agent: string) => ({ [agent]: ['left_echo'] })],
     ['by the connection, under its own name', (_agent: string, left: string) => ({ [left]: ['echo'] })],
-  ])('is decided %s', async (_title, permissionsFor) => {
+  ])('is granted %s', async (_title, permissionsFor) => {
     const [left, right] = [await connection('Left', 'echo', 'more'), await connection('Right', 'echo')];
     const id = await agentOf(app, [left, right]);
     const key = await keyWith(app, permissionsFor(id, left));
@@ -206,7 +206,7 @@ describe('who may use it', () => {
     }
   });
 
-  it('takes callers without a credential to public tools only', async () => {
+  it('is limited to public tools for callers without a credential', async () => {
     const { script } = legacyServer((request, response) => {
       if (request.message.method === 'tools/call') return sendResult(response, request.message, { content: [] });
       const inputSchema = { type: 'object' };
@@ -231,7 +231,7 @@ describe('who may use it', () => {
     expect((await callProxy(app, path, { body: rpc('tools/list') })).status).toBe(401);
   });
 
-  it('refuses unknown agents, connections, foreign organizations and inactive agents', async () => {
+  it('is refused for unknown agents, connections, foreign organizations and inactive agents', async () => {
     const member = await connection('Member', 'echo');
     const id = await agentOf(app, [member]);
     for (const path of [gatewayPath(randomUUID()), gatewayPath('x'), gatewayPath(member)]) {
@@ -266,7 +266,7 @@ describe('an agent as a connection', () => {
     expect(rpcOf(await callProxy(app, path, { key: app.apiKey, body: {} })).error?.data.code).toBe('unknown_tool');
   });
 
-  it('answers 200 callers with the same id at once, each with its own', async () => {
+  it('gives 200 concurrent callers with the same id their own answers', async () => {
     const id = await agentOf(app, [await connection('Left', 'echo'), await connection('Right', 'echo')]);
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>

@@ -6,7 +6,7 @@ import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { connectTo } from '../support/proxy-connections.js';
 
 let app: TestApp;
-/** Speaks the modern era (2026-07-28) with whoever asks for it, as the service does. */
+/** Supports the modern era (2026-07-28) for clients that request it, as the service does. */
 let fixture: Fixture;
 let url: URL;
 
@@ -32,7 +32,7 @@ describe.each([
   });
   afterAll(() => client?.close());
 
-  it('calls tools, one that wants an argument in a header too', async () => {
+  it('calls tools, including one that requires an argument in a header', async () => {
     const names = (await client.listTools()).tools.map(({ name }) => name);
     expect(names).toContain('left_test_header_parameter');
     const { content } = await client.callTool({ name: 'left_test_multiple_content_types' });
@@ -42,7 +42,7 @@ describe.each([
     expect(JSON.stringify(answered.content)).toContain('Zürich');
   });
 
-  it('hears of progress', async () => {
+  it('receives progress', async () => {
     const heard: unknown[] = [];
     const onprogress = (progress: object): void => void heard.push(progress);
     await client.callTool({ name: 'left_test_tool_with_progress' }, { onprogress });

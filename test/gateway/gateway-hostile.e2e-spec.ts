@@ -29,14 +29,14 @@ async function openSession(path: string): Promise<Record<string, string>> {
   return { 'mcp-session-id': String(answer.headers['mcp-session-id']), accept: BOTH };
 }
 
-describe('an answer to something else than the request', () => {
+describe('an answer to another request', () => {
   it.each([
     ['with an escaped key', () => `data: ${SPOOFED.replace('"id"', '"\\u0069d"')}\n\n`],
-    ['before an end of lines of another kind', () => `data: ${SPOOFED}\r\rdata: x\n\n`],
-    ['behind a byte order mark', () => `\ufeffdata: ${SPOOFED}\n\n`],
-    ['in a list', () => `data: [${SPOOFED}]\n\n`],
+    ['before another kind of line end', () => `data: ${SPOOFED}\r\rdata: x\n\n`],
+    ['after a byte order mark', () => `\ufeffdata: ${SPOOFED}\n\n`],
+    ['in a batch', () => `data: [${SPOOFED}]\n\n`],
     [
-      'behind a long comment',
+      'after a long comment',
       (id: unknown) => `:data:{"id":"${String(id)}","a":"${'x'.repeat(200_000)}\ndata: ${SPOOFED}\n\n`,
     ],
   ])('does not pass %s', async (_title, hostile) => {
@@ -56,7 +56,7 @@ describe('an answer to something else than the request', () => {
   });
 });
 
-it('an upstream that keeps no sessions answers a client that could be asked, in an event stream', async () => {
+it('an upstream without sessions answers a client with capabilities in an event stream', async () => {
   const upstream = await startScripted(({ message: { id, method } }, response) => {
     if (method === 'server/discover') return void response.writeHead(400).end();
     if (id === undefined) return void response.writeHead(202).end();
@@ -74,7 +74,7 @@ it('an upstream that keeps no sessions answers a client that could be asked, in 
   await upstream.close();
 });
 
-it('a stream of an agent goes on with the connection as it was edited, and each session from before is ended once', async () => {
+it('the stream of an agent continues with an edited connection, and each earlier session is ended once', async () => {
   const streams = new Set<ServerResponse>();
   const server = legacyServer(({ message }, response) =>
     sendResult(response, message, message.method === 'tools/list' ? { tools: TOOLS } : { content: [] }),
@@ -98,12 +98,12 @@ it('a stream of an agent goes on with the connection as it was edited, and each 
   await call();
   const stream = await openProxy(app, path, { method: 'GET', key: app.apiKey, headers });
   stream.resume();
-  await until('the upstream is listened to', () => streams.size === 1);
+  await until('the service listens to the upstream', () => streams.size === 1);
   await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: headersNamed('new') });
   await call();
   const posted = seen('POST').length;
   for (const open of streams) open.end();
-  await until('the upstream is listened to again', () => seen('GET').length === 2);
+  await until('the service listens to the upstream again', () => seen('GET').length === 2);
   expect(seen('GET')).toEqual(['old', 'new']);
   const ended = upstream.requests.filter(({ method }) => method === 'DELETE');
   const sessions = upstream.requests.flatMap(({ headers: sent }) =>
@@ -117,7 +117,7 @@ it('a stream of an agent goes on with the connection as it was edited, and each 
   await upstream.close();
 });
 
-it('a call whose caller hangs up while it is prepared does not reach the tool', async () => {
+it('a call whose caller hangs up during its preparation does not reach the tool', async () => {
   const isListing = Promise.withResolvers<void>();
   const list = Promise.withResolvers<void>();
   const server = legacyServer(async ({ message }, response) => {
@@ -165,7 +165,7 @@ describe('an agent', () => {
   const keyFor = (permissions: object) =>
     succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'limited', permissions });
 
-  it('tells its instructions to those who were given something of it, and to nobody else', async () => {
+  it('sends its instructions only to callers with a grant on it', async () => {
     expect((await initialize(app.apiKey)).text).toContain('Between us.');
     const { key: granted } = await keyFor({ [connectionId]: ['ask'] });
     expect((await initialize(granted)).text).toContain('Between us.');
@@ -187,7 +187,7 @@ describe('an agent', () => {
     await ended;
   });
 
-  it('ends the stream of a key that may less from now on', async () => {
+  it('ends the stream of a key that loses permissions', async () => {
     const { id, key } = await keyFor({ [connectionId]: ['*'] });
     const answer = await callProxy(app, path, { key, body: rpc('initialize', ASKING) });
     const headers = { 'mcp-session-id': String(answer.headers['mcp-session-id']), accept: BOTH };

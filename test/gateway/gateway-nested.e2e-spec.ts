@@ -31,7 +31,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** Milliseconds of CPU that this process takes for it, threads included. */
+/** The CPU time of this process for the work in milliseconds, including threads. */
 async function cpuOf(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -39,17 +39,17 @@ async function cpuOf(work: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1_000;
 }
 
-it('many agents in one over a large upstream have as many tools as one agent may have, and say what is missing', async () => {
+it('many agents within one over a large upstream have at most as many tools as one agent, and report what is missing', async () => {
   const { names, unavailable } = await listThrough(app, gatewayPath(outer));
   expect(names.length).toBeGreaterThan(0);
   expect(names.length).toBeLessThanOrEqual(10_000);
   expect(unavailable.length).toBeGreaterThan(0);
 });
 
-it('a list of theirs costs a key without any grant little, again and again', async () => {
+it('repeated lists of a key without any grant stay cheap', async () => {
   const key = await keyWith(app, {});
   const repeated = async (path: string): Promise<void> => {
-    // Longer than a composition is believed without looking.
+    // Longer than a composition is cached.
     const end = performance.now() + 3_000;
     for (let asked = 0; performance.now() < end || asked < 20; asked++) {
       expect((await listThrough(app, path, key)).names).toEqual([]);
@@ -61,7 +61,7 @@ it('a list of theirs costs a key without any grant little, again and again', asy
   expect(ofMany).toBeLessThan(ofOne * 4 + 500);
 }, 60_000);
 
-it('many who ask at once share one composition', async () => {
+it('concurrent requests share one composition', async () => {
   const key = await keyWith(app, {});
   const once = await cpuOf(() => listThrough(app, gatewayPath(outer), key));
   const asked = Array.from({ length: 20 }, () => listThrough(app, gatewayPath(outer), key));

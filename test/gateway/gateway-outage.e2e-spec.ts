@@ -11,9 +11,9 @@ import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 import { Upstreams } from '../support/upstreams.js';
 
 const AWAY_MS = 3_000;
-/** Longer than the record of a call waits to be written. */
+/** Longer than the time limit for writing the record of a call. */
 const LONG_AWAY_MS = 10_000;
-/** For what waits that long, on a busy machine. */
+/** The time limit of tests that wait that long, on a busy machine. */
 const TEST_MS = 60_000;
 const NAMES = ['inner_echo', 'left_echo', 'only'];
 
@@ -57,7 +57,7 @@ async function ask(body: object, expected: object): Promise<Outcome> {
 const call = (n: number): Promise<Outcome> =>
   ask(toolCall('inner_echo', { text: `m${n}` }, n), { content: [{ type: 'text', text: `echo says m${n}` }] });
 
-/** All tools or an error: a list is never short of what could not be looked up. */
+/** Expects all tools or an error: a list never omits tools that could not be looked up. */
 const list = (n: number): Promise<Outcome> =>
   ask(rpc('tools/list', undefined, n), { tools: NAMES.map((name) => expect.objectContaining({ name })) });
 
@@ -66,13 +66,13 @@ const open = (n: number): Promise<Outcome> => {
   return ask(rpc('initialize', params, n), expect.objectContaining({ protocolVersion: '2025-11-25' }));
 };
 
-describe(`the database away for ${AWAY_MS} ms, while callers use a gateway and a run uses its tools`, () => {
-  it('is a delay or 503 to each, costs no record and no run, and is over when it is back', async () => {
+describe(`a database that is unavailable for ${AWAY_MS} ms, while callers use a gateway and a run uses its tools`, () => {
+  it('causes only delays or 503, loses neither a record nor a run, and recovers', async () => {
     const thread = await ThreadClient.create(app, agentId);
     const taskId = await thread.postMessage(
       'Soon\n/wait 1000\n/call inner_echo {"text":"hello"}\n/call only {"text":"x"}',
     );
-    await until('the run is under way', async () => JSON.stringify(await thread.messages()).includes('You said: Soon'));
+    await until('the run is active', async () => JSON.stringify(await thread.messages()).includes('You said: Soon'));
 
     await relay.cut();
     const asked: { calls: Promise<Outcome>[]; others: Promise<Outcome>[] } = { calls: [], others: [] };
@@ -90,9 +90,9 @@ describe(`the database away for ${AWAY_MS} ms, while callers use a gateway and a
     expect([...calls, ...others].some(({ status }) => status === 503)).toBe(true);
 
     await until('calls are answered again', async () => (await call(1000)).status === 200);
-    // No upstream was away: none is called unavailable.
+    // No upstream was unavailable, so none is reported.
     expect(await listThrough(app, path)).toMatchObject({ names: NAMES, unavailable: [] });
-    // Whoever got an answer is on record; `auditOf` fails if twice.
+    // Every answered call is recorded; `auditOf` fails if it is recorded twice.
     for (const { requestId } of calls.filter(({ status }) => status === 200)) {
       expect(await auditOf(app, requestId)).toMatchObject({ status: 'success', agent_id: agentId, door: 'gateway' });
     }
@@ -107,9 +107,9 @@ describe(`the database away for ${AWAY_MS} ms, while callers use a gateway and a
   });
 });
 
-describe(`the database away for ${LONG_AWAY_MS} ms, while a run calls a tool that must not be called twice`, () => {
+describe(`a database that is unavailable for ${LONG_AWAY_MS} ms, while a run calls a tool that must not be called twice`, () => {
   it(
-    'leaves the model an unknown outcome, and the run goes on',
+    'gives the model an unknown outcome, and the run continues',
     async () => {
       const { script } = legacyServer(async ({ message }, response) => {
         if (message.method === 'tools/call') {

@@ -16,9 +16,9 @@ const MODERN = {
 let app: TestApp;
 let everything: EverythingServer;
 let fixture: Fixture;
-/** Has tools only. */
+/** Offers only tools. */
 let plain: ScriptedServer;
-/** Does not introduce itself. */
+/** Does not answer `initialize`. */
 let silent: ScriptedServer;
 
 beforeAll(async () => {
@@ -46,22 +46,22 @@ async function promisedBy(members: readonly string[], { key = app.apiKey, capabi
 
 const kinds = (promised: Promised): string[] => Object.keys(promised).toSorted();
 
-describe('what an agent promises', () => {
-  it('is what an upstream of it offers', async () => {
+describe('the declared capabilities of an agent', () => {
+  it('are those that an upstream offers', async () => {
     expect(kinds(await promisedBy([await connectTo(app, plain.url)]))).toEqual(['tools']);
     const both = [await connectTo(app, plain.url), await connectTo(app, everything.url)];
     expect(kinds(await promisedBy(both))).toEqual(['completions', 'prompts', 'resources', 'tools']);
     expect(kinds(await promisedBy([]))).toEqual(['tools']);
   });
 
-  it('is what the caller may use', async () => {
+  it('are those that the caller is permitted to use', async () => {
     const id = await connectTo(app, everything.url);
     const key = await keyWith(app, { [id]: ['echo', 'prompts'] });
     expect(kinds(await promisedBy([id], { key }))).toEqual(['completions', 'prompts', 'tools']);
     expect(kinds(await promisedBy([id], { key: await keyWith(app, { [id]: ['echo'] }) }))).toEqual(['tools']);
   });
 
-  it('is logging and subscriptions for a client that has sessions of its own with the upstreams', async () => {
+  it('include logging and subscriptions for a client with client-upstream sessions', async () => {
     const id = await connectTo(app, everything.url);
     const promised = await promisedBy([id], { capabilities: { sampling: {} } });
     expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
@@ -71,12 +71,12 @@ describe('what an agent promises', () => {
     expect(kinds(tools)).toEqual(['tools']);
   });
 
-  it('is everything of an upstream that does not tell', async () => {
+  it('include everything of an upstream whose capabilities are unknown', async () => {
     const promised = await promisedBy([await connectTo(app, silent.url)]);
     expect(kinds(promised)).toEqual(['completions', 'prompts', 'resources', 'tools']);
   });
 
-  it('is the same in the modern era', async () => {
+  it('are the same in the modern era', async () => {
     const discover = async (url: string) => {
       const path = gatewayPath(await agentOf(app, [await connectTo(app, url)]));
       const headers = {

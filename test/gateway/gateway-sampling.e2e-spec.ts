@@ -39,7 +39,7 @@ afterAll(async () => {
   await everything?.close();
 });
 
-/** Lists in one order: an agent sorts by name. */
+/** Sorts a list, because an agent sorts by name. */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const byName = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
@@ -69,7 +69,7 @@ describe.each([
     expect(sorted(await run(proxied))).toEqual(expected);
   });
 
-  it('is asked by two connections at once, and each gets its own answer', async () => {
+  it('gets requests of two connections at once, and each gets its own answer', async () => {
     const members = [await connectTo(app, everything.url, { title: 'Left' }), await connectTo(app, everything.url)];
     const client = await open({ url: app.url + gatewayPath(await agentOf(app, members)), apiKey: app.apiKey });
     const names = (await client.listTools()).tools.map(({ name }) => name);
@@ -90,7 +90,7 @@ describe('a request of an upstream to the caller of an agent', () => {
   let forget: () => void;
   let connectionId: string;
   let path: string;
-  /** The answers that came back to the upstream, with the session that they came in. */
+  /** The answers that the upstream received, with their sessions. */
   let answers: { session: unknown; message: RpcMessage & { result?: unknown } }[];
   let waiting: { response: ServerResponse; id: RpcMessage['id'] }[];
 
@@ -134,7 +134,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     };
   }
 
-  /** Calls the tool; answers the id under which the upstream asks, and the rest of the stream. */
+  /** Calls the tool. Returns the id of the upstream's request, and the rest of the stream. */
   async function ask(
     headers: Record<string, string>,
     key = app.apiKey,
@@ -146,7 +146,10 @@ describe('a request of an upstream to the caller of an agent', () => {
     };
     let received = '';
     const rest = text();
-    await until('the upstream asks', () => received.endsWith('\n\n') && received.includes('sampling/createMessage'));
+    await until(
+      'the upstream sends its request',
+      () => received.endsWith('\n\n') && received.includes('sampling/createMessage'),
+    );
     const [asked] = eventsOf({ text: received }) as unknown as [{ id: string; params: { big: string } }];
     expect(asked.params.big).toHaveLength(100_000);
     return { id: asked.id, rest };
@@ -158,9 +161,9 @@ describe('a request of an upstream to the caller of an agent', () => {
   const errorOf = (answer: ProxyAnswer) => [answer.status, rpcOf(answer).error?.data.code];
 
   it.each([
-    ['the process that asked', () => app],
+    ['the process that relayed it', () => app],
     ['another process', () => other],
-  ])('is answered by way of %s, under the id of the upstream', async (_title, at) => {
+  ])("is answered through %s, under the upstream's id", async (_title, at) => {
     const session = await open();
     const { id, rest } = await ask(session);
     expect(id).not.toContain('session-');
@@ -169,7 +172,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     expect(answers).toMatchObject([{ session: expect.stringContaining('session-'), message: { id: 7 } }]);
   });
 
-  it('is answered by nobody else, and under no made-up id', async () => {
+  it('cannot be answered by other callers, or under a forged id', async () => {
     const session = await open();
     const { id, rest } = await ask(session);
     const key = await keyWith(app, { '*': ['*'] });
@@ -185,7 +188,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     await rest;
   });
 
-  it('is not answered by a caller who may no longer use the connection', async () => {
+  it('cannot be answered by a caller who is no longer permitted to use the connection', async () => {
     const { id: keyId, key } = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', {
       name: 'limited',
       permissions: { [connectionId]: ['ask'] },
@@ -199,7 +202,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     await rest.catch(() => undefined);
   });
 
-  it('does not come to a client that answers nothing: it has no session of its own with the upstream', async () => {
+  it('does not reach a client without capabilities, which has no client-upstream session', async () => {
     const session = await open(app.apiKey, { ...ASKING, capabilities: {} });
     const before = upstream.calls('initialize').length;
     const call = callProxy(app, path, { key: app.apiKey, headers: session, body: toolCall('ask') });
@@ -210,7 +213,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     expect(JSON.stringify(opened.map(({ message }) => message.params))).not.toContain('sampling');
   });
 
-  it('does not bring an answer to something that another connection was asked', async () => {
+  it('does not deliver an answer to a request that another connection received', async () => {
     const session = await open();
     const { id, rest } = await ask(session);
     const spoofed = { jsonrpc: '2.0', id: 2, result: { content: [{ type: 'text', text: 'spoofed' }] } };
@@ -221,7 +224,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     expect(received).not.toContain('spoofed');
   });
 
-  it('is recorded as the one call of the tool that it belongs to', async () => {
+  it('is recorded as part of its tool call', async () => {
     const requestId = `asked-${Date.now()}`;
     const session = await open();
     const { id, rest } = await ask({ ...session, 'x-request-id': requestId });
@@ -236,7 +239,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     });
   });
 
-  it('does not bring such an answer in a shared session either', async () => {
+  it('does not deliver such an answer in a shared session either', async () => {
     const session = await open(app.apiKey, { ...ASKING, capabilities: {} });
     const call = callProxy(app, path, { key: app.apiKey, headers: session, body: toolCall('ask') });
     await until('the call arrives', () => waiting.length > 0);
@@ -249,7 +252,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     expect(text).not.toContain('spoofed');
   });
 
-  it('does not keep the other tools from a caller while an upstream opens no session', async () => {
+  it('does not block other tools while an upstream does not open a session', async () => {
     const isOpening = Promise.withResolvers<void>();
     const server = legacyServer(({ message }, response) => {
       if (message.method === 'tools/list') sendResult(response, message, { tools: [{ ...TOOLS[0], name: 'slow' }] });
@@ -257,7 +260,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     });
     const slow = await startScripted((request, response) => {
       const { capabilities = {} } = (request.message.params ?? {}) as { capabilities?: object };
-      // Never answers a client that could be asked.
+      // Never answers a client with capabilities.
       if (request.message.method === 'initialize' && 'sampling' in capabilities) isOpening.resolve();
       else return server.script(request, response);
       return undefined;
@@ -276,7 +279,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     await slow.close();
   });
 
-  it('comes in another session when the upstream has forgotten the first, and the tool runs once', async () => {
+  it('arrives in another session when the upstream lost the first, and the tool runs once', async () => {
     const session = await open();
     const first = await ask(session);
     await answerTo(first.id, session);
@@ -286,12 +289,12 @@ describe('a request of an upstream to the caller of an agent', () => {
     const second = await ask(session);
     expect((await answerTo(second.id, session)).status).toBe(202);
     expect(await second.rest).toContain('done');
-    // The first attempt met a session that was not there.
+    // The first attempt used a session that no longer existed.
     expect(upstream.calls('tools/call').length - ran).toBe(2);
     expect(new Set(answers.map((answer) => answer.session)).size).toBe(2);
   });
 
-  it('may be answered when the upstream has forgotten it, which ends nothing for the caller', async () => {
+  it('can be answered after the upstream lost the session, which does not affect the caller', async () => {
     const session = await open();
     const { id, rest } = await ask(session);
     forget();
@@ -318,7 +321,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     await rest.catch(() => undefined);
   });
 
-  it('is not tried with a caller who takes no stream', async () => {
+  it('is not sent to a caller that does not accept a stream', async () => {
     const { 'mcp-session-id': id = '' } = await open();
     const headers = { 'mcp-session-id': id, accept: 'application/json' };
     const call = callProxy(app, path, { key: app.apiKey, headers, body: toolCall('ask') });

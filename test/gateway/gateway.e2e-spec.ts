@@ -83,7 +83,7 @@ describe.each([
     await client.close();
   });
 
-  it('hears of progress', async () => {
+  it('receives progress', async () => {
     const client = await connect(gatewayPath(agentId));
     const heard: number[] = [];
     const onprogress = ({ progress }: { progress: number }) => void heard.push(progress);
@@ -121,21 +121,21 @@ describe.each([
     await client.close();
   });
 
-  it('gets only what it may use', async () => {
+  it('gets only what it is permitted to use', async () => {
     const key = await keyWith(app, { [agentId]: ['echo'], [ids.files]: ['read_text_file'] });
     const client = await connect(gatewayPath(agentId), key);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['echo', 'read_text_file']);
     expect(client.getServerCapabilities()?.prompts).toBeUndefined();
     await client.callTool({ name: 'echo', arguments: { message: 'x' } });
-    await expect(client.callTool({ name: 'read_graph', arguments: {} })).rejects.toThrow(/may not call/);
+    await expect(client.callTool({ name: 'read_graph', arguments: {} })).rejects.toThrow(/not permitted to call/);
     await client.close();
   });
 
-  it('is told what is wrong with its arguments, and of a tool that is none', async () => {
+  it('gets errors for invalid arguments and for an unknown tool', async () => {
     const client = await connect(gatewayPath(agentId));
     const wrong = client.callTool({ name: 'echo', arguments: { message: 7 } });
     await expect(wrong).rejects.toMatchObject({ code: -32602 });
-    await expect(client.callTool({ name: 'no-such', arguments: {} })).rejects.toThrow(/no tool of this name/);
+    await expect(client.callTool({ name: 'no-such', arguments: {} })).rejects.toThrow(/no tool with this name/);
     await client.close();
   });
 });

@@ -24,7 +24,7 @@ describe('the form of the answer', () => {
   const progress = (token: string): string =>
     `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"${token}","progress":1}}\n\n`;
 
-  it('is one JSON body for a caller that takes no stream', async () => {
+  it('is one JSON body for a caller that does not accept a stream', async () => {
     const answer = await proxied.calledWith((response, message) => {
       response.writeHead(200, SSE_TYPE);
       response.end(`: hello\n\n${progress('a')}event: message\r\nid: 7\r\ndata: ${answerText(message)}\r\n\r\n`);
@@ -33,7 +33,7 @@ describe('the form of the answer', () => {
     expect(rpcOf(answer)).toEqual({ jsonrpc: '2.0', id: 1, result: RESULT });
   });
 
-  it('is the stream for a caller that takes one, notifications first', async () => {
+  it('is a stream for a caller that accepts one, notifications first', async () => {
     const script: AnswerScript = (response, message) =>
       response.writeHead(200, SSE_TYPE).end(`${progress('a')}data: ${answerText(message)}\n\n`);
     const answer = await proxied.calledWith(script, {}, TAKES_STREAMS);
@@ -41,7 +41,7 @@ describe('the form of the answer', () => {
     expect(answer.text).toMatch(/notifications\/progress[^]*"id":1,"result"/);
   });
 
-  it('keeps an answer whose data stands on several lines', async () => {
+  it('keeps an answer with several data lines', async () => {
     const script: AnswerScript = (response, message) => {
       const lines = JSON.stringify({ jsonrpc: '2.0', id: message.id, result: RESULT }, null, 1).split('\n');
       response.writeHead(200, SSE_TYPE).end(`${lines.map((line) => `data: ${line}`).join('\n')}\n\n`);
@@ -54,7 +54,7 @@ describe('the form of the answer', () => {
   it.each([
     ['one JSON body', TAKES_JSON],
     ['a stream', TAKES_STREAMS],
-  ])('is not what merely mentions the request (%s)', async (_form, accepted) => {
+  ])('is not a message that only mentions the request (%s)', async (_form, accepted) => {
     const script: AnswerScript = (response, message) => {
       const data = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: message.id } };
       response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(data)}\n\n`);
@@ -65,7 +65,7 @@ describe('the form of the answer', () => {
     expect(text).not.toContain('sbx-');
   });
 
-  it.each(['\n', '\r\n'])('may be an event of a megabyte, whatever ends its lines: %j', async (end) => {
+  it.each(['\n', '\r\n'])('can be an event of a megabyte, with line ends %j', async (end) => {
     const long = 'x'.repeat(1_000_000);
     const script: AnswerScript = (response, { id }) => {
       const result = { content: [{ type: 'text', text: long }] };
@@ -85,7 +85,7 @@ describe('the form of the answer', () => {
   it.each([
     ['first', { jsonrpc: '2.0', id: 2, result: LARGE }, /"code":"upstream_protocol"/],
     ['last', { result: LARGE, jsonrpc: '2.0', id: 2 }, /^broken off$/],
-  ])('is not the large answer to another request, whose id comes %s', async (_place, foreign, said) => {
+  ])('is not the large answer to another request, with its id %s', async (_place, foreign, said) => {
     const withMention = (id: unknown): string => JSON.stringify({ mentioned: id, ...foreign });
     const json: AnswerScript = (response, { id }) => response.writeHead(200, JSON_TYPE).end(withMention(id));
     const answer = proxied.calledWith(json, {}, TAKES_STREAMS).then(
@@ -100,7 +100,7 @@ describe('the form of the answer', () => {
     expect(text).not.toMatch(/"id":2\}/);
   });
 
-  it('says so when it breaks off in the middle of such an event', async () => {
+  it('ends with an error when it breaks off in the middle of such an event', async () => {
     const script: AnswerScript = (response, { id }) => {
       response.writeHead(200, SSE_TYPE).write(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"x":"`);
       response.write('x'.repeat(200_000));

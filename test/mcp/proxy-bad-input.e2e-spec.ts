@@ -27,7 +27,7 @@ const TOOLS = [
 let app: TestApp;
 let upstream: ScriptedServer;
 let path: string;
-/** May call `echo` only. */
+/** Is permitted to call only `echo`. */
 let limited: string;
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ const MALFORMED: Refusal = { status: 400, rpc: -32700, code: 'malformed_json' };
 const INVALID: Refusal = { status: 400, rpc: -32600, code: 'invalid_rpc_request' };
 const MISMATCH: Refusal = { status: 400, rpc: -32020, code: 'header_mismatch' };
 
-/** A JSON-RPC error, and nothing of the request has reached the upstream. */
+/** Expects a JSON-RPC error, and that the request did not reach the upstream. */
 async function expectRefused(answer: Promise<ProxyAnswer>, refusal: Refusal): Promise<void> {
   const before = upstream.requests.length;
   const response = await answer;
@@ -77,11 +77,11 @@ async function expectRefused(answer: Promise<ProxyAnswer>, refusal: Refusal): Pr
 const ECHO = '"method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}';
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-describe('a body that is no message', () => {
+describe('a body that is not a message', () => {
   it.each<[string, string | Buffer, Refusal]>([
     ['nothing', '', MALFORMED],
     ['cut off', '{"jsonrpc":"2.0","id":1', MALFORMED],
-    ['no JSON', 'hello', MALFORMED],
+    ['not JSON', 'hello', MALFORMED],
     ['a comma too many', `{"jsonrpc":"2.0","id":1,${ECHO},}`, MALFORMED],
     ['two messages', `{"jsonrpc":"2.0","id":1,${ECHO}}{"jsonrpc":"2.0","id":2,${ECHO}}`, MALFORMED],
     ['a byte order mark', `\ufeff{"jsonrpc":"2.0","id":1,${ECHO}}`, MALFORMED],
@@ -127,7 +127,7 @@ describe('a body that is no message', () => {
   });
 });
 
-describe('a message that can be read in two ways', () => {
+describe('an ambiguous message', () => {
   const messageWith = (members: string): string => `{"jsonrpc":"2.0","id":1,${members}}`;
   const call = (params: string): string => messageWith(`"method":"tools/call","params":{${params}}`);
 
@@ -138,28 +138,28 @@ describe('a message that can be read in two ways', () => {
     ['two names', call('"name":"echo","name":"strict"')],
     ['two names, one escaped', call(String.raw`"name":"echo","n\u0061me":"strict"`)],
     ['two names, both escaped differently', call(String.raw`"\u006eame":"echo","n\u0061me":"strict"`)],
-    ['Name beside name', call('"name":"echo","Name":"strict"')],
+    ['Name next to name', call('"name":"echo","Name":"strict"')],
     ['Name instead of name', call('"Name":"strict"')],
     ['NAME, escaped', call(String.raw`"name":"echo","\u004eAME":"strict"`)],
-    ['Arguments beside arguments', call('"name":"echo","arguments":{},"Arguments":{"text":1}')],
+    ['Arguments next to arguments', call('"name":"echo","arguments":{},"Arguments":{"text":1}')],
     ['argumentſ, which some raise to ARGUMENTS', call('"name":"echo","arguments":{},"argumentſ":{}')],
-    ['Method beside method', messageWith(`${ECHO},"Method":"tools/list"`)],
-    ['PARAMS beside params', messageWith(`${ECHO},"PARAMS":{"name":"strict"}`)],
-    ['Id beside id', messageWith(`${ECHO},"Id":2`)],
-    ['JsonRpc beside jsonrpc', messageWith(`${ECHO},"JsonRpc":"1.0"`)],
+    ['Method next to method', messageWith(`${ECHO},"Method":"tools/list"`)],
+    ['PARAMS next to params', messageWith(`${ECHO},"PARAMS":{"name":"strict"}`)],
+    ['Id next to id', messageWith(`${ECHO},"Id":2`)],
+    ['JsonRpc next to jsonrpc', messageWith(`${ECHO},"JsonRpc":"1.0"`)],
     ['the same key twice in the arguments', call('"name":"echo","arguments":{"text":"a","text":"b"}')],
     ['the same, escaped', call(String.raw`"name":"echo","arguments":{"text":"a","te\u0078t":"b"}`)],
     ['the same, deep in an array', call('"name":"echo","arguments":{"deep":[[{"a":1,"b":2,"a":3}]]}')],
     ['the same in _meta', call('"name":"echo","_meta":{"progressToken":1,"progressToken":2}')],
   ])('is refused: %s', (_title, body) => expectRefused(send(body), INVALID));
 
-  it('passes when other keys of the arguments differ in case only: they are the tool’s affair', async () => {
+  it('passes when other keys of the arguments differ only in case', async () => {
     const body = call('"name":"echo","arguments":{"key":"a","Key":"b"}');
     const { result } = rpcOf(await send(body));
     expect(JSON.parse(result?.content?.[0]?.text ?? '')).toMatchObject({ arguments: { key: 'a', Key: 'b' } });
   });
 
-  it('goes on as the bytes that came', async () => {
+  it('is forwarded byte for byte', async () => {
     const text = String.raw`"\u0061\/\ud83d\ude00 ü"`;
     const body = `\n{ "params" : {"arguments":{"text":${text}},"name":"\\u0065cho"} ,"id":\t-1.50e+1 , "method":"tools/call","jsonrpc":"2.0","more":[{}]}\r\n`;
     const answer = await send(body);
@@ -185,7 +185,7 @@ describe('a header that repeats the body', () => {
     ['encoded twice', { 'mcp-name': base64(base64('echo')) }],
   ])('must not name %s', (_title, headers) => expectRefused(send(toolCall('echo'), headers), MISMATCH));
 
-  it('must not name a tool where the body names none', () =>
+  it('must not name a tool if the body names none', () =>
     expectRefused(send(rpc('tools/list'), { 'mcp-name': 'echo' }), MISMATCH));
 
   it('must not name another version', () => {
@@ -193,7 +193,7 @@ describe('a header that repeats the body', () => {
     return expectRefused(send(rpc('tools/call', params), { 'mcp-protocol-version': '2025-11-25' }), MISMATCH);
   });
 
-  it.each(['echo', base64('echo')])('may name the same: %s', async (name) => {
+  it.each(['echo', base64('echo')])('can name the same: %s', async (name) => {
     const answer = await send(toolCall('echo'), { 'mcp-method': 'tools/call', 'mcp-name': name });
     expect(answer.status).toBe(200);
     expect(rpcOf(answer).result).toBeDefined();
@@ -204,7 +204,7 @@ describe('the name of a tool', () => {
   const NAMES = ['ghost', 'echo\r\nx-injected: 1', '../strict', 'echo/../strict', 'ec\u0000ho', '\ud800', '__proto__'];
   const LONG = 'x'.repeat(100_000);
 
-  it.each([...NAMES, 'toString', ' echo', 'ECHO', LONG])('that nobody lists is unknown: %j', async (name) => {
+  it.each([...NAMES, 'toString', ' echo', 'ECHO', LONG])('that is not listed is unknown: %j', async (name) => {
     const answer = await send(toolCall(name));
     expect(answer.status).toBe(200);
     expect(rpcOf(answer).error).toMatchObject({ code: -32602, data: { code: 'unknown_tool' } });
@@ -247,7 +247,7 @@ describe('a body that is too large', () => {
     expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({ status: 200, code: undefined });
   });
 
-  it.each(['', '/call-tool/echo'])('is refused with one byte more%s', async (more) => {
+  it.each(['', '/call-tool/echo'])('is refused with one more byte%s', async (more) => {
     const before = upstream.requests.length;
     const request = { key: app.apiKey, headers: { connection: 'close' }, body: padded(1_048_577) };
     const answer = await callProxy(app, path + more, request);
@@ -264,7 +264,7 @@ describe('arguments', () => {
     ['that are an array', [1]],
     ['that are null', null],
     ['that are a string', 'n=1'],
-  ])('are held against the schema: %s', async (_title, args) => {
+  ])('are validated against the schema: %s', async (_title, args) => {
     const before = upstream.calls('tools/call').length;
     const answer = await send(rpc('tools/call', { name: 'strict', arguments: args }));
     expect(answer.status).toBe(200);
@@ -286,7 +286,7 @@ describe('a method', () => {
   const ofLimited = (method: string, params?: object): Promise<ProxyAnswer> => send(rpc(method, params), {}, limited);
 
   it.each(['tools/steal', 'rpc.discover', 'toString', 'tools/call\r\n', 'TOOLS/CALL'])(
-    'that is not known is refused: %j',
+    'that is unknown is refused: %j',
     async (method) => {
       const before = upstream.requests.length;
       const answer = await ofLimited(method);
@@ -297,7 +297,7 @@ describe('a method', () => {
   );
 
   it.each(['resources/list', 'resources/read', 'prompts/get', 'prompts/list'])(
-    'beyond tools needs its grant: %s',
+    'that does not concern tools needs its grant: %s',
     async (method) => {
       const answer = await ofLimited(method);
       expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({
@@ -307,12 +307,12 @@ describe('a method', () => {
     },
   );
 
-  it.each(['logging/setLevel', 'resources/subscribe', 'tasks/list'])('of a session needs one: %s', (method) =>
+  it.each(['logging/setLevel', 'resources/subscribe', 'tasks/list'])('of a session needs a session: %s', (method) =>
     expectRefused(send(rpc(method)), INVALID),
   );
 
   it.each(['application/json', '*/*', '%_'])(
-    'that is answered by a stream without end needs a caller that takes one, not %s',
+    'with an endless stream as its answer needs a caller that accepts streams, not %s',
     async (accept) => {
       const agent = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent', connections: [] } });
       for (const endpoint of [path, pathOf(`gateway/${agent.body.item.id}`), pathOf('self')]) {
@@ -322,7 +322,7 @@ describe('a method', () => {
     },
   );
 
-  it('in a version that is not known is refused', () =>
+  it('in an unknown version is refused', () =>
     expectRefused(send(rpc('tools/list'), { 'mcp-protocol-version': '1999-01-01' }), INVALID));
 });
 
@@ -341,29 +341,29 @@ describe('the body of a call-tool request', () => {
     await expectRefused(call(body), MALFORMED);
   });
 
-  it.each(['[]', '"text"', 'null', '1'])('is refused when it is no object: %s', async (body) => {
+  it.each(['[]', '"text"', 'null', '1'])('is refused when it is not an object: %s', async (body) => {
     const answer = await call(body);
     expect(rpcOf(answer).error).toMatchObject({ code: -32602, data: { code: 'invalid_arguments' } });
   });
 
   it('is refused when it is not UTF-8', () => expectRefused(call(Buffer.from('{"text":"\xff"}', 'latin1')), MALFORMED));
 
-  it('is refused when a key stands twice', () => expectRefused(call('{"text":"a","te\\u0078t":"b"}'), INVALID));
+  it('is refused when a key is duplicated', () => expectRefused(call('{"text":"a","te\\u0078t":"b"}'), INVALID));
 
-  it('is refused when it is nested too deep', () => expectRefused(call(`{"deep":${nested(63)}}`), INVALID));
+  it('is refused when it is nested too deeply', () => expectRefused(call(`{"deep":${nested(63)}}`), INVALID));
 
-  it('is arguments and nothing else, whatever it looks like', async () => {
+  it('is always read as arguments', async () => {
     const answer = await call({ jsonrpc: '2.0', method: 'tools/call', name: 'strict' });
     const params = JSON.parse(rpcOf(answer).result?.content?.[0]?.text ?? '') as object;
     expect(params).toEqual({ name: 'echo', arguments: { jsonrpc: '2.0', method: 'tools/call', name: 'strict' } });
   });
 
-  it('may be missing: no arguments', async () => {
+  it('can be missing, which means no arguments', async () => {
     const answer = await call(undefined);
     expect(JSON.parse(rpcOf(answer).result?.content?.[0]?.text ?? '')).toEqual({ name: 'echo', arguments: {} });
   });
 
-  it('takes no other tool from a header', async () => {
+  it('ignores the tool that a header names', async () => {
     const answer = await call({}, { headers: { 'mcp-name': 'strict' } });
     expect(rpcOf(answer).error?.data.code ?? 'echo').toMatch(/^(echo|header_mismatch)$/);
   });
@@ -396,12 +396,12 @@ describe('a web page', () => {
     await expectRefused(callProxy(app, path, { key: limited, method: 'DELETE', headers: { origin } }), REFUSED);
   });
 
-  it.each(['http://localhost:5173', 'http://127.0.0.1:1'])('of this machine may call: %s', async (origin) => {
+  it.each(['http://localhost:5173', 'http://127.0.0.1:1'])('of this machine is allowed: %s', async (origin) => {
     expect((await send(toolCall('echo'), { origin })).status).toBe(200);
   });
 
   it.each(['evil.example', 'evil.example:3000', '127.0.0.1.evil.example', 'localhost.evil.example:1'])(
-    'that had its name rebound to this machine is refused: %s',
+    'with a name that was rebound to this machine is refused: %s',
     (host) => expectRefused(send(toolCall('echo'), { host }), REFUSED),
   );
 });

@@ -33,7 +33,7 @@ afterAll(async () => {
   await app?.close();
 });
 
-/** Lists one tool and leaves every call of it open. */
+/** Lists one tool and never answers its calls. */
 function neverAnswers({ message }: SeenRequest, response: ServerResponse): void {
   if (message.method === 'tools/list') sendResult(response, message, { tools: TOOLS });
 }
@@ -53,19 +53,19 @@ async function seen(method: string): Promise<SeenRequest> {
   for (;;) {
     const found = upstream?.calls(method)[0];
     if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`The upstream has seen no ${method}.`);
+    if (Date.now() > deadline) throw new Error(`The upstream did not receive ${method}.`);
     await sleep(20);
   }
 }
 
-/** A call of the slow tool that is under way at the upstream, and what cancels it. */
+/** Starts a call of the slow tool, and returns how to cancel it once it has reached the upstream. */
 async function slowCall(script: Script, open: (endpoint: Endpoint) => Promise<FieldClient>) {
   upstream = await startScripted(script);
   const connectionId = await connect(app, upstream.url);
   client = await open({ url: `${app.url}/api/${app.org}/mcp/${connectionId}`, apiKey: app.apiKey });
   const abort = new AbortController();
   const call = client.callTool('slow', {}, { signal: abort.signal });
-  // It is handled below: a failure before that would end the process.
+  // The rejection is handled below; before that, an unhandled one would end the process.
   call.catch(() => undefined);
   return { call, request: await seen('tools/call'), cancel: () => abort.abort(new Error('Enough')) };
 }
@@ -74,7 +74,7 @@ describe('a client that cancels a call', () => {
   it.each([
     ['@modelcontextprotocol/sdk 1.32', openLegacyClient],
     ['@modelcontextprotocol/client 2.4', openModernClient],
-  ])('reaches the upstream with the id of the call there (%s)', async (_title, open) => {
+  ])('cancels the call at the upstream under its id there (%s)', async (_title, open) => {
     const { call, request, cancel } = await slowCall(legacyServer(neverAnswers).script, open);
     cancel();
     await expect(call).rejects.toThrow();
@@ -94,11 +94,11 @@ describe('a client that cancels a call', () => {
   });
 });
 
-describe('an upstream that leaves while its tools are listed for all', () => {
-  it('takes no other work down with it', async () => {
+describe('an upstream that disconnects while its tools are listed for several callers', () => {
+  it('does not affect other work', async () => {
     let lists = 0;
     const { script } = legacyServer(({ message }, response) => {
-      // The first list is the session's own; whoever asks after that waits in vain.
+      // The first list is the session's own; later requests are never answered.
       if (message.method === 'tools/list' && ++lists === 1) sendResult(response, message, { tools: TOOLS });
       if (message.method === 'tools/call') sendResult(response, message, { content: [] });
     });
@@ -109,7 +109,7 @@ describe('an upstream that leaves while its tools are listed for all', () => {
 
     await upstream.close();
     upstream = undefined;
-    // A promise that nobody waits for would end the process, and with it this test.
+    // An unhandled rejection would end the process, and with it this test.
     await sleep(200);
     expect((await app.tool('COLLECTION_CONNECTIONS_GET', { id: connectionId })).status).toBe(200);
   });

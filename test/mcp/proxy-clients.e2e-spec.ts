@@ -15,7 +15,7 @@ const PATIENCE_MS = 60_000;
 const CLIENTS: readonly [string, (endpoint: Endpoint) => Promise<FieldClient>][] = [
   ['@modelcontextprotocol/sdk 1.32', openLegacyClient],
   ['@modelcontextprotocol/client 2.4', openModernClient],
-  ['@modelcontextprotocol/client 2.4, which asks for the era', (endpoint) => openModernClient(endpoint, 'auto')],
+  ['@modelcontextprotocol/client 2.4, with era negotiation', (endpoint) => openModernClient(endpoint, 'auto')],
 ];
 
 let app: TestApp;
@@ -47,7 +47,7 @@ async function keyFor(permissions: Record<string, string[]>): Promise<string> {
   return (await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'limited', permissions })).key;
 }
 
-/** A client that is closed with the others. */
+/** Connects a client that is closed after the test. */
 async function opened(client: Promise<FieldClient>): Promise<FieldClient> {
   clients.add(await client);
   return client;
@@ -86,18 +86,18 @@ describe.each(CLIENTS)('%s', (_title, open) => {
     expect(await read(proxied)).toMatchObject({ content: [{ text: 'Written in the folder' }] });
   });
 
-  it('sees and calls the granted tools only', async () => {
+  it('sees and calls only the granted tools', async () => {
     const connectionId = await connect(app, everything.url);
     const client = await opened(open(through(connectionId, await keyFor({ [connectionId]: ['echo'] }))));
 
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['echo']);
     expect(await client.callTool('echo', { message: 'hi' })).toMatchObject({ content: [{ text: 'Echo: hi' }] });
     await expect(client.callTool('get-sum', { a: 1, b: 2 })).rejects.toThrow();
-    // A refusal is the request's, not the session's.
+    // A refusal concerns the request, not the session.
     expect(await client.callTool('echo', { message: 'still' })).toMatchObject({ content: [{ text: 'Echo: still' }] });
   });
 
-  it('reads resources and prompts where they are granted, and not otherwise', async () => {
+  it('reads resources and prompts only where they are granted', async () => {
     const connectionId = await connect(app, everything.url);
     const openWith = async (...grants: string[]) =>
       opened(open(through(connectionId, await keyFor({ [connectionId]: grants }))));

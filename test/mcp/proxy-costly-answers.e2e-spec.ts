@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => proxied?.close());
 
 const MIB = 1024 * 1024;
-/** Arrays that would keep whoever parses them from anything else, or lead it to the end of its stack. */
+/** Arrays whose parsing would block the process or exhaust its stack. */
 const COSTLY = [
   ['too many values', `[${'{},'.repeat((24 * MIB) / 3)}1]`],
   ['too much text', `["${'x'.repeat(24 * MIB)}"]`],
@@ -36,7 +36,7 @@ const answering =
     response.end(`${before}{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}${after}`);
   };
 
-/** How long everything else had to wait, in milliseconds. */
+/** How long the event loop was blocked, in milliseconds. */
 async function longestHold(work: () => Promise<void>): Promise<number> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
@@ -52,7 +52,7 @@ function timeToParse(text: string): number {
 }
 
 describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
-  // Another connection for each: the breaker opens at repeated failures.
+  // Each uses another connection, because repeated failures open the breaker.
   const prepare = async () => {
     const connectionId = await connectTo(app, proxied.upstream.url);
     const key = await keyWith(app, { [connectionId]: ['fine'] });
@@ -68,7 +68,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
     it.each([
       ['a list that is filtered', () => ({ headers: TAKES_STREAMS, body: rpc('tools/list') })],
       ['a list that is translated', () => modernRequest('tools/list')],
-    ])('is not read for %s', async (_reason, request) => {
+    ])('is not parsed for %s', async (_reason, request) => {
       const { key, path } = await prepare();
       const answer = await proxied.whileListing(answering(type, inTool(array)), () =>
         callProxy(app, path, { key, ...request() }),
@@ -76,7 +76,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
       expect(errorIn(answer)?.data.code).toBe('upstream_protocol');
     });
 
-    it('is not read for a call that is translated', async () => {
+    it('is not parsed for a translated call', async () => {
       const { key, path } = await prepare();
       const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
         callProxy(app, path, { key, ...modernRequest('tools/call', { name: 'fine', arguments: {} }) }),
@@ -84,15 +84,15 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
       expect(errorIn(answer)?.data.code).toBe('upstream_protocol');
     });
 
-    it('is not read for a test of the connection', async () => {
+    it('is not parsed for a connection test', async () => {
       const { connectionId } = await prepare();
       const found = await proxied.whileListing(answering(type, inTool(array)), () =>
         succeed(app, 'CONNECTION_TEST', { id: connectionId }),
       );
-      expect(found).toMatchObject({ ok: false, error: expect.stringContaining('more than is read') });
+      expect(found).toMatchObject({ ok: false, error: expect.stringContaining('more than the service accepts') });
     });
 
-    it('reaches whoever calls the tool in its own era', async () => {
+    it('reaches a caller of the same era', async () => {
       const { key, path } = await prepare();
       const answer = await proxied.whileCalling(answering(type, inResult(array)), () =>
         callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') }),
@@ -102,7 +102,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
     });
   });
 
-  it('is not gathered for a caller that accepts no stream', async () => {
+  it('is not buffered for a caller that does not accept a stream', async () => {
     const { key, path } = await prepare();
     const answer = await proxied.whileCalling(answering(SSE_TYPE, inResult(array)), () =>
       callProxy(app, path, { key, headers: TAKES_JSON, body: toolCall('fine') }),
@@ -111,7 +111,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
   });
 });
 
-it('an upstream holds up nobody with what it answers', async () => {
+it('answers of an upstream do not block other callers', async () => {
   const connectionId = await connectTo(app, proxied.upstream.url);
   const [, array] = COSTLY[0];
   const result = inResult(array);

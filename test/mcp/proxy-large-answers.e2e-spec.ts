@@ -28,8 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => proxied?.close());
 
-describe('an upstream that sends without end', () => {
-  it('lists no more tools than can be held', async () => {
+describe('an upstream that sends endlessly', () => {
+  it('cannot exceed the limit on a list of tools', async () => {
     const connectionId = await connectTo(app, upstream.url);
     const key = await keyWith(app, { [connectionId]: ['fine'] });
     let sent = 0;
@@ -47,7 +47,7 @@ describe('an upstream that sends without end', () => {
     expect(sent).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('gathers no event that is too large for one body', async () => {
+  it('cannot make the service buffer an event that is too large for one body', async () => {
     const answer = await proxied.calledWith((response) => flood(response, SSE_TYPE, `data: ${'x'.repeat(65_536)}`));
     expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({
       status: 500,
@@ -60,7 +60,7 @@ describe('a result of 100 MB', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
 
-  /** Bytes that somebody still holds. */
+  /** The bytes that are still in memory. */
   function memoryInUse(): number {
     collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
@@ -106,14 +106,14 @@ describe('a result of 100 MB', () => {
         expect(growth).toBeLessThan(50 * 1024 * 1024);
         expect(await auditOf(app, String(response.headers['x-request-id']))).toMatchObject({ status: 'success' });
       });
-      // Twenty collections of garbage take long in a process that has run many specs.
+      // Twenty garbage collections take long in a process that has run many specs.
     },
     120_000,
   );
 });
 
-describe('complete answers that are being sent', () => {
-  /** Takes the memory of answers until less than this is left to anybody; returns how to give it back. */
+describe('complete answers during sending', () => {
+  /** Takes answer memory until less than this is left for each organization. Returns how to release it. */
   function takeAllBut(bytes: number): () => void {
     const budget = app.app.get(AnswerBudget, { strict: false });
     const answers = Array.from({ length: 100 }, (_, n) =>
@@ -129,7 +129,7 @@ describe('complete answers that are being sent', () => {
     return () => answers.forEach((answer) => answer.release());
   }
 
-  it('are refused while others hold the memory, unless they are small', async () => {
+  it('are refused while others use the memory, unless they are small', async () => {
     const path = await proxied.connected();
     const answersOf = (length: number): Promise<ProxyAnswer> =>
       proxied.whileCalling(
@@ -137,7 +137,7 @@ describe('complete answers that are being sent', () => {
           const result = { content: [{ type: 'text', text: 'x'.repeat(length) }] };
           response.writeHead(200, SSE_TYPE).end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
         },
-        // A caller who takes no event stream gets one body.
+        // A caller who does not accept an event stream gets one body.
         () => callProxy(app, path, { key: app.apiKey, body: toolCall('fine') }),
       );
     const giveBack = takeAllBut(50_000);

@@ -43,8 +43,8 @@ async function call(id: number): Promise<Outcome> {
   return { status: answer.status, requestId: String(answer.headers['x-request-id']), code: error?.data.code };
 }
 
-describe(`the database away for ${AWAY_MS} ms`, () => {
-  it('delays callers or answers 503, loses and doubles no record, and is over when it is back', async () => {
+describe(`a database that is unavailable for ${AWAY_MS} ms`, () => {
+  it('delays callers or answers 503, neither loses nor duplicates records, and recovers', async () => {
     expect((await call(0)).status).toBe(200);
     const calls: Promise<Outcome>[] = [];
     await relay.cut();
@@ -59,7 +59,7 @@ describe(`the database away for ${AWAY_MS} ms`, () => {
       if (status === 503) expect(code).toBe('storage_unavailable');
     }
     await until('calls are answered again', async () => (await call(1000)).status === 200);
-    // Whoever got an answer is on record; `auditOf` fails if twice.
+    // Every answered call is recorded; `auditOf` fails if it is recorded twice.
     for (const { requestId } of outcomes.filter(({ status }) => status === 200)) {
       expect(await auditOf(app, requestId)).toMatchObject({ status: 'success', tool_name: 'echo' });
     }

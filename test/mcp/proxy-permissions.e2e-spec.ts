@@ -13,7 +13,7 @@ const TOOLS = [
   { name: 'public', inputSchema, _meta: { 'mcp.service': { public_tool: true } } },
   { name: 'public_legacy', inputSchema, _meta: { 'mcp.legacy': { public_tool: true } } },
   { name: 'private', inputSchema },
-  // None of these says `public_tool: true` in a place that counts.
+  // None of these has `public_tool: true` in a relevant place.
   { name: 'says_yes', inputSchema, _meta: { 'mcp.service': { public_tool: 'true' } } },
   { name: 'says_so_elsewhere', inputSchema, _meta: { public_tool: true, other: { public_tool: true } } },
   { name: 'says_no', inputSchema, _meta: { 'mcp.service': { public_tool: false } } },
@@ -28,12 +28,12 @@ type CallerName = 'no key' | 'bad key' | 'malformed' | 'expired' | 'other organi
 const DOORS: readonly Door[] = ['direct', 'legacy', 'call-tool', 'scoped call-tool'];
 const ENTRY_POINTS = { direct: 'proxy', legacy: 'legacy', 'call-tool': 'call_tool', 'scoped call-tool': 'call_tool' };
 
-/** What a call gets: HTTP status, JSON-RPC code and stable word, and what is recorded of it. */
+/** The expected answer of a call: HTTP status, JSON-RPC code and error code, and the recorded outcome. */
 interface Expected {
   status: number;
   rpc?: number;
   code?: string;
-  /** Absent: not recorded, because it is nobody's or another organization's. */
+  /** Absent if the call is not recorded, because it has no caller or belongs to another organization. */
   audit?: { status: 'success' | 'denied'; public: boolean };
 }
 
@@ -46,7 +46,7 @@ const refused = (status: number, code: string, audit?: Expected['audit']): Expec
 const allowed = (isPublic: boolean): Expected => ({ status: 200, audit: { status: 'success', public: isPublic } });
 const DENIED = { status: 'denied', public: false } as const;
 
-/** The whole of the permission rules for tool calls. */
+/** All permission rules for tool calls. */
 function expectedFor(caller: CallerName, door: Door, tool: string): Expected {
   const isPublic = PUBLIC_NAMES.includes(tool);
   const isScoped = door === 'direct' || door === 'scoped call-tool';
@@ -114,7 +114,7 @@ function call(caller: CallerName, door: Door, tool: string, connectionId = honor
   return callProxy(app, path, { key: keys[caller], body: takesArguments ? {} : toolCall(tool) });
 }
 
-/** The exact challenge (interface, "Authentication" 6); undefined for an answer that is no 401. */
+/** The exact challenge (interface, "Authentication" 6); undefined for an answer other than 401. */
 function challengeFor({ status, code }: Expected, door: Door, connectionId = honoring): string | undefined {
   if (status !== 401) return undefined;
   const endpoint = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(connectionId);
@@ -175,9 +175,9 @@ describe('a tool call', () => {
   });
 });
 
-describe('a connection that ignores what its upstream calls public', () => {
+describe('a connection that ignores public marks of its upstream', () => {
   it.each(DOORS.flatMap((door) => PUBLIC_NAMES.map((tool) => ({ door, tool }))))(
-    'asks for a grant: $door · $tool',
+    'requires a grant: $door · $tool',
     async ({ door, tool }) => {
       const before = upstream.calls('tools/call').length;
       const anonymous = await call('no key', door, tool, ignoring);
@@ -210,7 +210,7 @@ describe.each(['direct', 'legacy'] as const)('tools/list · %s', (door) => {
     expect(await listed(caller, honoring)).toEqual(callable.length > 0 ? callable : refusal);
   });
 
-  it('shows no public tools where they are ignored', async () => {
+  it('does not list public tools where they are ignored', async () => {
     expect(await listed('no key', ignoring)).toBe(401);
     expect(await listed('no grant', ignoring)).toEqual([]);
     expect(await listed('grant', ignoring)).toEqual(ALL_NAMES.filter((name) => GRANTED.includes(name)));
@@ -218,8 +218,8 @@ describe.each(['direct', 'legacy'] as const)('tools/list · %s', (door) => {
   });
 });
 
-describe('what there is', () => {
-  it.each(['not-a-uuid', randomUUID(), '../self', '%2e%2e', "' OR 1=1"])('is not told: %s', async (id) => {
+describe('the existence of a connection', () => {
+  it.each(['not-a-uuid', randomUUID(), '../self', '%2e%2e', "' OR 1=1"])('is not revealed: %s', async (id) => {
     const path = `/api/default/mcp/${encodeURIComponent(id)}`;
     const anonymous = await callProxy(app, path, { body: rpc('tools/list') });
     expect({ status: anonymous.status, code: rpcOf(anonymous).error?.data.code }).toEqual({
@@ -230,7 +230,7 @@ describe('what there is', () => {
     expect({ status: known.status, code: rpcOf(known).error?.data.code }).toEqual({ status: 404, code: 'not_found' });
   });
 
-  it('is not told of another organization, by whatever path', async () => {
+  it('is not revealed to another organization, on any path', async () => {
     const path = pathOf(honoring).replace('default', 'elsewhere');
     const anonymous = await callProxy(app, path, { body: toolCall('public') });
     expect({ status: anonymous.status, challenge: anonymous.headers['www-authenticate'] }).toEqual({
@@ -258,7 +258,7 @@ describe('a bad credential', () => {
 describe('the metadata of the protected resource', () => {
   const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
-  it.each([['scoped'], ['legacy']])('stands at both of its paths, for anyone: %s', async (kind) => {
+  it.each([['scoped'], ['legacy']])('is public at both of its paths: %s', async (kind) => {
     const endpoint = kind === 'legacy' ? `/mcp/${honoring}` : pathOf(honoring);
     for (const path of [endpoint + WELL_KNOWN, WELL_KNOWN + endpoint]) {
       const answer = await callProxy(app, path, { method: 'GET' });
@@ -272,7 +272,7 @@ describe('the metadata of the protected resource', () => {
 });
 
 describe('a legacy path', () => {
-  it.each(['legacy', 'call-tool'] as const)('says that it is deprecated: %s', async (door) => {
+  it.each(['legacy', 'call-tool'] as const)('answers with a deprecation header: %s', async (door) => {
     const { headers } = await call('*', door, 'private');
     expect(headers['deprecation']).toMatch(/^@\d+$/);
     const successor = door === 'legacy' ? pathOf(honoring) : `${pathOf(honoring)}/call-tool/private`;

@@ -11,7 +11,7 @@ const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', 
 let app: TestApp;
 let upstream: ScriptedServer;
 let path: string;
-/** The calls of `slow` that wait. */
+/** The pending calls of `slow`. */
 let waiting: ServerResponse[];
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-/** A server without sessions that tells the requests of its callers apart by their ids alone. */
+/** A server without sessions that distinguishes the requests of its callers only by their ids. */
 beforeEach(async () => {
   waiting = [];
   upstream = await startScripted(({ method, message }, response) => {
@@ -55,15 +55,15 @@ function send(key: string, headers: Record<string, string>, body: object, method
   });
 }
 
-describe('an upstream that keeps no sessions', () => {
-  it('is not told by one caller to end its work for all', async () => {
+describe('an upstream without sessions', () => {
+  it('does not get a DELETE from one caller that would end the work of all', async () => {
     const key = await keyWith(app, {});
     const headers = await openSession(key);
     expect((await send(key, headers, {}, 'DELETE')).status).toBe(200);
     expect(upstream.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(0);
   });
 
-  it('is not told by one caller to cancel what another one has asked', async () => {
+  it('does not get a cancellation from one caller for the request of another', async () => {
     const key = await keyWith(app, {});
     const headers = await openSession(key);
     const call = openProxy(app, path, {
@@ -72,7 +72,7 @@ describe('an upstream that keeps no sessions', () => {
       body: rpc('tools/call', { name: 'slow' }),
     });
     call.catch(() => undefined);
-    await until('the call is under way', () => waiting.length === 1);
+    await until('the call is active', () => waiting.length === 1);
     const [{ message } = {}] = upstream.calls('tools/call');
     const cancel = { method: 'notifications/cancelled', params: { requestId: message?.id } };
     expect((await send(key, headers, cancel)).status).toBe(202);
@@ -81,7 +81,7 @@ describe('an upstream that keeps no sessions', () => {
     expect((await call).statusCode).toBe(200);
   });
 
-  it('is answered only by callers who hold a grant', async () => {
+  it('gets answers only from callers with a grant', async () => {
     const answer = { id: 0, result: { action: 'accept' } };
     const answers = () => upstream.requests.filter(({ message }) => 'result' in message).length;
     const key = await keyWith(app, {});
@@ -94,14 +94,14 @@ describe('an upstream that keeps no sessions', () => {
   it('ends the call of a caller who cancels it', async () => {
     const headers = await openSession(app.apiKey);
     const call = callProxy(app, path, { key: app.apiKey, headers, body: rpc('tools/call', { name: 'slow' }) });
-    await until('the call is under way', () => waiting.length === 1);
+    await until('the call is active', () => waiting.length === 1);
     await send(app.apiKey, headers, { method: 'notifications/cancelled', params: { requestId: 1 } });
     expect((await call).text).toContain('error');
     expect(await upstream.calls('tools/call')[0]?.hungUp).toBe(true);
   });
 });
 
-it('a list that one caller asked for in a way of its own is not taken for the list of all', async () => {
+it('a list that one caller requested with its own parameters is not used for all callers', async () => {
   const id = path.split('/').at(-1) ?? '';
   const key = await keyWith(app, { [id]: ['open'] });
   const call = (name: string) => send(app.apiKey, TAKES_STREAMS, rpc('tools/call', { name }));

@@ -43,13 +43,13 @@ function expectUnknown(answer: ProxyAnswer): void {
 }
 
 describe('a session', () => {
-  it('is opened by any process, for its own principal and connection', async () => {
+  it('is accepted by any process, for its own principal and connection', async () => {
     const session = await open();
     for (const at of [app, other])
       expect((await echo(session, app.apiKey, connectionId, at)).text).toContain('Echo: hi');
   });
 
-  it('does not exist for another key, another connection, or a caller who changed it', async () => {
+  it('is not accepted from another key, for another connection, or after a modification', async () => {
     const session = await open();
     const key = await keyWith(app, { '*': ['*'] });
     expectUnknown(await echo(session, key));
@@ -68,7 +68,7 @@ describe('a session', () => {
     expect((await echo(session)).status).toBe(200);
   });
 
-  it('ends with an edit of the connection, which may have changed its credentials', async () => {
+  it('ends with an edit of the connection, which can change its credentials', async () => {
     const id = await connectTo(app, everything.url);
     const session = await open(app.apiKey, id);
     await app.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { connection_token: 'new' } }).expect(200);
@@ -82,14 +82,14 @@ describe('a session', () => {
     expectUnknown(await echo(session));
   });
 
-  it('tells when the upstream did not end it', async () => {
+  it('reports an upstream that did not end it', async () => {
     const headers = { ...(await open()), 'mcp-protocol-version': '1999-01-01' };
     const ended = await callProxy(app, pathOf(connectionId), { method: 'DELETE', key: app.apiKey, headers });
     expect(ended.status).toBe(400);
     expect(rpcOf(ended).error).toMatchObject({ code: -32603, data: { code: 'upstream_protocol' } });
   });
 
-  it('has one stream of its own, which ends when the key is deleted', async () => {
+  it('has its own stream, which ends when the key is deleted', async () => {
     const { body } = await app.tool('API_KEY_CREATE', { name: 'short', permissions: { '*': ['*'] } }).expect(200);
     const session = await open(body.key);
     const stream = await openProxy(app, pathOf(connectionId), {
@@ -107,7 +107,7 @@ describe('a session', () => {
     expect((await echo(session, body.key)).status).toBe(401);
   });
 
-  it('is needed for GET, DELETE, and what would change the session of others', async () => {
+  it('is required for GET, DELETE, and methods that would change the session of others', async () => {
     for (const method of ['GET', 'DELETE']) {
       expect((await callProxy(app, pathOf(connectionId), { method, key: app.apiKey })).status).toBe(405);
     }
@@ -117,8 +117,8 @@ describe('a session', () => {
   });
 });
 
-describe('an upstream that goes away and comes back', () => {
-  it('costs callers clear errors meanwhile, opens the breaker, and recovers by itself', async () => {
+describe('an upstream that fails and recovers', () => {
+  it('gives callers clear errors, opens the breaker, and is used again without intervention', async () => {
     const server = await startEverything();
     const id = await connectTo(app, server.url);
     const session = await open(app.apiKey, id);

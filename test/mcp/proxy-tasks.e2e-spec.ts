@@ -38,11 +38,11 @@ const ENVELOPE = {
   },
 };
 
-/** A server that ties tasks to the credential, which all callers of the connection share. */
+/** A server that ties tasks to the credential that all callers of the connection share. */
 interface TaskServer extends ScriptedServer {
   readonly tasks: string[];
   readonly cancelled: string[];
-  /** The open streams of what it sends unasked. */
+  /** The open streams of unsolicited messages. */
   readonly streams: Set<ServerResponse>;
 }
 
@@ -98,7 +98,7 @@ afterAll(async () => {
   await app?.close();
 });
 
-/** One caller of a connection: sends a request, gets the answer. */
+/** One caller of a connection: sends a request and returns the answer. */
 type Asking = (method: string, params?: object) => Promise<ProxyAnswer>;
 
 async function legacyCaller(
@@ -151,7 +151,7 @@ describe.each([
   });
   afterAll(() => server?.close());
 
-  it('are read, cancelled and listed by their maker alone, and by who holds everything', async () => {
+  it('can be read, cancelled and listed only by their owner and by callers with `*`', async () => {
     const maker = await callerWith(path, await keyWith(app, { [connectionId]: ['open'] }));
     const neighbour = await callerWith(path, await keyWith(app, { [connectionId]: ['open', 'denied'] }));
     const holder = await callerWith(path, app.apiKey);
@@ -185,7 +185,7 @@ describe.each([
     expect(listed(await holder('tasks/list'))).toEqual(expect.arrayContaining([own, secret]));
   });
 
-  it('can no longer be used by a maker who may no longer call the tool', async () => {
+  it('can no longer be used by an owner who is no longer permitted to call the tool', async () => {
     const created = await app.tool('API_KEY_CREATE', {
       name: 'test',
       permissions: { [connectionId]: ['denied', 'open'] },
@@ -199,7 +199,7 @@ describe.each([
     expect(listed(await ask('tasks/list'))).toEqual([]);
   });
 
-  it("of public tools are a key's own, and nobody's without a credential", async () => {
+  it('of public tools belong to a key, and are not available without a credential', async () => {
     const ask = await callerWith(path, await keyWith(app, {}));
     const task = await made(ask, 'everyones');
     expect(read(await ask('tasks/get', { taskId: task })).error).toBeUndefined();
@@ -209,7 +209,7 @@ describe.each([
     expect(read(await ask('tasks/get', { taskId: theirs })).error).toBeDefined();
   });
 
-  it('are known to another process, and the newest 500 of a caller are kept', async () => {
+  it('are known to other processes, and the newest 500 of a caller are kept', async () => {
     const key = await keyWith(app, { [connectionId]: ['open'] });
     const ask = await callerWith(path, key);
     const task = await made(ask, 'open');
@@ -237,7 +237,7 @@ describe.each([
   });
 });
 
-it('what is said of a task reaches its maker alone', async () => {
+it('notifications about a task reach only its owner', async () => {
   const server = await startTaskServer(false);
   const connectionId = await connectTo(app, server.url);
   const path = pathOf(connectionId);

@@ -28,7 +28,7 @@ describe('a slow upstream', () => {
     ],
     ['with an endless stream', (response: ServerResponse) => flood(response, SSE_TYPE, ': more\n\n'), TAKES_JSON],
   ] as [string, (response: ServerResponse) => void, Record<string, string>][])(
-    'times out and is told so: %s',
+    'times out and gets a cancellation: %s',
     async (_when, script, accepted) => {
       const before = upstream.requests.length;
       const answer = await proxied.calledWith(script, { timeout: 1000 }, accepted);
@@ -70,8 +70,8 @@ describe('a caller that hangs up', () => {
           },
           body: JSON.stringify(toolCall('fine')),
         }).catch(() => undefined);
-        await until('the call is under way', () => upstream.calls('tools/call').length > before);
-        // Nothing of the answer is read, so that it waits everywhere on its way.
+        await until('the call is active', () => upstream.calls('tools/call').length > before);
+        // The answer is not read, so that all buffers on its way fill up.
         await Promise.race([gone, sleep(300)]);
         abort.abort();
         await gone;

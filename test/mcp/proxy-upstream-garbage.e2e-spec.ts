@@ -11,7 +11,7 @@ import { callProxy, errorIn, pathOf, rpc, rpcOf, TAKES_JSON, TAKES_STREAMS, tool
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { JSON_TYPE, type ScriptedServer, sendJson, sendResult, SSE_TYPE } from '../support/scripted-upstream.js';
 
-/** What an upstream may do instead of answering. */
+/** What an upstream can do instead of answering. */
 const GARBAGE: Record<string, AnswerScript> = {
   HTML: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello</p>'),
   'no content type': (response, message) => response.writeHead(200).end(answerText(message)),
@@ -62,7 +62,7 @@ describe.each(['without a session', 'in a session'])('an upstream that answers g
   describe.each([
     ['one JSON body', TAKES_JSON],
     ['a stream', TAKES_STREAMS],
-  ])('to a caller that takes %s', (_form, accepted) => {
+  ])('to a caller that accepts %s', (_form, accepted) => {
     it.each(Object.entries(GARBAGE))('%s', async (what, script) => {
       const path = await proxied.connected();
       const session = how === 'in a session' ? await proxied.openSession(path) : {};
@@ -84,13 +84,13 @@ describe.each(['without a session', 'in a session'])('an upstream that answers g
         error_code: breaksOff ? 'upstream_unreachable' : 'upstream_protocol',
       });
 
-      // The next one is answered.
+      // The next request is answered.
       expect((await call('next')).text).toContain('"text":"fine"');
     });
   });
 });
 
-describe('a list that is not one', () => {
+describe('an invalid list', () => {
   it.each<[string, unknown]>([
     ['tools without a schema', [{ name: 'fine' }]],
     ['tools whose schema is a string', [{ name: 'fine', inputSchema: 'object' }]],
@@ -99,7 +99,7 @@ describe('a list that is not one', () => {
     ['tools without a name', [{ inputSchema: {} }, null, 1, [], 'fine']],
     ['an object', { fine: {} }],
     ['null', null],
-  ])('ends in no 500 of our own, for a caller whose list is filtered: %s', async (_what, tools) => {
+  ])('does not cause a 500 for a caller whose list is filtered: %s', async (_what, tools) => {
     const connectionId = await connectTo(app, upstream.url);
     const key = await keyWith(app, { [connectionId]: ['fine'] });
     await proxied.whileListing(

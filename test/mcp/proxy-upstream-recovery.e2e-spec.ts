@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => proxied?.close());
 
-describe('an upstream that has forgotten the session', () => {
-  it('is greeted again once, and the call is repeated once, for a caller without one', async () => {
+describe('an upstream that no longer knows the session', () => {
+  it('is initialized again once, and the call is repeated once, for a caller without a session', async () => {
     const path = await proxied.connected();
     expect((await callProxy(app, path, { key: app.apiKey, body: toolCall('fine') })).status).toBe(200);
     proxied.forget();
@@ -28,7 +28,7 @@ describe('an upstream that has forgotten the session', () => {
     expect(methods.filter((method) => method === 'initialize')).toHaveLength(1);
   });
 
-  it('is not asked for ever when it forgets every session at once', async () => {
+  it('is not called endlessly when it drops every session at once', async () => {
     const forgetful = legacyServer((_request, response) => void response.writeHead(404).end());
     const upstreamOfIt = await startScripted((request, response) => {
       if (request.message.method === 'tools/list') return sendResult(response, request.message, { tools: TOOLS });
@@ -41,7 +41,7 @@ describe('an upstream that has forgotten the session', () => {
     await upstreamOfIt.close();
   });
 
-  it('makes the session of a caller one that is not found', async () => {
+  it('makes the caller get `session_not_found` for its session', async () => {
     const path = await proxied.connected();
     const headers = await proxied.openSession(path);
     expect((await callProxy(app, path, { key: app.apiKey, headers, body: toolCall('fine') })).status).toBe(200);
@@ -58,7 +58,7 @@ describe('a connection', () => {
   const statusOf = async (id: string): Promise<string> =>
     (await app.tool('COLLECTION_CONNECTIONS_GET', { id })).body.item.status as string;
 
-  it('that is inactive is unavailable, and its upstream is not asked', async () => {
+  it('that is inactive is unavailable, and its upstream is not called', async () => {
     const path = await proxied.connected({ status: 'inactive' });
     const before = upstream.requests.length;
     for (const body of [toolCall('fine'), rpc('tools/list'), rpc('ping')]) {
@@ -71,7 +71,7 @@ describe('a connection', () => {
     expect(upstream.requests).toHaveLength(before);
   });
 
-  it('whose upstream keeps failing is given up, says when to retry, and recovers by itself', async () => {
+  it('whose upstream keeps failing is blocked with `Retry-After`, and recovers without intervention', async () => {
     const state = { isDown: false };
     const { script } = legacyServer(({ message }, response) => {
       const isList = message.method === 'tools/list';

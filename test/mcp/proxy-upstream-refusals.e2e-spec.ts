@@ -7,7 +7,7 @@ import { JSON_TYPE, type ScriptedServer, sendJson, sendResult, startScripted } f
 
 let proxied: ProxiedUpstream;
 let app: TestApp;
-/** Stands for a metadata service: nothing must ever ask it. */
+/** Represents a metadata service, which must never be called. */
 let metadata: ScriptedServer;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('an upstream that refuses', () => {
     expect(record).toMatchObject({ status: 'error', error_code: code });
   });
 
-  it('in JSON-RPC is relayed as it is', async () => {
+  it('in JSON-RPC is relayed unchanged', async () => {
     const error = { code: -31999, message: 'Mine', data: { why: ['a', { b: 1 }] } };
     const answer = await proxied.calledWith((response, { id }) => sendJson(response, { jsonrpc: '2.0', id, error }));
     expect({ status: answer.status, body: JSON.parse(answer.text) as unknown }).toEqual({
@@ -54,7 +54,7 @@ describe('an upstream that refuses', () => {
     expect(record).toMatchObject({ status: 'error', error_code: 'tool_error' });
   });
 
-  it('by a tool that failed is relayed as it is', async () => {
+  it('by a failed tool is relayed unchanged', async () => {
     const result = { content: [], isError: true };
     const answer = await proxied.calledWith((response, message) => sendResult(response, message, result));
     expect(rpcOf(answer)).toEqual({ jsonrpc: '2.0', id: 1, result });
@@ -74,7 +74,7 @@ describe('an upstream that refuses', () => {
     expect(metadata.requests).toEqual([]);
   });
 
-  it('with a redirect of everything is not followed', async () => {
+  it('with a redirect of every request is not followed', async () => {
     const redirecting = await startScripted((_request, response) => {
       response.writeHead(307, { location: metadata.url }).end();
     });

@@ -41,9 +41,9 @@ describe('a caller without a session', () => {
   });
 });
 
-describe('a connection that is switched off', () => {
+describe('an inactive connection', () => {
   it.each([
-    ['as it is shown', (id: string) => id],
+    ['as the service shows it', (id: string) => id],
     ['in capitals', (id: string) => id.toUpperCase()],
   ])('is refused at once to a caller that spells its id %s', async (_spelling, spell) => {
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };

@@ -17,7 +17,7 @@ const OPEN = { name: 'open', inputSchema: { type: 'object' } };
 const DENIED = { name: 'denied', inputSchema: { type: 'object' } };
 const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', version: '1' }, capabilities: {} };
 
-/** What the upstream answers to a request that asks for it, in the bytes that it likes. */
+/** The raw bytes that the upstream answers to a request for them. */
 type Answer = (message: RpcMessage, response: ServerResponse) => void;
 const answers = new Map<string, Answer>();
 
@@ -62,7 +62,7 @@ async function openSession(path: string): Promise<Record<string, string>> {
 const LIST = JSON.stringify({ tools: [OPEN, DENIED] });
 const ESCAPED = String.raw`"\u0072esult":{"\u0074ools":${JSON.stringify([OPEN, DENIED])}}`;
 
-describe('a list of tools shows nothing that its caller may not call', () => {
+describe('a tool list contains only tools that its caller is permitted to call', () => {
   const forms: readonly (readonly [string, (id: string) => string])[] = [
     ['under escaped keys', (id) => `{"jsonrpc":"2.0","id":${id},${ESCAPED}}`],
     ['in the first of two results', (id) => `{"jsonrpc":"2.0","id":${id},"result":${LIST},"result":{}}`],
@@ -76,7 +76,7 @@ describe('a list of tools shows nothing that its caller may not call', () => {
       (id) => `{"jsonrpc":"2.0","id":${id},"result":{"tools":[],"Tools":[${JSON.stringify(DENIED)}]},"Result":${LIST}}`,
     ],
     ['in no list', (id) => `{"jsonrpc":"2.0","id":${id},"result":{"tools":{"0":${JSON.stringify(DENIED)}}}}`],
-    ['beside an error', (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":1,"message":"x"},"result":${LIST}}`],
+    ['next to an error', (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":1,"message":"x"},"result":${LIST}}`],
   ];
   const doors = () => [
     ['without a session', pathOf(connectionId)],
@@ -111,13 +111,13 @@ describe('a list of tools shows nothing that its caller may not call', () => {
 describe('the answer to another request', () => {
   const call = toolCall('open', {}, 5);
   const own = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"n":12345678901234567890}}`;
-  /** An answer to a list that the caller may have asked for under the id 2. */
+  /** An answer to a list that the caller could have requested under the id 2. */
   const sneaked = `{"jsonrpc":"2.0","id":2,"result":${LIST}}`;
 
   it.each([
     ['an event of its own', () => `data: ${sneaked}\n\n`],
     ['escaped keys', () => `data: {"jsonrpc":"2.0","\\u0069d":2,${ESCAPED}}\n\n`],
-    ['a list of messages', () => `data: [${sneaked}]\n\n`],
+    ['a batch', () => `data: [${sneaked}]\n\n`],
     ['several lines of data', () => `data: ${sneaked}\ndata: ${sneaked}\n\n`],
     ['lines that end with CR', () => `data: ${sneaked}\rdata: ${sneaked}\r\r`],
     ['a comment', () => `:\u2028data: ${sneaked}\n\n`],
@@ -125,13 +125,13 @@ describe('the answer to another request', () => {
     ['an unknown field', () => `x\ufeffdata: ${sneaked}\ndata: {"jsonrpc":"2.0","method":"notifications/x"}\n\n`],
     ['a notification', () => `data: {"jsonrpc":"2.0","method":"notifications/x","id":2,"result":${LIST}}\n\n`],
     [
-      'a text behind an end of lines that JSON allows',
+      'a text after a line end that JSON allows',
       () =>
         `data: {"jsonrpc":"2.0","method":"notifications/x","params":{"a":"\u2028data: ${sneaked.replaceAll('"', '\\"')}\u2029\u2029"}}\n\n`,
     ],
     ['a second id', (id: string) => `data: {"jsonrpc":"2.0","id":2,"result":${LIST},"id":${id}}\n\n`],
     ['an id of another case', (id: string) => `data: {"jsonrpc":"2.0","id":${id},"result":${LIST},"Id":2}\n\n`],
-  ])('brings no list in %s', async (_title, event) => {
+  ])('does not deliver a list in %s', async (_title, event) => {
     answers.set(
       'tools/call',
       asEvents((id) => `${event(id)}data: ${own(id)}\n\n`),
@@ -140,7 +140,7 @@ describe('the answer to another request', () => {
     const headers = await openSession(path);
     for (const more of [headers, { accept: BOTH }]) {
       const { text } = await callProxy(app, path, { key, headers: more, body: call });
-      // Either nothing of it, or a text in a string that no reader takes for an event.
+      // Either nothing of it, or text in a string that no reader parses as an event.
       expect(
         readAsLinesOfAnyKind(text).filter(
           ({ id, result }) => id !== 5 && result !== undefined && JSON.stringify(result).includes('denied'),
@@ -163,7 +163,7 @@ describe('the answer to another request', () => {
     answers.delete('tools/call');
   });
 
-  it('is refused as JSON with two ids', async () => {
+  it('is rejected as JSON with two ids', async () => {
     answers.set(
       'tools/call',
       asJson((id) => `{"jsonrpc":"2.0","id":2,"result":${LIST},"id":${id}}`),
@@ -174,7 +174,7 @@ describe('the answer to another request', () => {
     answers.delete('tools/call');
   });
 
-  it('passes when it is too large to be read, without what stands around it', async () => {
+  it('passes when it is too large to parse, without the other fields of its event', async () => {
     const large = (id: string): string =>
       `{"jsonrpc":"2.0","result":{"content":[],"t":"${'x\u2028'.repeat(600_000)}"},"id":${id}}`;
     answers.set(
@@ -190,7 +190,7 @@ describe('the answer to another request', () => {
     answers.delete('tools/call');
   });
 
-  it('does not pass when it is too large to be read and an answer to something else', async () => {
+  it('does not pass when it is too large to parse and answers another request', async () => {
     answers.set(
       'tools/call',
       asEvents(
@@ -209,7 +209,7 @@ describe('the answer to another request', () => {
 it.each([
   ['direct', () => pathOf(connectionId)],
   ['legacy', () => `/mcp/${connectionId}`],
-])('a stream of what is sent unasked brings no list: %s', async (_title, path) => {
+])('a stream of unsolicited messages does not deliver a list: %s', async (_title, path) => {
   const text = [
     `data: {"jsonrpc":"2.0","id":2,${ESCAPED}}\n\n`,
     `data: {"jsonrpc":"2.0","id":2,"result":${LIST},"result":{}}\n\n`,
@@ -227,7 +227,7 @@ it.each([
   answers.delete('GET');
 });
 
-it('a stream of an agent brings no list', async () => {
+it('the stream of an agent does not deliver a list', async () => {
   const agentId = await agentOf(app, [connectionId]);
   const path = gatewayPath(agentId);
   const asking = { ...INITIALIZE, capabilities: { sampling: {} } };
@@ -252,7 +252,7 @@ it('a stream of an agent brings no list', async () => {
   answers.delete('GET');
 });
 
-it('a caller who holds everything gets the bytes as they are', async () => {
+it('a caller with `*` gets the bytes unchanged', async () => {
   const odd = (id: string): string =>
     `{ "jsonrpc":"2.0", "id":${id}, "result":{"tools":[],"Tools":${JSON.stringify([DENIED])}} }`;
   answers.set('tools/list', asJson(odd));
@@ -261,7 +261,7 @@ it('a caller who holds everything gets the bytes as they are', async () => {
   answers.delete('tools/list');
 });
 
-/** The messages that a reader finds who takes everything for an end of lines that Unicode calls one. */
+/** The messages that a reader finds that treats every Unicode line end as a line end. */
 function readAsLinesOfAnyKind(text: string): { id?: unknown; result?: unknown }[] {
   return text.split(/[\r\n\u0085\u2028\u2029]/).flatMap((line) => {
     const json = line.slice(line.indexOf('data:') + 'data:'.length);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-describe('a client of the modern era at server-everything, which speaks the legacy one', () => {
+describe('a client of the modern era at server-everything, which supports the legacy era', () => {
   let everything: EverythingServer;
   let connectionId: string;
   let client: Client;
@@ -39,7 +39,7 @@ describe('a client of the modern era at server-everything, which speaks the lega
     await everything?.close();
   });
 
-  it('is told what both can do, in the name of the upstream', () => {
+  it('gets the capabilities of both, in the name of the upstream', () => {
     expect(client.getProtocolEra()).toBe('modern');
     expect(client.getServerVersion()?.name).toContain('everything');
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} });
@@ -55,7 +55,7 @@ describe('a client of the modern era at server-everything, which speaks the lega
     ).toHaveProperty('structuredContent.temperature');
   });
 
-  it('hears of progress', async () => {
+  it('receives progress', async () => {
     const heard: unknown[] = [];
     const onprogress = (progress: object): void => void heard.push(progress);
     const call = { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } };
@@ -79,16 +79,16 @@ describe('a client of the modern era at server-everything, which speaks the lega
     expect(completion.values).toEqual(['Sales', 'Support']);
   });
 
-  it('gets the errors of the upstream, and of arguments that do not fit', async () => {
+  it('gets the errors of the upstream, and of invalid arguments', async () => {
     await expect(client.readResource({ uri: 'demo://nothing' })).rejects.toMatchObject({ code: -32602 });
     await expect(client.callTool({ name: 'get-sum', arguments: { a: 'one' } })).rejects.toMatchObject({ code: -32602 });
   });
 
-  it('that can lend a model or its user is sent to the legacy era, where the upstream can ask for them', async () => {
+  it('with sampling or elicitation is sent to the legacy era, where the upstream can use them', async () => {
     await expect(openModern(app, connectionId, { sampling: {} })).rejects.toThrow(MODERN);
   });
 
-  it('is answered with the statuses of the era', async () => {
+  it('gets the HTTP statuses of its era', async () => {
     const { key } = { key: app.apiKey };
     const listen = await callProxy(app, pathOf(connectionId), { key, ...modernRequest('subscriptions/listen') });
     expect({ status: listen.status, error: rpcOf(listen).error }).toMatchObject({
@@ -108,7 +108,7 @@ describe('a client of the modern era at server-everything, which speaks the lega
     expect({ status: unwrapped.status, code: rpcOf(unwrapped).error?.code }).toEqual({ status: 400, code: -32600 });
   });
 
-  it('is recorded as any other caller', async () => {
+  it('is recorded like any other caller', async () => {
     const id = 'era-translation-audit';
     const call = modernRequest(
       'tools/call',
@@ -124,7 +124,7 @@ describe('a client of the modern era at server-everything, which speaks the lega
     });
   });
 
-  it('may use the legacy path', async () => {
+  it('can use the legacy path', async () => {
     const answer = await callProxy(app, `/mcp/${connectionId}`, {
       key: app.apiKey,
       ...modernRequest('server/discover'),
@@ -170,7 +170,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
       if (message.method !== 'tools/call')
         return sendJson(response, { jsonrpc: '2.0', id: message.id, error: { code: -32050, message: 'Not so' } });
       if (message.params?.['name'] === 'silent') return undefined;
-      // Larger than a double holds, which must reach the caller as it is.
+      // Exceeds the precision of a double, and must reach the caller unchanged.
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(
         `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":{"content":[],"structuredContent":{"n":12345678901234567890}}}`,
@@ -185,7 +185,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
     callProxy(app, pathOf(connectionId), { key, ...modernRequest(method, params, { headers }) });
   const call = (key: string | undefined, name: string) => ask(key, 'tools/call', { name, arguments: {} });
 
-  it('see and call what they may', async () => {
+  it('see and call what they are permitted to', async () => {
     const granted = await keyWith(app, { [connectionId]: ['closed'] });
     const none = await keyWith(app, { self: ['*'] });
     const seen = async (key?: string) => rpcOf(await ask(key, 'tools/list')).result?.tools?.map(({ name }) => name);
@@ -201,7 +201,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
     expect((await ask(granted, 'resources/read', { uri: 'a:b' })).status).toBe(403);
   });
 
-  it('get what the era requires, and every other byte as it came', async () => {
+  it('get the members that the era requires, and every other byte unchanged', async () => {
     const listed = rpcOf(await ask(app.apiKey, 'tools/list')).result;
     expect(listed).toMatchObject({ resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
     const { text } = await call(app.apiKey, 'closed');
@@ -216,7 +216,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
     expect(error).toEqual({ code: -32050, message: 'Not so' });
   });
 
-  it('are told of a time-out, and the upstream of the end', async () => {
+  it('get a timeout error, and the upstream gets a cancellation', async () => {
     const { error } = rpcOf(await call(app.apiKey, 'silent'));
     expect(error).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
     const { id } = upstream.calls('tools/call').at(-1)?.message ?? {};
@@ -226,7 +226,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
   });
 });
 
-it('a caller of the modern era is told 503 while the upstream is away, and it is recorded', async () => {
+it('a caller of the modern era gets 503 while the upstream is unavailable, and the call is recorded', async () => {
   const upstream = await startScripted(legacyServer(() => undefined).script);
   const connectionId = await connectTo(app, upstream.url);
   await upstream.close();

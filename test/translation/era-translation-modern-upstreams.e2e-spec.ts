@@ -25,7 +25,7 @@ afterAll(async () => {
   await app?.close();
 });
 
-describe('a client of the legacy era at an upstream that speaks the modern one only', () => {
+describe('a client of the legacy era at an upstream that supports only the modern era', () => {
   let upstream: EraServer;
   let connectionId: string;
   let client: Client;
@@ -41,7 +41,7 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     await upstream?.close();
   });
 
-  it('is told what both can do, in the name of the upstream', () => {
+  it('gets the capabilities of both, in the name of the upstream', () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'era-server', version: '3.2.1' });
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} });
     expect(client.getInstructions()).toBe(INSTRUCTIONS);
@@ -56,7 +56,7 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     await expect(client.callTool({ name: 'echo', arguments: {} })).rejects.toMatchObject({ code: -32602 });
   });
 
-  it('hears of progress', async () => {
+  it('receives progress', async () => {
     const heard: unknown[] = [];
     const onprogress = (progress: object): void => void heard.push(progress);
     await client.callTool({ name: 'progress' }, undefined, { onprogress });
@@ -76,7 +76,7 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     expect(await client.ping()).toEqual({});
   });
 
-  it('gets the errors of the upstream, and -32601 for what does not go over', async () => {
+  it('gets the errors of the upstream, and -32601 for methods that cannot be translated', async () => {
     await expect(client.readResource({ uri: 'era://two' })).rejects.toMatchObject({ code: RESOURCE_ERROR.code });
     const session = { 'mcp-session-id': transport.sessionId ?? '', 'mcp-protocol-version': '2025-11-25' };
     for (const method of ['logging/setLevel', 'resources/subscribe', 'tasks/list', 'no/method']) {
@@ -98,7 +98,7 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     await until('the end at the upstream', () => upstream.aborted.includes('slow'));
   });
 
-  it('has a session that is its own, that any process knows and that can be ended', async () => {
+  it('has its own session, which any process accepts and which can be ended', async () => {
     const headers = { 'mcp-session-id': transport.sessionId ?? '' };
     const key = await keyWith(app, { '*': ['*'] });
     const foreign = await callProxy(app, pathOf(connectionId), { key, headers, body: rpc('tools/list') });
@@ -115,7 +115,7 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     expect(end.status).toBe(200);
   });
 
-  it('sees and calls what it may, and is recorded', async () => {
+  it('sees and calls what it is permitted to, and is recorded', async () => {
     const key = await keyWith(app, { [connectionId]: ['fails'] });
     const open = async (as?: string): Promise<Record<string, string>> => {
       const answer = await callProxy(app, pathOf(connectionId), { key: as, body: rpc('initialize', INITIALIZE) });
@@ -139,21 +139,21 @@ describe('a client of the legacy era at an upstream that speaks the modern one o
     });
   });
 
-  it('is refused an `initialize` that is none with the words of the upstream', async () => {
+  it("gets the upstream's error for an invalid `initialize`", async () => {
     const answer = await callProxy(app, pathOf(connectionId), { key: app.apiKey, body: rpc('initialize', {}) });
     expect(answer.headers['mcp-session-id']).toBeUndefined();
     expect(rpcOf(answer).error?.code).toBe(-32022);
   });
 });
 
-describe('a program that speaks the modern era only', () => {
+describe('a program that supports only the modern era', () => {
   let connectionId: string;
 
   beforeAll(async () => {
     connectionId = await connectProgram(app, [MODERN_PROGRAM]);
   });
 
-  it('is used by clients of the legacy era', async () => {
+  it('works with clients of the legacy era', async () => {
     const { client } = await openLegacy(app, connectionId);
     expect(client.getServerVersion()?.name).toBe('modern-only');
     expect(await client.callTool({ name: 'pid' })).toMatchObject({
@@ -162,7 +162,7 @@ describe('a program that speaks the modern era only', () => {
     await client.close();
   });
 
-  it('is used by clients of the modern era', async () => {
+  it('works with clients of the modern era', async () => {
     const client = await openModern(app, connectionId);
     expect((await client.listTools()).tools[0]?.name).toBe('pid');
     expect(await client.callTool({ name: 'pid' })).toMatchObject({
@@ -182,7 +182,7 @@ describe('an upstream of both eras', () => {
   });
   afterAll(() => upstream?.close());
 
-  it('gets what callers of either era say as they say it', async () => {
+  it('gets the messages of callers of either era unchanged', async () => {
     const client = await openModern(app, connectionId, { sampling: {} });
     expect(client.getServerCapabilities()).toHaveProperty('logging');
     await client.callTool({ name: 'echo', arguments: { message: 'modern' } });

@@ -39,7 +39,7 @@ beforeAll(async () => {
     idsOf.set(session, [...(idsOf.get(session) ?? []), id]);
     const { caller } = params['arguments'] as { caller: number };
     const progressToken = (params['_meta'] as { progressToken?: unknown } | undefined)?.progressToken;
-    // In an order that has nothing to do with that of arrival.
+    // In an order that is independent of the arrival.
     await sleep(Math.random() * 100);
     const result = answer({ content: [{ type: 'text', text: `for ${caller}` }] });
     if (params['name'] === 'json') return void response.writeHead(200, json).end(result);
@@ -78,7 +78,7 @@ describe(`${CALLERS} callers at once with the same ids`, () => {
     };
     await Promise.all(Array.from({ length: CALLERS }, (_, caller) => call(caller)));
 
-    // They shared one session, in which no two requests had the same id.
+    // They shared one session, in which all request ids were unique.
     expect(idsOf.size).toBe(1);
     const [ids = []] = idsOf.values();
     expect(new Set(ids).size).toBe(CALLERS);

@@ -51,7 +51,7 @@ describe('HttpUpstream against server-everything', () => {
   });
   afterAll(() => server.close());
 
-  it('connects lazily, lists the tools and says who it talks to', async () => {
+  it('connects lazily, lists the tools and describes the server', async () => {
     const upstream = connect(server.url);
     expect(upstream.protocolVersion).toBeUndefined();
     const tools = await upstream.listTools();
@@ -83,7 +83,7 @@ describe('HttpUpstream against server-everything', () => {
     expect(progress).toEqual([1, 2, 3].map((step) => ({ progress: step, total: 3 })));
   });
 
-  it('gives up after the time of the call', async () => {
+  it('gives up after the time limit of the call', async () => {
     const upstream = connect(server.url);
     await upstream.listTools();
     const slow = upstream.callTool('trigger-long-running-operation', { duration: 20, steps: 1 }, { timeoutMs: 200 });
@@ -132,7 +132,7 @@ describe('HttpUpstream against a modern server', () => {
   });
   afterAll(() => server.close());
 
-  it('speaks the stateless revision', async () => {
+  it('uses the stateless revision', async () => {
     const upstream = connect(server.url);
     expect((await upstream.listTools()).map(({ name }) => name)).toEqual(['echo', 'routed', 'hang']);
     await expect(upstream.callTool('echo', {})).resolves.toMatchObject({ content: [{ type: 'text', text: 'modern' }] });
@@ -142,7 +142,7 @@ describe('HttpUpstream against a modern server', () => {
     expect(server.calls('tools/call')[0]?.headers).toMatchObject({ 'mcp-method': 'tools/call', 'mcp-name': 'echo' });
   });
 
-  it('repeats arguments in headers where a tool wants it, also when the first call does not know', async () => {
+  it('repeats arguments in headers where a tool requires it, even if the first call does not know', async () => {
     const upstream = connect(server.url);
     const text = { content: [{ type: 'text', text: 'zürich' }] };
     await expect(upstream.callTool('routed', { region: 'zürich' })).resolves.toMatchObject(text);
@@ -173,7 +173,7 @@ describe('HttpUpstream against a scripted server', () => {
     return server;
   }
 
-  /** A legacy server that answers `tools/call` as the function says. */
+  /** A legacy server that answers `tools/call` with the function. */
   const startLegacy = (script: Script): Promise<ScriptedServer> => start(legacyServer(script).script);
 
   it('sends the stored credentials and no other secret', async () => {
@@ -198,7 +198,7 @@ describe('HttpUpstream against a scripted server', () => {
     expect(calls('initialize')[0]?.headers.authorization).toBe('Basic eA==');
   });
 
-  it('keeps members of a result and of a tool that it does not know', async () => {
+  it('keeps unknown members of results and tools', async () => {
     const tool = { name: 't', inputSchema: { type: 'object', 'x-a': 1 }, 'x-b': 2, outputSchema: { pattern: '(' } };
     const result = {
       content: [{ type: 'hologram', 'x-c': 3 }],
@@ -214,7 +214,7 @@ describe('HttpUpstream against a scripted server', () => {
     await expect(upstream.callTool('t', {})).resolves.toEqual(result);
   });
 
-  it('shares one handshake among concurrent first users, and tries again after a failed one', async () => {
+  it('shares one handshake among concurrent first calls, and retries after a failed one', async () => {
     let failing = true;
     const legacy = legacyServer(({ message }, response) => sendResult(response, message, { content: [] }));
     const { url, calls } = await start((request, response) =>
@@ -232,11 +232,11 @@ describe('HttpUpstream against a scripted server', () => {
   it.each([
     ['404', (response: ServerResponse): void => void response.writeHead(404).end()],
     [
-      '400 with words on the session',
+      '400 that mentions the session',
       (response: ServerResponse): void =>
         void response.writeHead(400).end('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No valid session ID"}}'),
     ],
-  ])('opens a new session when the upstream forgot it (%s)', async (_name, unknownSession) => {
+  ])('opens a new session when the upstream no longer knows it (%s)', async (_name, unknownSession) => {
     const legacy = legacyServer(
       ({ message }, response) => sendResult(response, message, { content: [] }),
       unknownSession,
@@ -250,7 +250,7 @@ describe('HttpUpstream against a scripted server', () => {
     expect(calls('tools/call')).toHaveLength(5);
   });
 
-  it('tries a forgotten session once only', async () => {
+  it('reopens a lost session only once', async () => {
     const legacy = legacyServer(() => undefined);
     const { url, calls } = await start((request, response) => {
       if (request.message.method === 'tools/call') legacy.forget();
@@ -272,7 +272,7 @@ describe('HttpUpstream against a scripted server', () => {
     expect((await failure(upstream.callTool('t', {}))).kind).toBe('cancelled');
   });
 
-  it('cancels at the upstream when the caller gives up, and hangs up', async () => {
+  it('cancels at the upstream and hangs up when the caller gives up', async () => {
     const called = Promise.withResolvers<void>();
     const { url, calls } = await startLegacy((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -304,7 +304,7 @@ describe('HttpUpstream against a scripted server', () => {
     await expect(connect(url).callTool('t', {})).resolves.toEqual({ content: [] });
   });
 
-  it('hangs up on a stream that goes on after the response', async () => {
+  it('closes a stream that continues after the response', async () => {
     const { url, calls } = await startLegacy(({ message }, response) => {
       const answer = JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } });
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${answer}\n\n`);
@@ -323,7 +323,7 @@ describe('HttpUpstream against a scripted server', () => {
     await expect(connect(url).callTool('t', {})).resolves.toEqual({ content: [] });
   });
 
-  it('follows no redirect to another origin, metadata service or not', async () => {
+  it('does not follow a redirect to another origin', async () => {
     const other = await startScripted((_request, response) => void response.writeHead(200).end());
     for (const location of [`${other.url}?x=1`, 'http://169.254.169.254/latest/meta-data/']) {
       const { url, close } = await startScripted(
@@ -337,14 +337,14 @@ describe('HttpUpstream against a scripted server', () => {
     await other.close();
   });
 
-  it('lets a flood of server requests go unanswered beyond a few at a time', async () => {
+  it('answers only a few server requests at a time', async () => {
     const ping = `data: ${JSON.stringify({ jsonrpc: '2.0', id: 'p', method: 'ping' })}\n\n`;
     const legacy = legacyServer(({ message }, response) => {
       const answer = `data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } })}\n\n`;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(ping.repeat(2_000) + answer);
     });
     const { url, requests } = await start((request, response) => {
-      // Our answers to the pings are left hanging.
+      // The answers to the pings stay pending.
       if (request.method === 'POST' && request.message.method === undefined) return undefined;
       return legacy.script(request, response);
     });
@@ -381,21 +381,21 @@ describe('HttpUpstream against a scripted server', () => {
       'protocol',
       'does not speak MCP: it answered 200 text/html',
     ],
-    ['no MCP at all', (_, response) => void response.writeHead(404).end('SECRET'), 'protocol', 'no MCP endpoint'],
+    ['404 without MCP', (_, response) => void response.writeHead(404).end('SECRET'), 'protocol', 'no MCP endpoint'],
     [
-      'garbage for JSON',
+      'malformed JSON of its own',
       (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"SECRET'),
       'protocol',
       'malformed JSON',
     ],
-    ['JSON that is no JSON-RPC', (_, response) => sendJson(response, { SECRET: 1 }), 'protocol', 'not JSON-RPC 2.0'],
+    ['JSON that is not JSON-RPC', (_, response) => sendJson(response, { SECRET: 1 }), 'protocol', 'not JSON-RPC 2.0'],
     ['a hang', () => undefined, 'timeout', 'did not answer within 1500 ms'],
     ['a reset', (_, response) => void response.destroy(), 'unreachable', 'closed the connection'],
     ['text without end', endless('text/plain', 'x'), 'protocol', 'answered 200 text/plain'],
     ['an error without end', endless('text/plain', 'x', 500), 'unreachable', 'answered 500'],
   ])('explains a server that answers everything with %s', async (_name, script, kind, words) => {
     const { url } = await start(script);
-    // Whatever answers has time enough, also on a busy machine.
+    // Servers that answer have enough time, even on a busy machine.
     const timeoutMs = kind === 'timeout' ? 1_500 : 20_000;
     const error = await failure(connect(url, { bearerToken: 'SECRET', timeoutMs }).listTools());
     expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
@@ -403,8 +403,8 @@ describe('HttpUpstream against a scripted server', () => {
   });
 
   it.each<[name: string, script: Script, kind: UpstreamErrorKind, words: string]>([
-    ['JSON without end', endless('application/json', ' '), 'protocol', 'more than is read'],
-    ['an event without end', endless('text/event-stream', 'x'), 'protocol', 'more than is read'],
+    ['JSON without end', endless('application/json', ' '), 'protocol', 'more than the service accepts'],
+    ['an event without end', endless('text/event-stream', 'x'), 'protocol', 'more than the service accepts'],
     ['events without end', endless('text/event-stream', ': hello\n\n'), 'protocol', 'more than 33554432 bytes'],
     [
       'the response to another request',
@@ -434,7 +434,7 @@ describe('HttpUpstream against a scripted server', () => {
       'closed the connection',
     ],
     [
-      'a result of another shape',
+      'an invalid result',
       ({ message }, response) => sendResult(response, message, { content: 'SECRET' }),
       'protocol',
       'does not fit',
@@ -457,7 +457,7 @@ describe('HttpUpstream against a scripted server', () => {
 });
 
 describe('HttpUpstream and unreachable addresses', () => {
-  it('explains a port where nothing listens and a name that does not exist', async () => {
+  it('explains a closed port and a name that does not exist', async () => {
     const gone = await startScripted(() => undefined);
     await gone.close();
     expect(await failure(connect(gone.url).listTools())).toMatchObject({
@@ -475,7 +475,7 @@ describe('HttpUpstream and unreachable addresses', () => {
     await dispatcher.destroy();
   });
 
-  it('says why the policy refuses an address', async () => {
+  it('reports why the policy refuses an address', async () => {
     const policy = new AddressPolicy({ allowPrivate: false, allow: parseAllowList(['10.0.0.0/8']) });
     const dispatcher = new GuardedDispatcher(policy, {
       resolve: async () => [{ address: '169.254.169.254', family: 4 }],

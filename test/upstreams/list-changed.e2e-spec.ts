@@ -43,7 +43,7 @@ async function promptsOf(path: string): Promise<string[]> {
   return prompts.map(({ name }) => name);
 }
 
-/** An agent over this one server, after its first list, when the service has begun to listen. */
+/** Creates an agent over one server, after its first list, when the service listens. */
 async function listenedTo(server: ChangingServer): Promise<{ connectionId: string; agent: string; agentId: string }> {
   const connectionId = await connectTo(app, server.url);
   const agentId = await agentOf(app, [connectionId]);
@@ -53,15 +53,15 @@ async function listenedTo(server: ChangingServer): Promise<{ connectionId: strin
   return { connectionId, agent, agentId };
 }
 
-// What is announced is seen within 15 s (`until`); without it, tools would be read anew after 60 s and prompts after 30 s.
+// An announced change is seen within 15 s (`until`); otherwise, tools would be refreshed after 60 s and prompts after 30 s.
 describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
-  it('that announces a change of its lists has it seen, and is listened to once', async () => {
+  it('can announce a change of its lists, on a single stream', async () => {
     const server = await started(start);
     const { connectionId, agent } = await listenedTo(server);
     expect(await promptsOf(agent)).toEqual(['first']);
     server.offered.tools = ['first', 'second'];
     server.offered.prompts = ['first', 'second'];
-    // It may not be subscribed yet when the request for the stream has just come in.
+    // The subscription may not be active yet when the request for the stream has just arrived.
     await until('the tool is listed', async () => {
       await server.announce('tools');
       return (await namesOf(agent)).includes('second');
@@ -75,10 +75,10 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     expect(server.streams()).toHaveLength(1);
   });
 
-  it('that was started anew is asked for its lists, and listened to again', async () => {
+  it('that was restarted gets new list requests and a new stream', async () => {
     const server = await started(start);
     const { agent } = await listenedTo(server);
-    // The stream must stand before it can end.
+    // The stream must be open before it can end.
     await sleep(200);
     server.offered.tools = ['second'];
     await server.restart();
@@ -91,13 +91,13 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     });
   });
 
-  it('is no longer listened to under credentials that were replaced', async () => {
+  it('has no stream with replaced credentials', async () => {
     const server = await started(start);
     const { connectionId, agent } = await listenedTo(server);
     const data = { connection_token: 'another' };
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data });
     await callThrough(app, agent, 'first');
-    await until('the service listens anew', () => server.streams().length === 2);
+    await until('the service listens again', () => server.streams().length === 2);
     const [old, present] = server.streams();
     await old?.hungUp;
     expect([old, present].map((stream) => stream?.headers.authorization)).toEqual([undefined, 'Bearer another']);
@@ -106,9 +106,9 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
 
 describe('An HTTP upstream of the legacy era', () => {
   it.each([
-    ['switched off', 'COLLECTION_CONNECTIONS_UPDATE', { data: { status: 'inactive' } }],
+    ['deactivated', 'COLLECTION_CONNECTIONS_UPDATE', { data: { status: 'inactive' } }],
     ['deleted', 'COLLECTION_CONNECTIONS_DELETE', {}],
-  ])('is no longer listened to when its connection is %s', async (_what, tool, more) => {
+  ])('has no stream when its connection is %s', async (_what, tool, more) => {
     const server = await started(() => startLegacyServer());
     const { connectionId } = await listenedTo(server);
     await succeed(app, tool, { id: connectionId, ...more });
@@ -119,9 +119,9 @@ describe('An HTTP upstream of the legacy era', () => {
   it.each([
     ['405', 405, ''],
     ['409', 409, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict"},"id":null}'],
-    ['404, though it knows the session', 404, 'Cannot GET /mcp'],
+    ['404, although it knows the session', 404, 'Cannot GET /mcp'],
     ['500', 500, ''],
-  ])('that answers the request for a stream with %s is asked once, and works', async (_what, status, body) => {
+  ])('that answers the request for a stream with %s gets no second one, and works', async (_what, status, body) => {
     const server = await started(() => startLegacyServer((response) => void response.writeHead(status).end(body)));
     const { agent } = await listenedTo(server);
     for (let call = 0; call < 5; call++) expect((await callThrough(app, agent, 'first')).status).toBe(200);
@@ -130,7 +130,7 @@ describe('An HTTP upstream of the legacy era', () => {
     expect(server.calls('initialize')).toHaveLength(1);
   });
 
-  it('that floods the stream is cut off, and costs its connection nothing else', async () => {
+  it('that floods the stream loses it, and its connection works', async () => {
     const event = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n';
     const server = await started(() =>
       startLegacyServer(async (response) => {
@@ -145,12 +145,12 @@ describe('An HTTP upstream of the legacy era', () => {
     expect(await server.streams()[0]?.hungUp).toBe(true);
     await sleep(3_000);
     expect(server.streams()).toHaveLength(1);
-    // One reading each 2 s at most, however often it says so.
+    // At most one list request every 2 s, however often it announces a change.
     expect(server.calls('tools/list').length).toBeLessThanOrEqual(4);
     expect((await callThrough(app, agent, 'first')).status).toBe(200);
   });
 
-  it('that sends an event without end does not fill the memory, and is cut off', async () => {
+  it('that sends an endless event loses its stream, and does not fill the memory', async () => {
     const server = await started(() =>
       startLegacyServer(async (response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: ');
@@ -165,7 +165,7 @@ describe('An HTTP upstream of the legacy era', () => {
     expect(await server.streams()[0]?.hungUp).toBe(true);
   });
 
-  it('that asks on the stream whether we are there is answered', async () => {
+  it('that sends a ping on the stream gets an answer', async () => {
     const server = await started(() =>
       startLegacyServer((response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -183,7 +183,7 @@ describe.each([
   ['legacy', []],
   ['modern', ['--modern']],
 ])('A program of the %s era', (_era, options) => {
-  it('that announces a change of its tools has it seen', async () => {
+  it('can announce a change of its tools', async () => {
     const stdio = { command: 'node', args: [GROWING_SERVER, ...options], cwd: process.cwd() };
     const data = { title: 'Growing', connection_type: 'STDIO', stdio };
     const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
@@ -195,7 +195,7 @@ describe.each([
   });
 });
 
-it('A subscription to a program does not keep it running when it is not used', async () => {
+it('A subscription does not keep an unused program running', async () => {
   const environment = { PATH: process.env['PATH'] ?? '' };
   const programs = new StdioProcesses({
     maxProcesses: 1,
@@ -218,10 +218,10 @@ it('A subscription to a program does not keep it running when it is not used', a
   );
   await upstream.listTools();
   expect(upstream.protocolVersion).toBe('2026-07-28');
-  await until('the program is ended', () => ended.mock.calls.length > 0);
+  await until('the program is stopped', () => ended.mock.calls.length > 0);
 });
 
-describe('Who listens to an agent', () => {
+describe('A listener to an agent', () => {
   interface Listener {
     readonly told: string[];
     readonly promises: unknown;
@@ -254,7 +254,7 @@ describe('Who listens to an agent', () => {
   it.each([
     ['legacy', legacyListener],
     ['modern', modernListener],
-  ])('in the %s era hears of the lists that it may see, and of no others', async (_era, listen) => {
+  ])('in the %s era gets notifications only of lists that it is permitted to see', async (_era, listen) => {
     const server = await started(() => startLegacyServer());
     const { connectionId, agent, agentId } = await listenedTo(server);
     const [all, toolsOnly] = [
@@ -264,7 +264,7 @@ describe('Who listens to an agent', () => {
     expect(all.promises).toMatchObject({ tools: { listChanged: true }, prompts: { listChanged: true } });
     await promptsOf(agent);
     server.offered.prompts = ['second'];
-    await until('the change of the prompts is told', async () => {
+    await until('the change of the prompts is reported', async () => {
       await server.announce('prompts');
       await sleep(200);
       return all.told.includes(methodOf('prompts'));
@@ -272,7 +272,7 @@ describe('Who listens to an agent', () => {
     expect(await promptsOf(agent)).toEqual(['second']);
     server.offered.tools = ['first', 'second'];
     await server.announce('tools');
-    await until('the change of the tools is told', () =>
+    await until('the change of the tools is reported', () =>
       [all, toolsOnly].every(({ told }) => told.includes(methodOf('tools'))),
     );
     expect(await namesOf(agent)).toEqual(['first', 'second']);

@@ -49,7 +49,7 @@ function target(args: readonly string[] = [MINI], rest: Partial<StdioTarget> = {
   return { kind: 'stdio', organizationId: 'o', ...identity, command: 'node', args, env: {}, cwd: '/', ...rest };
 }
 
-/** A message as the proxy hands it over; `text` is sent as it is. */
+/** A message as the proxy passes it; `text` is sent unchanged. */
 function outgoing(message: object, text = JSON.stringify(message)): OutgoingMessage {
   const { method, id } = message as { method?: string; id?: unknown };
   return {
@@ -84,7 +84,7 @@ async function textOf(body: AnswerBody): Promise<string> {
   return text;
 }
 
-/** The messages of an event stream, as they come. */
+/** The messages of an event stream, as they arrive. */
 async function* events(body: AnswerBody): AsyncGenerator<Message> {
   let text = '';
   for await (const chunk of chunksOf(body)) {
@@ -128,12 +128,12 @@ async function opened(
 }
 
 describe('StdioChannel', () => {
-  it('answers JSON when the response comes first', async () => {
+  it('answers with JSON when the response comes first', async () => {
     const channel = await opened();
     expect(await say(channel, 7, 'echo', { text: 'line\nbreak' })).toBe('line\nbreak');
   });
 
-  it('takes bodies of several lines, and ids however they are written', async () => {
+  it('accepts bodies of several lines, and ids in any notation', async () => {
     const channel = await opened();
     const message = {
       jsonrpc: '2.0',
@@ -146,7 +146,7 @@ describe('StdioChannel', () => {
     expect(JSON.parse(await textOf(answer.body))).toMatchObject({ id: 'a', result: { content: [{ text: 'ü' }] } });
   });
 
-  it('answers a stream when something comes before the response, and takes the answer to its question', async () => {
+  it('answers with a stream when a message precedes the response, and forwards the answer to a request', async () => {
     const channel = await opened();
     const answer = await send(channel, call(1, 'ask', {}, 'token'));
     expect(answer).toMatchObject({ status: 200, contentType: 'text/event-stream' });
@@ -159,14 +159,14 @@ describe('StdioChannel', () => {
     expect(await next(stream)).toBeUndefined();
   });
 
-  it('keeps the answers of many requests apart', async () => {
+  it('matches the answers of many requests', async () => {
     const channel = await opened();
     const texts = Array.from({ length: 100 }, (_, n) => `text ${n}`);
     const answers = await Promise.all(texts.map((text, n) => say(channel, n % 2 ? n : String(n), 'echo', { text })));
     expect(answers).toEqual(texts);
   });
 
-  it('refuses an id that is under way', async () => {
+  it('refuses the id of an active request', async () => {
     const channel = await opened();
     const abort = new AbortController();
     const first = send(channel, call(1, 'never'), abort.signal);
@@ -179,7 +179,7 @@ describe('StdioChannel', () => {
   });
 
   it.each(['1.5', '1e-320', '1e300', '1e400', '9007199254740993'])(
-    'refuses an id that programs do not take for one, and drop without a word: %s',
+    'refuses an id that programs silently drop: %s',
     async (id) => {
       const channel = await opened();
       const message = { jsonrpc: '2.0', id: 0, method: 'initialize', params: {} };
@@ -192,9 +192,9 @@ describe('StdioChannel', () => {
     },
   );
 
-  it('has one stream for what belongs to no request, and keeps what came before it', async () => {
+  it('has one stream for unsolicited messages, and keeps earlier ones', async () => {
     const channel = await opened();
-    // `list_changed`, which the fixture sends when it is initialized.
+    // The fixture sends `list_changed` when it is initialized.
     await say(channel, 1, 'echo', { text: 'x' });
     const abort = new AbortController();
     const answer = await channel.listen({ signal: abort.signal });
@@ -214,7 +214,7 @@ describe('StdioChannel', () => {
     expect(await next(events(again.body))).toMatchObject({ method: 'notifications/tools/list_changed' });
   });
 
-  it('gives news of the session to the listener, and the rest to the request', async () => {
+  it('sends notifications about the session to the listener, and others to the request', async () => {
     const channel = await opened();
     await say(channel, 1, 'echo', { text: 'x' });
     const listener = events((await channel.listen({ signal: forever })).body);
@@ -223,24 +223,28 @@ describe('StdioChannel', () => {
     waiting.catch(() => undefined);
     await send(channel, INITIALIZED);
     expect(await next(listener)).toMatchObject({ method: 'notifications/tools/list_changed' });
-    // With two under way, the question goes to the listener, and progress to the request that asked for it.
+    // With two active requests, the program's request goes to the listener, and progress to its request.
     const asking = events((await send(channel, call(3, 'ask', {}, 't'))).body);
     expect(await next(asking)).toMatchObject({ method: 'notifications/progress' });
     expect(await next(listener)).toMatchObject({ id: 'question' });
   });
 
-  it('fails what is under way when the program ends, and ends the listener', async () => {
+  it('fails active requests and ends the listener when the program ends', async () => {
     const channel = await opened();
     const listener = events((await channel.listen({ signal: forever })).body);
     await next(listener);
     const waiting = send(channel, call(1, 'never'));
-    const fault = { name: 'UpstreamError', kind: 'unreachable', message: expect.stringContaining('exit code 5') };
+    const fault = {
+      name: 'UpstreamError',
+      kind: 'unreachable',
+      message: expect.stringContaining('exited with code 5'),
+    };
     await expect(send(channel, call(2, 'exit', { code: 5 }))).rejects.toMatchObject(fault);
     await expect(waiting).rejects.toMatchObject(fault);
     expect(await next(listener)).toBeUndefined();
   });
 
-  it('breaks a stream off with an error when the program ends in the middle', async () => {
+  it('ends a stream with an error when the program ends', async () => {
     const channel = await opened();
     const { body } = await send(channel, call(1, 'ask'));
     const reading = textOf(body);
@@ -248,7 +252,7 @@ describe('StdioChannel', () => {
     await expect(reading).rejects.toMatchObject({ name: 'UpstreamError', kind: 'unreachable' });
   });
 
-  it('gives up after the time of the connection', async () => {
+  it('gives up after the time limit of the connection', async () => {
     const channel = await opened('session', target([MINI], { timeoutMs: 1_000 }));
     await expect(send(channel, call(1, 'never'))).rejects.toMatchObject({
       kind: 'timeout',
@@ -259,14 +263,14 @@ describe('StdioChannel', () => {
 });
 
 describe('StdioSessions', () => {
-  it('gives each session a run of its own, and the same one each time', async () => {
+  it('gives each session its own process', async () => {
     const [a, b] = await Promise.all([opened('a'), opened('b')]);
     expect(await say(a, 1, 'pid')).not.toBe(await say(b, 1, 'pid'));
     const again = sessions.channel({ key: 'a', initialize: initialize() }, target());
     expect(await say(again, 2, 'pid')).toBe(await say(a, 3, 'pid'));
   });
 
-  it('starts a run that has ended anew, initialized as the session was', async () => {
+  it('restarts a program that has ended, initialized as the session was', async () => {
     start({ idleMs: 200 });
     const channel = await opened('a', target(), { sampling: {} });
     const pid = Number(await say(channel, 1, 'pid'));
@@ -277,13 +281,13 @@ describe('StdioSessions', () => {
     const [one, other] = await Promise.all([say(resumed, 2, 'pid'), say(resume(), 3, 'pid')]);
     expect(one).toBe(other);
     expect(JSON.parse(await say(resumed, 1, 'initialization'))).toMatchObject({ capabilities: { sampling: {} } });
-    // What the replay was answered is not heard of; that the fixture has seen `initialized` is.
+    // The answer to the replay is not delivered, but the effect of `initialized` is visible.
     expect(await next(events((await resumed.listen({ signal: forever })).body))).toMatchObject({
       method: 'notifications/tools/list_changed',
     });
   });
 
-  it('ends a run on request, and when the connection is edited', async () => {
+  it('ends the program on request, and when the connection is edited', async () => {
     const first = await opened('a');
     const [one, two] = [Number(await say(first, 1, 'pid')), Number(await say(await opened('b'), 1, 'pid'))];
     expect(await first.end({ signal: forever })).toMatchObject({ status: 200, contentType: undefined });
@@ -292,7 +296,7 @@ describe('StdioSessions', () => {
     while (isAlive(one) || isAlive(two)) await sleep(20);
   });
 
-  it('lets server-everything ask for a sample, as if the client had started it', async () => {
+  it('lets server-everything request sampling, as if the client had started it', async () => {
     const channel = await opened('a', target([EVERYTHING, 'stdio']), { sampling: {} });
     const list = await json(send(channel, request(1, 'tools/list')));
     const { tools } = list.result as { tools: { name: string }[] };

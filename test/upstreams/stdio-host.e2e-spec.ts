@@ -40,14 +40,14 @@ async function allGone(pids: readonly number[]): Promise<void> {
 }
 
 describe('programs of STDIO connections, when the service ends', () => {
-  it.each(['exit', 'fail'])('end with all that they started, stubborn or not: %s', async (order) => {
+  it.each(['exit', 'fail'])('end with all their child processes, even if they ignore signals: %s', async (order) => {
     const host = await start('family', '--stubborn');
     host.process.stdin.write(order);
     await once(host.process, 'exit');
     await allGone(host.pids);
   });
 
-  it('end because their input does, when the service is killed', async () => {
+  it('end with their input when the service is killed', async () => {
     const host = await start('pid');
     host.process.kill('SIGKILL');
     await allGone(host.pids);

@@ -5,7 +5,7 @@ import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JS
 import { connectProgram, keyWith, until } from '../support/proxy-connections.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
-/** A quarter of this is what one key can have, half of it one connection. */
+/** One key can have a quarter of this, one connection half of it. */
 const MAX_PROCESSES = 8;
 const ALL = { '*': ['*'] };
 const REFUSED = { status: 503, headers: { 'retry-after': '1' } };
@@ -56,7 +56,7 @@ async function pidOf(caller: Caller): Promise<string> {
   return result?.content?.[0]?.text ?? '';
 }
 
-/** A call that is not answered until `end` hangs up. */
+/** A call that is not answered; `end` hangs up. */
 async function occupy(caller: Caller): Promise<{ end(): void }> {
   const path = `/api/default/mcp/${connectionId}`;
   const body = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'never', arguments: {} } };
@@ -67,7 +67,7 @@ async function occupy(caller: Caller): Promise<{ end(): void }> {
     headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json', ...headersOf(caller) },
     body: JSON.stringify(body),
   }).catch(() => undefined);
-  // What follows it in the session shows that it has arrived.
+  // The answer to the next message in the session shows that the call has arrived.
   await pidOf(caller);
   return {
     end() {
@@ -78,14 +78,14 @@ async function occupy(caller: Caller): Promise<{ end(): void }> {
 }
 
 describe('callers without a credential', () => {
-  it('share one process of a program, however many sessions they open', async () => {
+  it('share one process of a program in all their sessions', async () => {
     const sessions = await Promise.all(Array.from({ length: 40 }, () => openSession({})));
     const pids = await Promise.all([...sessions.map(pidOf), pidOf({}), pidOf({ key: app.apiKey })]);
     expect(new Set(pids).size).toBe(1);
     expect(new Set(sessions.map(({ session }) => session)).size).toBe(40);
   });
 
-  it('get the protocol around such a session as with any other one', async () => {
+  it('get the same protocol for such a session as for any other', async () => {
     const session = await openSession({});
     const path = `/api/default/mcp/${connectionId}`;
     const headers = { ...headersOf(session), accept: 'text/event-stream' };
@@ -101,7 +101,7 @@ describe('callers without a credential', () => {
 });
 
 describe('the programs of sessions', () => {
-  it('are bounded for each key; those in use are left alone, and others still start', async () => {
+  it('are limited for each key; programs in use keep running, and those of other keys start', async () => {
     const [mine, others] = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
     const sessions = await Promise.all([openSession({ key: mine }), openSession({ key: mine })]);
     const calls = await Promise.all(sessions.map(occupy));
@@ -114,7 +114,7 @@ describe('the programs of sessions', () => {
     await until('the calls are cancelled', async () => (await initialize({ key: mine })).status === 200);
   });
 
-  it('make room for the next session of their caller when they are not in use, and come back when they are', async () => {
+  it('are stopped for the next session of their caller when unused, and restarted when needed', async () => {
     const key = await keyWith(app, ALL);
     const first = await openSession({ key });
     const pid = await pidOf(first);
@@ -124,7 +124,7 @@ describe('the programs of sessions', () => {
     expect(next).not.toBe(pid);
   });
 
-  it('are bounded for each connection, its shared program aside', async () => {
+  it('are limited for each connection, apart from its shared program', async () => {
     const keys = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
     const sessions = await Promise.all([...keys, ...keys].map((key) => openSession({ key })));
     const calls = await Promise.all(sessions.map(occupy));
@@ -135,7 +135,7 @@ describe('the programs of sessions', () => {
     for (const running of calls) running.end();
   });
 
-  it('end when they do not answer `initialize`, and when its caller has gone', async () => {
+  it('end when they do not answer `initialize`, and when its caller has disconnected', async () => {
     const [key, other] = await Promise.all([keyWith(app, ALL), keyWith(app, ALL)]);
     const data = {
       title: 'Mute',
@@ -147,7 +147,7 @@ describe('the programs of sessions', () => {
     const connection = (created.body as { item: { id: string } }).item.id;
     const answers = await Promise.all(Array.from({ length: 6 }, () => initialize({ key, connection })));
     for (const answer of answers) expect(rpcOf(answer).error).toBeDefined();
-    // None of them is left that would count for this key.
+    // None of them is left to count towards this key.
     await openSession({ key });
     await openSession({ key });
     const patient = await connectProgram(app, [SERVER, '--mute']);
@@ -164,19 +164,19 @@ describe('the programs of sessions', () => {
   });
 });
 
-describe('what a program prints', () => {
+describe('the output of a program', () => {
   it.each([
     ['many values', 'values', { count: 300_000 }],
     ['many levels', 'deep', { depth: 6_000 }],
     ['much text', 'text', { mebibytes: 9 }],
-  ])('fails the one call that it answers with %s', async (_name, tool, args) => {
+  ])('fails only the call that it answers with %s', async (_name, tool, args) => {
     const pid = await pidOf({});
     const { error } = await call({ key: app.apiKey }, tool, args);
-    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('more than can be parsed') });
+    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('too large to parse') });
     expect(await pidOf({})).toBe(pid);
   });
 
-  it('passes through a session of its caller as it is, costly or not', async () => {
+  it('is forwarded unchanged in a session of its caller, costly or not', async () => {
     const session = await openSession({ key: await keyWith(app, ALL) });
     const { result } = await call(session, 'text', { mebibytes: 20 });
     expect(result?.content?.[0]?.text).toHaveLength(20 * 2 ** 20);
@@ -184,7 +184,7 @@ describe('what a program prints', () => {
     expect(await pidOf(session)).toMatch(/^\d+$/);
   });
 
-  it('ends it when a line does not end', async () => {
+  it('ends the program when a line does not end', async () => {
     const session = await openSession({ key: await keyWith(app, ALL) });
     const pid = await pidOf(session);
     const { error } = await call(session, 'pour');

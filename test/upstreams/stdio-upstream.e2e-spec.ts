@@ -108,7 +108,7 @@ describe('StdioUpstream with real servers', () => {
     expect(progress).toEqual([1, 2, 3].map((step) => expect.objectContaining({ progress: step, total: 3 })));
   });
 
-  it('gives a program its own variables and nothing of this process', async () => {
+  it('gives a program its own variables, and none of this process', async () => {
     process.env['DATABASE_URL'] = 'postgres://secret';
     const upstream = connect([EVERYTHING, 'stdio'], { env: { API_TOKEN: 'sealed value' } });
     const environment = JSON.parse(await say(upstream, 'get-env')) as Record<string, string>;
@@ -135,14 +135,14 @@ describe('StdioUpstream with real servers', () => {
 });
 
 describe('StdioUpstream', () => {
-  it('speaks the modern era with a program that has it', async () => {
+  it('uses the modern era with a program that supports it', async () => {
     const upstream = connect([join(fixtures, 'modern-server.mjs')]);
     expect((await upstream.listTools()).map(({ name }) => name)).toEqual(['echo']);
     expect(upstream).toMatchObject({ protocolVersion: '2026-07-28', instructions: 'Be modern.' });
     expect(await say(upstream, 'echo', { text: 'hi' })).toBe('hi');
   });
 
-  it('lets many callers share one run, and no answer crosses', async () => {
+  it('gives many callers of one process their own answers', async () => {
     const upstream = connect([MINI]);
     const texts = Array.from({ length: 100 }, (_, n) => `text ${n} ${'x'.repeat((n % 7) * 1000)}`);
     const answers = await Promise.all(texts.map((text) => say(upstream, 'echo', { text })));
@@ -150,20 +150,20 @@ describe('StdioUpstream', () => {
     expect(new Set(await Promise.all([say(upstream, 'pid'), say(upstream, 'pid')])).size).toBe(1);
   });
 
-  it('says that the program ended, and starts it anew with the next call', async () => {
+  it('reports that the program ended, and restarts it with the next call', async () => {
     const upstream = connect([MINI]);
     const first = await say(upstream, 'pid');
     const waiting = failure(upstream.callTool('never', {}));
     const error = await failure(upstream.callTool('exit', { code: 4 }));
     expect(error).toMatchObject({
       kind: 'unreachable',
-      message: 'The upstream at stdio:node ended by itself with exit code 4.',
+      message: 'The upstream at stdio:node exited with code 4.',
     });
     expect(await waiting).toEqual(error);
     expect(await say(upstream, 'pid')).not.toBe(first);
   });
 
-  it('fails fast while a program fails again and again, and recovers', async () => {
+  it('fails fast while a program fails repeatedly, and recovers', async () => {
     const marker = join(await temporaryDirectory(), 'marker');
     const upstream = connect([MINI, `--fresh=${marker}`]);
     const kinds: string[] = [];
@@ -171,9 +171,9 @@ describe('StdioUpstream', () => {
     do {
       error = await failure(upstream.listTools());
       kinds.push(error.message);
-    } while (!error.message.includes('again and again'));
-    expect(kinds.slice(0, -1)).toEqual(kinds.slice(0, -1).map(() => expect.stringContaining('exit code 3')));
-    expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringMatching(/in \d+ s at the earliest/) });
+    } while (!error.message.includes('failed repeatedly'));
+    expect(kinds.slice(0, -1)).toEqual(kinds.slice(0, -1).map(() => expect.stringContaining('exited with code 3')));
+    expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringMatching(/can be restarted in \d+ s/) });
 
     await writeFile(marker, '');
     while ((await upstream.listTools().catch(() => undefined)) === undefined) await sleep(50);
@@ -183,17 +183,17 @@ describe('StdioUpstream', () => {
   it.each([
     ['a command that does not exist', { command: 'no-such-command-anywhere' }, 'the command was not found'],
     ['a directory that does not exist', { cwd: '/no/such/directory' }, 'its working directory does not exist'],
-    ['a file that is not a program', { command: MINI }, 'it may not be executed'],
-  ])('says what is wrong with %s', async (_name, rest, words) => {
+    ['a file that is not a program', { command: MINI }, 'no permission to execute it'],
+  ])('explains %s', async (_name, rest, words) => {
     const error = await failure(connect([MINI], rest).listTools());
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining(words) });
   });
 
   it.each<[name: string, behaviour: string, kind: string, words: string]>([
-    ['ends at once', 'exits', 'unreachable', 'ended by itself with exit code 7'],
-    ['says nothing', 'silent', 'timeout', 'did not answer within 1500 ms'],
+    ['ends at once', 'exits', 'unreachable', 'exited with code 7'],
+    ['prints nothing', 'silent', 'timeout', 'did not answer within 1500 ms'],
     ['reads nothing', 'deaf', 'timeout', 'did not answer within 1500 ms'],
-    ['says nothing of use', 'babbles', 'timeout', 'did not answer within 1500 ms'],
+    ['prints only noise', 'babbles', 'timeout', 'did not answer within 1500 ms'],
   ])('gives up on a program that %s', async (_name, behaviour, kind, words) => {
     const error = await failure(connect([NO_SERVER, behaviour], { timeoutMs: 1_500 }).listTools());
     expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
@@ -209,14 +209,14 @@ describe('StdioUpstream', () => {
     expect(await say(upstream, 'echo', { text: 'through the noise' })).toBe('through the noise');
   });
 
-  it('talks to a program that ends when it is asked for the modern era', async () => {
+  it('supports a program that exits on the probe for the modern era', async () => {
     const upstream = connect([MINI, '--offended']);
     expect(await say(upstream, 'echo', { text: 'hello' })).toBe('hello');
     await failure(upstream.callTool('exit', {}));
     expect(await say(upstream, 'echo', { text: 'hello again' })).toBe('hello again');
   });
 
-  it('gives up a call after its time, and goes on', async () => {
+  it('gives up a call after its time limit, and continues', async () => {
     const upstream = connect([MINI]);
     await upstream.listTools();
     const error = await failure(upstream.callTool('never', {}, { timeoutMs: 200 }));
@@ -227,7 +227,7 @@ describe('StdioUpstream', () => {
     expect(await say(upstream, 'echo', { text: 'on' })).toBe('on');
   });
 
-  it('ends everything that the program has started, and what takes no notice', async () => {
+  it('ends all child processes of the program, even if they ignore signals', async () => {
     const pool = processes();
     const upstream = connect([MINI, '--stubborn'], {}, pool);
     const family = (await say(upstream, 'family')).split(' ').map(Number);
@@ -236,27 +236,27 @@ describe('StdioUpstream', () => {
     await Promise.all(family.map(gone));
   });
 
-  it('ends what a program leaves behind when it ends by itself', async () => {
+  it('ends the processes that a program leaves behind when it exits', async () => {
     const upstream = connect([MINI]);
     const [, child] = (await say(upstream, 'family')).split(' ').map(Number);
     await failure(upstream.callTool('exit', {}));
     await gone(child ?? 0);
   });
 
-  it('ends a program that takes too much memory', async () => {
+  it('stops a program that uses too much memory', async () => {
     const upstream = connect([MINI], {}, processes({ maxMemoryBytes: 200 * 2 ** 20, idleMs: 1_000 }));
     const error = await failure(say(upstream, 'hog', { mebibytes: 300 }).then(() => upstream.callTool('never', {})));
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('more than 200 MiB') });
   });
 
-  it('ends what is idle, and starts it again when it is used', async () => {
+  it('stops an idle program, and restarts it when it is used', async () => {
     const upstream = connect([MINI], {}, processes({ idleMs: 200 }));
     const first = Number(await say(upstream, 'pid'));
     await gone(first);
     expect(Number(await say(upstream, 'pid'))).not.toBe(first);
   });
 
-  it('makes room by ending the program that is idle for longest, and refuses when all are busy', async () => {
+  it('stops the least recently used program for a new one, and refuses when all are busy', async () => {
     const pool = processes({ maxProcesses: 2 });
     const [a, b, c] = ['a', 'b', 'c'].map((connectionId) => connect([MINI], { connectionId }, pool)) as [
       Upstream,
@@ -277,7 +277,7 @@ describe('StdioUpstream', () => {
     expect(await say(b, 'echo', { text: 'at last' })).toBe('at last');
   });
 
-  it('starts nothing more after the shutdown', async () => {
+  it('starts no programs after the shutdown', async () => {
     const pool = processes();
     const upstream = connect([MINI], {}, pool);
     const pid = Number(await say(upstream, 'pid'));

@@ -25,7 +25,7 @@ import {
 } from '../support/scripted-upstream.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
-/** As many connections are needed as there are calls at once. */
+/** The number of concurrent calls, each of which needs a connection. */
 const AT_ONCE = 8;
 
 let app: TestApp;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Makes the call this often, so many at once; returns the connections that the upstream saw meanwhile. */
+/** Makes the given number of calls, several concurrently. Returns how many connections the upstream saw. */
 async function connectionsFor(
   upstream: Pick<ScriptedServer, 'connections'>,
   call: () => Promise<unknown>,
@@ -68,7 +68,7 @@ async function openSession(path: string): Promise<Record<string, string>> {
   return session;
 }
 
-describe('connections to a server on the official SDK are used again', () => {
+describe('connections to a server on the official SDK are reused', () => {
   let server: EverythingServer;
   let proxy: TcpProxy;
   let path: string;
@@ -89,8 +89,8 @@ describe('connections to a server on the official SDK are used again', () => {
   const echo = toolCall('echo', { message: 'a' });
 
   it.each([
-    ['a caller that takes streams', 120, () => ({ path, headers: TAKES_STREAMS, body: echo })],
-    ['a caller that takes one JSON body', 120, () => ({ path, headers: TAKES_JSON, body: echo })],
+    ['a caller that accepts streams', 120, () => ({ path, headers: TAKES_STREAMS, body: echo })],
+    ['a caller that accepts one JSON body', 120, () => ({ path, headers: TAKES_JSON, body: echo })],
     ['a list', 120, () => ({ path, headers: TAKES_STREAMS, body: rpc('tools/list') })],
     ['an agent', 120, () => ({ path: agentPath, headers: TAKES_STREAMS, body: echo })],
     [
@@ -112,7 +112,7 @@ describe('connections to a server on the official SDK are used again', () => {
   });
 });
 
-describe('connections to a server of the modern era are used again', () => {
+describe('connections to a server of the modern era are reused', () => {
   it('for callers of the other era, whose calls are translated', async () => {
     const upstream = await startEraServer();
     const path = pathOf(await connectTo(app, upstream.url));
@@ -150,7 +150,7 @@ describe('an upstream of the legacy era', () => {
   it.each([
     ['a stream', TAKES_STREAMS],
     ['one JSON body', TAKES_JSON],
-  ])('may end its stream a while after the answer to a caller that takes %s', async (_what, headers) => {
+  ])('can end its stream a while after the answer to a caller that accepts %s', async (_what, headers) => {
     answer = ({ message }, response) => {
       response.writeHead(200, SSE_TYPE).write(answerOf(message.id));
       setTimeout(() => response.end(': that is all\n\n'), 100);
@@ -164,7 +164,7 @@ describe('an upstream of the legacy era', () => {
     expect(upstream.connections() - before).toBeLessThan(4);
   });
 
-  it('may be told of a cancelled call, and keeps the connection if it ends it then', async () => {
+  it('gets the cancellation of a call, and keeps the connection if it then ends the answer', async () => {
     const open = new Map<unknown, () => void>();
     answer = ({ message }, response) => {
       response.writeHead(200, SSE_TYPE).write(': begun\n\n');
@@ -177,7 +177,7 @@ describe('an upstream of the legacy era', () => {
       await until('the call arrives', () => upstream.calls('tools/call').length > seen);
       const before = cancelled();
       response.destroy();
-      await until('the upstream is told', () => cancelled() > before);
+      await until('the upstream gets the cancellation', () => cancelled() > before);
       const { params } = upstream.calls('notifications/cancelled').at(-1)?.message ?? {};
       open.get(params?.['requestId'])?.();
     };
@@ -187,7 +187,7 @@ describe('an upstream of the legacy era', () => {
     expect(upstream.connections() - before).toBeLessThan(10);
   });
 
-  it('may say more of an error than anybody reads', async () => {
+  it('can send a longer error body than the service reads', async () => {
     answer = (_request, response) => void response.writeHead(400, JSON_TYPE).end('x'.repeat(200 * 1024));
     const failing = async (): Promise<void> => {
       const { status } = await callProxy(app, path, {
@@ -202,8 +202,8 @@ describe('an upstream of the legacy era', () => {
 
   it.each([
     ['never ends its stream', () => undefined],
-    ['goes on without end', (response: Parameters<typeof flood>[0]) => flood(response, SSE_TYPE, ': more\n\n')],
-  ])('that %s is hung up on', async (_what, goOn) => {
+    ['sends endlessly', (response: Parameters<typeof flood>[0]) => flood(response, SSE_TYPE, ': more\n\n')],
+  ])('that %s loses its connection', async (_what, goOn) => {
     answer = ({ message }, response) => {
       response.writeHead(200, SSE_TYPE).write(answerOf(message.id));
       response.writeHead = () => response;
@@ -213,7 +213,7 @@ describe('an upstream of the legacy era', () => {
     expect(await upstream.calls('tools/call').at(-1)?.hungUp).toBe(true);
   });
 
-  it('gets no call twice when it closes a connection that was to be used again', async () => {
+  it('gets no call twice when it closes a connection that was to be reused', async () => {
     answer = ({ message }, response) => sendResult(response, message, { content: [] });
     await call();
     answer = (_request, response) => void response.destroy();

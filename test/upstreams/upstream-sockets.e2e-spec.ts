@@ -23,7 +23,7 @@ import {
 } from '../support/scripted-upstream.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 
-/** More than one caller gets sockets for, and than had room in the pool that all callers of an origin once shared. */
+/** More than the sockets of one caller. */
 const MANY = 140;
 const TOOLS = [
   { name: 'hang', inputSchema: { type: 'object' } },
@@ -50,7 +50,7 @@ beforeAll(async () => {
   });
 });
 
-/** Anew for each test: the calls that break off at the end of one open the breaker. */
+/** Created for each test, because the calls that are aborted at its end open the breaker. */
 beforeEach(async () => {
   connectionId = await connectTo(app, upstream.url, { public_tools: 'honor' });
   path = pathOf(connectionId);
@@ -69,7 +69,7 @@ afterAll(async () => {
 const call = (name: string, key: string | undefined, at = path): Promise<ProxyAnswer> =>
   callProxy(app, at, { key, headers: TAKES_STREAMS, body: toolCall(name) });
 
-/** Lets a caller make so many calls that hang; resolves when the upstream has as many as this caller gets. */
+/** Makes hanging calls of a caller. Resolves when the upstream has as many as the caller gets sockets for. */
 async function hang(key: string, at = path): Promise<Promise<ProxyAnswer | undefined>[]> {
   const calls = Array.from({ length: MANY }, () => call('hang', key, at).catch(() => undefined));
   await until('the calls hang', () => hanging.length >= 128);
@@ -82,7 +82,7 @@ async function expectAnswered(key: string | undefined, at = path): Promise<void>
 }
 
 describe('calls that hang', () => {
-  it('leave sockets for other keys, callers without a credential and other organizations', async () => {
+  it('leave sockets to other keys, callers without a credential and other organizations', async () => {
     const [greedy, other] = [
       await keyWith(app, { [connectionId]: ['*'] }),
       await keyWith(app, { [connectionId]: ['*'] }),
@@ -99,14 +99,14 @@ describe('calls that hang', () => {
     await expectAnswered(undefined);
     await expectAnswered(undefined, elsewhere);
 
-    // Those for which there is no socket wait for a while, and are refused then.
+    // Calls without a socket wait for a while and are then refused.
     const refused = (await Promise.race(calls)) as ProxyAnswer;
     expect(refused.status).toBe(503);
     expect(refused.headers['retry-after']).toBe('1');
     expect(rpcOf(refused).error?.data.code).toBe('upstream_busy');
   });
 
-  it('leave sockets for others by way of an agent too', async () => {
+  it('leave sockets to others through an agent too', async () => {
     const agent = await agentOf(app, [connectionId]);
     const greedy = await keyWith(app, { [agent]: ['*'] });
     await hang(greedy, gatewayPath(agent));
@@ -115,7 +115,7 @@ describe('calls that hang', () => {
   });
 });
 
-describe('streams of what the upstream sends unasked', () => {
+describe('streams of unsolicited messages', () => {
   async function openSession(key: string | undefined): Promise<Record<string, string>> {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
     const answer = await callProxy(app, path, { key, headers: TAKES_STREAMS, body: rpc('initialize', params) });
@@ -139,7 +139,7 @@ describe('streams of what the upstream sends unasked', () => {
     expect(allowed.statusCode).toBe(200);
   });
 
-  it('leave all sockets to calls, and some to others who listen', async () => {
+  it('leave all sockets to calls, and some to other listeners', async () => {
     const [greedy, other] = [
       await keyWith(app, { [connectionId]: ['*'] }),
       await keyWith(app, { [connectionId]: ['*'] }),

@@ -28,12 +28,13 @@ import { holdsAny } from './offering/agent-permissions.js';
 import { toolListText } from './offering/agent-tool-list.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
-/** The requests that a client can declare to answer, as far as upstreams can send them by way of an agent. */
+/** The capabilities for requests that upstreams can send to a client through an agent. */
 const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
 
 /**
- * Handles one POST to an agent. A tool call goes to the tool's upstream as the bytes that came, under the upstream's own name;
- * the list of tools of the legacy era is composed here; an MCP server of our own answers almost everything else.
+ * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with the
+ * upstream's tool name. The tool list of the legacy era is composed here. An MCP server of this service answers almost everything
+ * else.
  */
 @Injectable()
 export class AgentRequestHandler implements OnApplicationShutdown {
@@ -109,7 +110,7 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     { id, params }: InboundRequest,
     owner: SessionOwner | undefined,
   ): Promise<void> {
-    // All tools are on the one page.
+    // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
     const body = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
     this.writer.write(request, reply, { status: 200, contentType: 'application/json', body }, {});
@@ -118,14 +119,14 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   private async listText(caller: ProxyCaller, owner: SessionOwner | undefined): Promise<string> {
     const { principal, connection } = caller;
     const mayBePublic = connection.publicTools === 'honor';
-    // Nothing of the agent can be on the list, whatever it consists of.
+    // The list is empty whatever the agent consists of.
     if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
     const composition = owner ? this.sessionCompositions.of(owner) : this.compositions.of(connection);
     return toolListText(caller, await composition);
   }
 
   private async serverContextOf({ caller, message }: McpRequestContext): Promise<AgentServerContext> {
-    if (!asksForDescription(message)) return { caller, features: ALL_FEATURES, instructions: undefined };
+    if (!requestsDescription(message)) return { caller, features: ALL_FEATURES, instructions: undefined };
     const { id, organizationId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
     const [agent, { sources }] = await Promise.all([
@@ -135,12 +136,12 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
     const hasOwnSessions = isSession && caller.principal !== undefined;
     const features = await this.capabilities.featuresFor(caller, sources, hasOwnSessions);
-    // They may say more of the agent than its public tools do.
+    // Instructions can reveal more of the agent than its public tools do.
     const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
     return { caller, features, instructions: instructions ?? undefined };
   }
 
-  /** Measured under the agent's id; a tool call is measured where it continues to, under the connection's id. */
+  /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */
   private measure({ request, reply, caller, message }: McpRequestContext): void {
     if (message.kind !== 'request') return;
     const measured = this.telemetry.begin({
@@ -156,18 +157,21 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   }
 }
 
-function asksForDescription({ method }: InboundMessage): boolean {
+function requestsDescription({ method }: InboundMessage): boolean {
   return method === 'initialize' || method === 'server/discover';
 }
 
 /**
- * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as JSON
- * text; undefined for a client that answers none.
- * @throws DomainError `invalid_rpc_request` if it is too large to be kept
+ * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as JSON text;
+ * undefined for other clients.
+ * @throws DomainError `invalid_rpc_request` if it is too large to store
  */
 function clientInitialize(message: InboundMessage): string | undefined {
   const declared = message.params['capabilities'] as Record<string, unknown> | null | undefined;
-  const kept = Object.entries(declared ?? {}).filter(([name]) => ANSWERABLE.includes(name));
-  if (kept.length === 0) return undefined;
-  return toStoredInitialize({ ...message, params: { ...message.params, capabilities: Object.fromEntries(kept) } });
+  const answerable = Object.entries(declared ?? {}).filter(([name]) => ANSWERABLE.includes(name));
+  if (answerable.length === 0) return undefined;
+  return toStoredInitialize({
+    ...message,
+    params: { ...message.params, capabilities: Object.fromEntries(answerable) },
+  });
 }

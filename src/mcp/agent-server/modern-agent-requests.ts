@@ -14,12 +14,15 @@ import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
 
-/** What a header carries as it is (MCP 2026-07-28, transports): visible ASCII with spaces inside, and nothing that looks encoded. */
+/**
+ * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not look
+ * encoded.
+ */
 const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Requests of clients of the modern era (MCP 2026-07-28) that concern one connection of an agent. They are forwarded as they
- * came, under the upstream's own name, so that an upstream can answer that it needs further input.
+ * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded unchanged
+ * except for the upstream's own name, so that an upstream can answer that it needs further input.
  */
 @Injectable()
 export class ModernAgentRequests {
@@ -33,7 +36,7 @@ export class ModernAgentRequests {
   /** @throws DomainError */
   async callTool(context: McpRequestContext): Promise<void> {
     const { message, request } = context;
-    // The upstream checks it too, but only after the arguments were validated here.
+    // The upstream checks the envelope too, but only after this service has validated the arguments.
     if (message.kind === 'request') requireEnvelope(request.headers, message);
     await this.forward(await this.tools.route(context));
   }
@@ -70,7 +73,7 @@ export class ModernAgentRequests {
       if (source === undefined || others.length > 0) return undefined;
       return { caller: callerOf(source, caller), message };
     } catch (error) {
-      // The agent's own server reports what does not exist, as it answers everything that concerns no single connection.
+      // The agent's own MCP server reports that it does not exist.
       if (error instanceof DomainError && error.code === 'not_found') return undefined;
       throw error;
     }
@@ -85,7 +88,7 @@ function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller)
   return new ProxyCaller(principal, connection, requestId);
 }
 
-/** The MCP headers of a request that continues under another name; without an `Mcp-Name` there is none to replace. */
+/** The MCP headers of a request that is forwarded under another name. `Mcp-Name` is replaced only if the caller sent it. */
 export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
   const forwarded = forwardedHeaders(headers);
   if (!('mcp-name' in forwarded)) return forwarded;

@@ -7,18 +7,18 @@ import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import type { Session } from './session/sealed-sessions.js';
 
 /**
- * The way that a message takes to its upstream: in the caller's own session, opening one, in a session that is shared with
- * other callers who have none, or by itself, as all messages of the modern era go (MCP 2026-07-28).
+ * How a message reaches its upstream: in the caller's own session, as the `initialize` that opens one, in a session shared by
+ * callers without one, or statelessly, as every message of the modern era (MCP 2026-07-28).
  */
 export type Route =
   | {
       readonly kind: 'session';
       readonly session: Session;
-      /** Instead of the caller's own, for a session that was opened in the caller's name. */
+      /** Replace the caller's headers in a session that was opened in the caller's name. */
       readonly headers?: Readonly<Record<string, string>>;
-      /** What an event of the answer is to the caller; undefined for one that is not for this caller. */
+      /** Rewrites an event of the answer for the caller; returns undefined for an event that is not for this caller. */
       readonly rewriteEvent?: (event: Buffer) => Buffer | undefined;
-      /** Opens another session when the upstream has forgotten this one. */
+      /** Opens another session when the upstream no longer knows this one. */
       readonly renew?: () => Promise<Session>;
     }
   | { readonly kind: 'opening'; readonly key: string }
@@ -31,7 +31,7 @@ export interface ForwardingContext<M extends InboundMessage = InboundMessage> ex
   readonly deadline: CallDeadline;
 }
 
-/** From here on the connection's time limit runs; a caller who hangs up cancels the call. */
+/** Starts the connection's time limit. The call is cancelled when the caller hangs up. */
 export function startForwarding<M extends InboundMessage>(
   { request, reply, entryPoint, caller, message }: McpRequestContext<M>,
   route: Route,
@@ -40,12 +40,12 @@ export function startForwarding<M extends InboundMessage>(
   return { request, reply, entryPoint, caller, message, route, deadline };
 }
 
-/** Is this the context of a request, which wants an answer? */
+/** Is this the context of a request, which expects an answer? */
 export function isRequest(context: ForwardingContext): context is ForwardingContext<InboundRequest> {
   return context.message.kind === 'request';
 }
 
-/** Do other callers send requests in the same session, or to an upstream that keeps none and may mix them up? */
+/** Do other callers send requests in the same session, or to an upstream without sessions that might mix up their ids? */
 export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
   if (route.kind !== 'session') return route.kind === 'shared';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;

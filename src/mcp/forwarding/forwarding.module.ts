@@ -18,7 +18,7 @@ import { ToolCalls } from './tool-calls.js';
 import { UpstreamRouter } from './upstream-router.js';
 import { UpstreamSender } from './upstream-sender.js';
 
-/** The way of one message to one upstream, and of the answer back. */
+/** Forwards one message to one upstream, and relays the answer. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([TaskOwnerEntity]),

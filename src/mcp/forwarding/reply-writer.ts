@@ -7,7 +7,7 @@ import { holdWhileSending } from '../../common/answers/hold-until-sent.js';
 import { onceClosed } from '../../http/once-closed.js';
 import type { RelayedAnswer } from './relay/relay-plan.js';
 
-/** Keeps buffers between here and the caller from holding events back. */
+/** Keep proxies between this service and the caller from buffering events. */
 const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };
 
 /** Sends relayed answers to their callers. */
@@ -19,8 +19,8 @@ export class ReplyWriter {
   ) {}
 
   /**
-   * @param headers of the upstream's answer that may be relayed
-   * @throws DomainError `answer_memory_exhausted`, for an answer that is complete
+   * @param headers of the upstream's answer to relay
+   * @throws DomainError `answer_memory_exhausted`, for a complete answer
    */
   write(
     request: FastifyRequest,
@@ -43,7 +43,7 @@ export class ReplyWriter {
     void reply.send(Readable.from(body, { objectMode: false }));
   }
 
-  /** A response that stays open ends when its caller's credential does. */
+  /** Ends an open response when the caller's credential is revoked or expires. */
   watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) return;
     onceClosed(

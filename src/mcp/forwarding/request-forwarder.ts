@@ -25,23 +25,23 @@ import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 
-/** The requests whose answers list what not every caller may see. */
+/** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 
-/** What is measured and recorded of a request: what that adds to the request upstream, and where to report its end. */
-interface Measured {
+/** The measurement of a request: the headers that it adds to the upstream request, and how to report the outcome. */
+interface Measurement {
   readonly traceHeaders: Readonly<Record<string, string>>;
   settle(outcome: InvocationOutcome, result?: unknown): Promise<void>;
 }
 
 export interface ForwardingOptions {
-  /** Instead of the sender that sends the message as it came. */
+  /** Replaces the sender that forwards the message unchanged. */
   readonly sender?: MessageSender;
-  /** Can the answer be an event stream? Otherwise it is gathered into one JSON body. By default what `Accept` says. */
+  /** Can the answer be an event stream? Otherwise it is collected into one JSON body. The default follows `Accept`. */
   readonly acceptsStream?: boolean;
 }
 
-/** Forwards one request to the upstream, and the answer back to the caller. */
+/** Forwards one request to the upstream, and relays the answer to the caller. */
 @Injectable()
 export class RequestForwarder {
   constructor(
@@ -83,7 +83,7 @@ export class RequestForwarder {
         explain: (error) => deadline.explain(error),
         settle: (outcome, result) => this.settle(context, measured, outcome, result),
       });
-      if (reply.raw.destroyed) throw abandoned(answer);
+      if (reply.raw.destroyed) throw callerDisconnected(answer);
       this.writer.write(request, reply, relayed, answer.headers);
     } catch (error) {
       const cause = deadline.explain(error);
@@ -92,10 +92,10 @@ export class RequestForwarder {
     }
   }
 
-  /** Resolves when what has to be known of the answer before it leaves is stored. */
+  /** Resolves once everything is stored that later requests may refer to, such as a created task. */
   private settle(
     { caller, message }: ForwardingContext<InboundRequest>,
-    measured: Measured,
+    measured: Measurement,
     outcome: InvocationOutcome,
     answer: Record<string, unknown> | undefined,
   ): Promise<void> {
@@ -106,7 +106,7 @@ export class RequestForwarder {
     return this.tasks.remember(caller, String(message.params['name']), task).then(() => settled);
   }
 
-  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measured {
+  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measurement {
     const measured = this.telemetry.begin({
       connectionId: caller.connection.id,
       toolName: '',
@@ -132,11 +132,12 @@ export class RequestForwarder {
     }
   }
 
-  /** A list that is the same for every caller also tells the catalog which tools there are. */
+  /** Stores a list that is the same for every caller in the catalog too. */
   private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
     const filter = callerFilter(caller, this.tasks);
-    const isEveryonesList = message.method === 'tools/list' && route.kind === 'shared' && asksForAll(message.params);
-    if (filter === undefined || !isEveryonesList) return filter;
+    const isCommonList =
+      message.method === 'tools/list' && route.kind === 'shared' && isUnparameterized(message.params);
+    if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
   }
 }
@@ -145,18 +146,18 @@ function takesStream({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes('text/event-stream') === true;
 }
 
-/** Other params may make it another list than the one for every caller. */
-function asksForAll({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
+/** Other params could select a list that is not the same for every caller. */
+function isUnparameterized({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
   return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => name === 'progressToken');
 }
 
-/** A caller that has hung up reads nothing, and a stream without a reader would never end. */
-function abandoned(answer: UpstreamAnswer): UpstreamError {
+/** A caller that has hung up reads nothing, and a stream without a reader never ends. */
+function callerDisconnected(answer: UpstreamAnswer): UpstreamError {
   discard(answer.body);
-  return new UpstreamError('cancelled', 'The caller went away.');
+  return new UpstreamError('cancelled', 'The caller disconnected.');
 }
 
-/** Sessions and the modern era bring MCP headers of their own; in a shared session the service's own ones count. */
+/** In sessions and in the modern era, the caller's MCP headers are sent; in a shared session, those of the service. */
 export function headersFor(request: FastifyRequest, route: Route): Record<string, string> {
   const own = { 'x-request-id': request.id };
   if (route.kind === 'shared') return own;
@@ -166,7 +167,7 @@ export function headersFor(request: FastifyRequest, route: Route): Record<string
 
 /**
  * Relays the upstream's answer to a request.
- * @throws UpstreamError while nothing has been sent yet
+ * @throws UpstreamError before the first byte is sent
  */
 function relayAnswer(answer: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (answer.contentType === 'application/json') return relayJson(answer, plan);

@@ -5,10 +5,10 @@ import { declaresCapabilities, toStoredInitialize } from './session/initialize-r
 import { SealedSessions } from './session/sealed-sessions.js';
 import type { Sent } from './upstream-sender.js';
 
-/** Longer session ids of upstreams do not fit into one of ours. */
+/** Longer upstream session ids do not fit into a sealed session id. */
 const MAX_UPSTREAM_ID_LENGTH = 1024;
 
-/** Gives a caller the id of the session that its `initialize` has opened. */
+/** Sends the caller the id of the session that its `initialize` opened. */
 @Injectable()
 export class SessionOpening {
   constructor(private readonly sessions: SealedSessions) {}

@@ -12,7 +12,7 @@ import type { ForwardingContext } from './forwarding-context.js';
 import { SessionTools } from './session/session-tools.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 
-/** Takes the tool calls of MCP clients to `ToolInvoker`. */
+/** Passes the tool calls of MCP clients to `ToolInvoker`. */
 @Injectable()
 export class ToolCalls {
   constructor(
@@ -49,7 +49,7 @@ export class ToolCalls {
   }
 
   private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {
-    if (route.kind === 'shared') throw new Error('A shared session has no tools of its own.');
+    if (route.kind === 'shared') throw new Error('A shared session has no tool list of its own.');
     const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
     return this.sessionTools.of(session.key, channel, { signal: deadline.signal, caller: caller.key });

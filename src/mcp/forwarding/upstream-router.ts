@@ -11,7 +11,7 @@ import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import type { Route } from './forwarding-context.js';
 
-/** Finds the way that a caller's message takes. */
+/** Chooses the route of a caller's message. */
 @Injectable()
 export class UpstreamRouter {
   constructor(private readonly sessions: SealedSessions) {}
@@ -29,7 +29,7 @@ export class UpstreamRouter {
     requireSessionless(message);
     const version = request.headers['mcp-protocol-version'];
     if (version !== undefined && !LEGACY_VERSIONS.has(String(version))) {
-      throw new DomainError('invalid_rpc_request', 'The header MCP-Protocol-Version names no version that is known.');
+      throw new DomainError('invalid_rpc_request', 'The MCP-Protocol-Version header names an unsupported version.');
     }
     return { kind: 'shared' };
   }
@@ -39,7 +39,7 @@ export class UpstreamRouter {
     const id = request.headers['mcp-session-id'];
     if (id === undefined) return undefined;
     const session = this.sessions.open(String(id), connection, principal);
-    // Callers without a credential have no process of a program to themselves.
+    // Callers without a credential never have a program process of their own.
     const isOwnProgram = connection.type === 'STDIO' && session.isTranslated !== true;
     if (isOwnProgram && principal === undefined) throw unknownSession();
     return session;

@@ -15,13 +15,15 @@ let count = 0;
 
 export interface Sent {
   readonly answer: UpstreamAnswer;
-  /** The id that was sent instead of the caller's, JSON text. */
+  /** The id that was sent instead of the caller's, as JSON text. */
   readonly sentId?: string | undefined;
-  /** The answer to an `initialize` whose session exists here only: its requests go upstream in a shared session. */
+  /**
+   * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared session.
+   */
   readonly isTranslated?: true;
 }
 
-/** Sends one message and returns the upstream's answer, or one that is given in its place. */
+/** Sends one message and returns the upstream's answer, or a substitute. */
 export interface MessageSender {
   /**
    * @param headers for the upstream
@@ -30,7 +32,7 @@ export interface MessageSender {
   send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
-/** Sends callers' messages upstream, as the bytes that came. Only a request that shares a session gets another id. */
+/** Sends callers' messages upstream as the bytes that were received. Only a request in a shared session gets another id. */
 @Injectable()
 export class UpstreamSender implements MessageSender {
   constructor(
@@ -52,7 +54,7 @@ export class UpstreamSender implements MessageSender {
     }
     const channel = this.channels.pooled(caller.connection);
     if (sentId !== undefined) {
-      // In the legacy era a closed connection cancels nothing: the upstream has to be told.
+      // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
     return { answer: await channel.post(outgoing, options), sentId };
@@ -79,7 +81,7 @@ export class UpstreamSender implements MessageSender {
   }
 }
 
-/** The options of an exchange that ends with its deadline. A class, because object literals with accessors are slow to create. */
+/** Exchange options that follow a deadline. A class, because object literals with accessors are slow to create. */
 class ExchangeUntilDeadline implements ExchangeOptions {
   constructor(
     readonly headers: Readonly<Record<string, string>>,
@@ -113,8 +115,8 @@ function withId({ body, idStart, idEnd }: InboundRequest, id: string): Buffer {
 }
 
 /**
- * The caller's own session; none for a message that opens one or stands by itself.
- * @param caller for whom a program is counted
+ * The upstream session for a message that does not use a shared one.
+ * @param caller whose share a program counts towards
  */
 export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>, caller?: ProxyCaller): SessionAtUpstream {
   const callerId = caller?.principal?.apiKeyId;
@@ -125,9 +127,9 @@ export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>, cal
 }
 
 /**
- * A JSON-RPC id as JSON text that no other request of any process has. Callers who share an upstream session choose equal
- * ids; upstreams tell their answers apart by the id alone. It is unlikely enough to occur in anything else that an answer can be
- * recognized by it without being parsed.
+ * A JSON-RPC id, as JSON text, that is unique across all processes. Callers who share an upstream session can choose equal ids,
+ * and upstreams tell requests apart by the id alone. The id is so unlikely to occur elsewhere that an answer can be recognized by
+ * it without parsing.
  */
 function uniqueId(): string {
   return `${PREFIX}${(count++).toString(36)}"`;

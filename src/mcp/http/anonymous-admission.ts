@@ -10,7 +10,7 @@ import { OriginPolicy } from './origin-policy.js';
 const MAX_BODY_BYTES = 64 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
 
-/** Admits requests without a credential to public tools, before anything of their bodies is read. */
+/** Admits requests without a credential to public tools, before their bodies are read. */
 @Injectable()
 export class AnonymousAdmission {
   constructor(
@@ -24,12 +24,12 @@ export class AnonymousAdmission {
     await this.callers.admitAnonymous(request);
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
     strangers.work(request.raw.socket, reply.raw);
-    // A GET has no use for a body, so Fastify does not read it.
+    // Fastify does not read the body of a GET.
     if (request.method !== 'GET' && hasBody(request.headers)) boundBody(request.raw);
   }
 }
 
-/** Ends a body that is too long or takes too long. Whoever reads it gets the error. */
+/** Ends a body that is too long or takes too long. Its reader gets the error. */
 function boundBody(body: IncomingMessage): void {
   let received = 0;
   const end = (error: DomainError): void => {
@@ -52,5 +52,5 @@ function boundBody(body: IncomingMessage): void {
 }
 
 function tooLarge(): DomainError {
-  return new DomainError('body_too_large', `Without a credential a body is limited to ${MAX_BODY_BYTES} bytes.`);
+  return new DomainError('body_too_large', `Without a credential, a body is limited to ${MAX_BODY_BYTES} bytes.`);
 }

@@ -8,18 +8,18 @@ import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { credentialMissing, ProxyCaller } from '../protocol/proxy-caller.js';
 
-/** What the path of a request names. */
-interface Wanted {
+/** The connection that the path of a request names. */
+interface RequestedConnection {
   /** Absent on the legacy paths. */
   readonly org: string | undefined;
   readonly id: string;
   readonly mustBeAgent: boolean;
 }
 
-/** Finds out who calls which connection. */
+/** Determines the caller and the connection of a request. */
 @Injectable()
 export class CallerResolver {
-  /** By request: they are found out before the body is read, and asked for again afterwards. */
+  /** By request: determined before the body is read, and needed again afterwards. */
   private readonly admitted = new WeakMap<FastifyRequest, ProxyCaller>();
 
   constructor(
@@ -29,34 +29,34 @@ export class CallerResolver {
   ) {}
 
   /**
-   * A promise only when something has to be read.
-   * @throws DomainError `not_found`, or `credential_missing` where a credential would be needed
+   * Returns a promise only if the connection is not cached.
+   * @throws DomainError `not_found`, or `credential_missing` if the connection needs a credential
    */
   resolve(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
     const { principal, id } = request;
-    if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(wantedBy(request), id);
-    const wanted = wantedBy(request);
-    const found = this.directory.find(principal.organization.id, wanted.id);
-    return mapMaybePromise(found, (connection) => new ProxyCaller(principal, existing(connection, wanted), id));
+    if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(requestedBy(request), id);
+    const requested = requestedBy(request);
+    const found = this.directory.find(principal.organization.id, requested.id);
+    return mapMaybePromise(found, (connection) => new ProxyCaller(principal, existing(connection, requested), id));
   }
 
   /**
-   * Lets a request without a credential pass if the path leads to public tools.
+   * Admits a request without a credential if the connection has public tools.
    * @throws DomainError `credential_missing`
    */
   async admitAnonymous(request: FastifyRequest): Promise<void> {
-    this.admitted.set(request, await this.anonymous(wantedBy(request), request.id));
+    this.admitted.set(request, await this.anonymous(requestedBy(request), request.id));
   }
 
-  /** Whatever is missing, the answer is the same: it must not tell which connections exist. */
-  private async anonymous(wanted: Wanted, requestId: string): Promise<ProxyCaller> {
-    const { org, id } = wanted;
+  /** Every failure gives the same answer, which must not reveal which connections exist. */
+  private async anonymous(requested: RequestedConnection, requestId: string): Promise<ProxyCaller> {
+    const { org, id } = requested;
     const connection = await this.directory.findAnywhere(id);
-    const isMeant =
+    const matches =
       connection !== undefined &&
-      isKind(connection, wanted) &&
+      isKind(connection, requested) &&
       (org === undefined || connection.organizationSlug === org);
-    if (!isMeant || connection.publicTools === 'ignore' || connection.status === 'inactive') throw credentialMissing();
+    if (!matches || connection.publicTools === 'ignore' || connection.status === 'inactive') throw credentialMissing();
     const hasPublicTools = await this.hasPublicTools(connection).catch(() => false);
     if (!hasPublicTools) throw credentialMissing();
     return new ProxyCaller(undefined, connection, requestId);
@@ -68,18 +68,18 @@ export class CallerResolver {
   }
 }
 
-function wantedBy({ params }: FastifyRequest): Wanted {
+function requestedBy({ params }: FastifyRequest): RequestedConnection {
   const { org, connectionId, virtualMcpId } = params as Partial<Record<string, string>>;
   return { org, id: connectionId ?? virtualMcpId ?? '', mustBeAgent: virtualMcpId !== undefined };
 }
 
 /** @throws DomainError `not_found` */
-function existing(connection: Connection | undefined, wanted: Wanted): Connection {
-  if (connection !== undefined && isKind(connection, wanted)) return connection;
-  const kind = wanted.mustBeAgent ? 'agent' : 'connection';
+function existing(connection: Connection | undefined, requested: RequestedConnection): Connection {
+  if (connection !== undefined && isKind(connection, requested)) return connection;
+  const kind = requested.mustBeAgent ? 'agent' : 'connection';
   throw new DomainError('not_found', `There is no ${kind} with this id in the organization.`);
 }
 
-function isKind({ type }: Connection, { mustBeAgent }: Wanted): boolean {
+function isKind({ type }: Connection, { mustBeAgent }: RequestedConnection): boolean {
   return !mustBeAgent || type === 'VIRTUAL';
 }

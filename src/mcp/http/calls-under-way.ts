@@ -4,8 +4,8 @@ import { OpenCredentials } from '../../api-keys/open-credentials.js';
 import type { Principal } from '../../common/principal.js';
 import { onceClosed } from '../../http/once-closed.js';
 
-/** Calls that take longer have their credential watched. Most are over before, and cost an entry in a set. */
-const BRIEF_MS = 500;
+/** The credential of a call is watched only after this time. Most calls end earlier, and cost only an entry in a set. */
+const WATCH_AFTER_MS = 500;
 
 interface Call {
   readonly principal: Principal;
@@ -13,7 +13,7 @@ interface Call {
   unwatch?: () => void;
 }
 
-/** Cuts off the calls under way of an API key that is deleted or expires; to their upstreams that is a caller who hangs up. */
+/** Closes the active calls of an API key that is deleted or expires. To upstreams, the caller has hung up. */
 @Injectable()
 export class CallsUnderWay implements OnApplicationShutdown {
   private recent = new Set<Call>();
@@ -24,7 +24,7 @@ export class CallsUnderWay implements OnApplicationShutdown {
   add(principal: Principal, reply: FastifyReply): void {
     const call: Call = { principal, reply };
     this.recent.add(call);
-    this.timer ??= setTimeout(() => this.watchRecent(), BRIEF_MS).unref();
+    this.timer ??= setTimeout(() => this.watchRecent(), WATCH_AFTER_MS).unref();
     onceClosed(reply, () => {
       if (!this.recent.delete(call)) call.unwatch?.();
     });
@@ -36,9 +36,9 @@ export class CallsUnderWay implements OnApplicationShutdown {
 
   private watchRecent(): void {
     this.timer = undefined;
-    const lasting = this.recent;
+    const pending = this.recent;
     this.recent = new Set();
-    for (const call of lasting) {
+    for (const call of pending) {
       call.unwatch = this.credentials.watchKey(call.principal.apiKeyId, () => call.reply.raw.destroy());
     }
   }

@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { urlWithoutCredentials } from '../../common/credential-forms.js';
 import { endpointPathOf } from './protected-resource.js';
 
-/** 2026-11-21, when the org-scoped paths came; as RFC 9745 §2.1 writes a date. */
+/** 2026-11-21, when the org-scoped paths were added, in the date format of RFC 9745 §2.1. */
 const DEPRECATED_SINCE = '@1795219200';
 
-/** Says of every request on a legacy path that the path is deprecated: in the response and in the log. */
+/** Reports every use of a legacy path as deprecated, in the response and in the log. */
 @Injectable()
 export class Deprecation {
   private readonly logger = new Logger(Deprecation.name);
@@ -27,7 +27,7 @@ export class Deprecation {
         route: request.routeOptions.url,
         api_key_id: request.principal?.apiKeyId,
       },
-      'A deprecated path was used: clients must move to /api/:org/mcp/:connectionId',
+      'A client used a deprecated path: use /api/:org/mcp/:connectionId instead',
     );
   }
 }

@@ -27,7 +27,7 @@ export class DirectController {
 
   @Get()
   @McpEndpoint()
-  @ApiOperation({ summary: 'Streams what the upstream sends unasked in the session of `Mcp-Session-Id`.' })
+  @ApiOperation({ summary: 'Streams the unsolicited messages of the upstream in the session of `Mcp-Session-Id`.' })
   listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.sessions.listen(request, reply);
   }
@@ -41,8 +41,10 @@ export class DirectController {
 
   @Post('call-tool/:toolName')
   @McpEndpoint()
-  @ApiParam({ name: 'toolName', description: "The upstream's own name of the tool" })
-  @ApiOperation({ summary: 'Calls a tool; the body is its arguments, the answer streams as the upstream sends it.' })
+  @ApiParam({ name: 'toolName', description: "The upstream's name of the tool" })
+  @ApiOperation({
+    summary: 'Calls a tool. The body is the JSON object of arguments; the answer is streamed as the upstream sends it.',
+  })
   callTool(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.calls.handle(request, reply);
   }

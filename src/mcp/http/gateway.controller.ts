@@ -5,7 +5,7 @@ import { McpRequestHandler } from './mcp-request-handler.js';
 import { SessionHandler } from './session-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
-/** One agent as an MCP server (streamable HTTP): the tools of its connections under their composed names. */
+/** One agent as an MCP server (streamable HTTP), with the tools of its connections under their composed names. */
 @ApiTags('connection proxy')
 @ApiParam({ name: 'org', description: 'Organization slug' })
 @ApiParam({ name: 'virtualMcpId', format: 'uuid', description: 'The id of the agent' })
@@ -18,14 +18,14 @@ export class GatewayController {
 
   @Post()
   @McpEndpoint()
-  @ApiOperation({ summary: 'Answers one MCP message (JSON-RPC 2.0) out of the connections of the agent.' })
+  @ApiOperation({ summary: "Answers one MCP message (JSON-RPC 2.0) from the agent's connections." })
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.messages.handle(request, reply, 'gateway');
   }
 
   @Get()
   @McpEndpoint()
-  @ApiOperation({ summary: 'Streams what the agent sends unasked in the session of `Mcp-Session-Id`.' })
+  @ApiOperation({ summary: 'Streams the unsolicited messages of the agent in the session of `Mcp-Session-Id`.' })
   listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.sessions.listen(request, reply);
   }

@@ -7,7 +7,7 @@ import { SessionHandler } from './session-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
-/** The unscoped paths: as the org-scoped ones, but the organization is the key's. Deprecated. */
+/** The deprecated unscoped paths. They work like the org-scoped ones, with the organization of the key. */
 @ApiExcludeController()
 @Controller('mcp/:connectionId')
 export class LegacyController {

@@ -10,15 +10,15 @@ export interface McpEndpointMethod {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route is an MCP endpoint (`McpRoutes`). */
+    /** Set for the routes of MCP endpoints (`McpRoutes`). */
     mcpEndpoint?: McpEndpointMethod;
   }
 }
 
 /**
- * A route of the MCP transport: a credential is verified but may be missing (public tools), the body stays as the bytes
- * that came, and errors are JSON-RPC. The method gets the request and the reply, in this order, and nothing else; see
- * `McpRoutes` for how it is reached.
+ * Declares a route of the MCP transport: the credential is verified but optional (public tools), the body stays the bytes that
+ * were received, and errors are JSON-RPC. The method takes exactly the request and the reply, in this order. `McpRoutes` calls
+ * it.
  */
 export function McpEndpoint(): MethodDecorator {
   return (target, name, descriptor) => {

@@ -9,8 +9,8 @@ import { readMessage } from '../protocol/inbound-message.js';
 import { rpcErrorText, rpcStatus } from '../protocol/json-rpc-error.js';
 
 /**
- * Answers every error on an MCP endpoint that no filter of another module catches: as a JSON-RPC error, a 401 with the challenge
- * of RFC 9728 §5.1. `McpRoutes` calls it, on Nest's way through `ProblemDetailsFilter`.
+ * Answers errors on MCP endpoints that no filter of another module catches, as JSON-RPC errors. A 401 has the challenge of RFC
+ * 9728 §5.1. `McpRoutes` calls it directly, and Nest's pipeline through `ProblemDetailsFilter`.
  */
 @Injectable()
 export class McpErrorResponder extends ErrorResponder {
@@ -22,7 +22,7 @@ export class McpErrorResponder extends ErrorResponder {
   }
 
   protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
-    // The guard may have refused the request before its controller could say so.
+    // The guard may have refused the request before the controller reported the deprecation.
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
     const headers: Record<string, string> = { ...error.headers };
     if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
@@ -39,8 +39,8 @@ function isLegacyRoute({ routeOptions }: FastifyRequest): boolean {
 }
 
 /**
- * The id that the answer repeats; null when the body does not tell it (JSON-RPC 2.0 §5). A tool call without an envelope has
- * the request's id.
+ * The id that the answer repeats; null if it cannot be read from the body (JSON-RPC 2.0 §5). A tool call without an envelope has
+ * the id of the HTTP request.
  */
 function idOf({ body, params, id }: FastifyRequest): string | null {
   if ('toolName' in (params as object)) return JSON.stringify(id);

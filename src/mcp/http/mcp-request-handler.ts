@@ -20,7 +20,7 @@ import { OriginPolicy } from './origin-policy.js';
 
 const CANCELLED = 'notifications/cancelled';
 
-/** One POST of the MCP transport: from the caller's bytes to the agent or the upstream, and back. */
+/** Handles one POST of the MCP transport, for an agent or a connection. */
 @Injectable()
 export class McpRequestHandler {
   constructor(
@@ -38,7 +38,7 @@ export class McpRequestHandler {
   /** @throws DomainError */
   async handle(request: FastifyRequest, reply: FastifyReply, entryPoint: EntryPoint): Promise<void> {
     this.origins.check(request.headers);
-    // First, so that a caller without a credential learns how to get one, whatever the body is.
+    // First, so that a caller without a credential gets the challenge whatever the body is.
     const resolved = this.callers.resolve(request);
     const caller = resolved instanceof Promise ? await resolved : resolved;
     const message = readMessage(request.body);
@@ -51,7 +51,7 @@ export class McpRequestHandler {
     }
     requireMethod(message, caller);
     const forwarding = startForwarding(context, this.router.routeOf(request, message, caller));
-    await (isRequest(forwarding) ? this.forward(forwarding) : this.passOn(forwarding));
+    await (isRequest(forwarding) ? this.forward(forwarding) : this.forwardOneWay(forwarding));
   }
 
   private forward(context: ForwardingContext<InboundRequest>): Promise<void> {
@@ -60,21 +60,21 @@ export class McpRequestHandler {
     if (sessionId !== undefined && isShared(context)) {
       this.callsToCancel.add(String(sessionId), message, deadline, reply);
     }
-    // A caller and an upstream of different eras meet in these two cases only.
+    // Only in these two cases can the caller and the upstream be of different eras.
     if (route.kind === 'opening') return this.requests.forward(context, { sender: this.negotiator });
     return route.kind === 'stateless' ? this.modern.forward(context) : this.requests.forward(context);
   }
 
-  /** A notification, or an answer to a request of the upstream. From a caller without a session it goes nowhere. */
-  private async passOn(context: ForwardingContext): Promise<void> {
+  /** Forwards a notification, or an answer to a request of the upstream. Drops it if the caller has no session. */
+  private async forwardOneWay(context: ForwardingContext): Promise<void> {
     const { request, reply, caller, route, message, deadline } = context;
     requireActive(caller.connection);
     // Only over HTTP can a message without a session have a receiver.
     const hasNoReceiver = route.kind === 'stateless' && caller.connection.type !== 'HTTP';
     const sharesUpstream = isShared(context);
-    // The upstream cannot tell whose request is answered: it takes the answer of any caller.
+    // The upstream accepts the answer of any caller, because it cannot tell them apart.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
-    // Nor whose is cancelled: only this service knows which requests are the caller's own.
+    // It cannot tell whose request is cancelled either: only this service knows which requests are the caller's.
     if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
       this.callsToCancel.cancel(String(request.headers['mcp-session-id']), message);
     } else if (!hasNoReceiver) {

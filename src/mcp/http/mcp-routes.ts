@@ -21,14 +21,13 @@ type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 type Endpoints = Readonly<Record<string | symbol, Serve | undefined>>;
 
 /**
- * Serves the MCP endpoints without Nest's way from a request to a controller's method, which is more than a tenth of what
- * the proxy costs a call: guard, method and error filter are called one after the other, as Nest would. All else stays
- * Nest's: the routes are declared on controllers, and known to the OpenAPI document and the table of access. The guard is
- * called before the body is read, on both ways.
+ * Serves the MCP endpoints without Nest's request pipeline, which is more than a tenth of the proxy's cost for a call. It calls
+ * the guard, the method and the error filter one after the other, as Nest would. The routes are still declared on controllers, so
+ * the OpenAPI document and the table of access contain them.
  *
- * Where a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`), Nest's
- * way is taken: nothing is passed over. Middleware runs before both ways. On both, errors that no other filter
- * catches are JSON-RPC.
+ * If a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`), requests
+ * take Nest's pipeline instead. On both paths, middleware runs first, the guard runs before the body is read, and errors that no
+ * other filter catches are JSON-RPC.
  */
 @Injectable()
 export class McpRoutes {
@@ -37,7 +36,7 @@ export class McpRoutes {
   constructor(
     private readonly guard: AuthGuard,
     private readonly anonymous: AnonymousAdmission,
-    private readonly underWay: CallsUnderWay,
+    private readonly activeCalls: CallsUnderWay,
     private readonly errors: McpErrorResponder,
     private readonly additions: PipelineAdditions,
     private readonly discovery: DiscoveryService,
@@ -68,14 +67,14 @@ export class McpRoutes {
           const { principal } = request;
           if (principal === undefined) return this.anonymous.admit(request, reply, strangers);
           strangers.admit(request.raw.socket);
-          return this.underWay.add(principal, reply);
+          return this.activeCalls.add(principal, reply);
         }),
       // In Nest's pipeline, a filter of another module comes first.
       isFast ? (error, request, reply) => this.answerError(error, request, reply) : undefined,
     );
   }
 
-  /** Should even the filter fail, then that is answered by Fastify. */
+  /** Fastify answers if the error responder itself fails. */
   private answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     try {
       this.errors.answer(error, request, reply);
@@ -84,13 +83,13 @@ export class McpRoutes {
     }
   }
 
-  /** Undefined if anything but the guard and the error filter stands before it. */
+  /** Undefined if the pipeline has anything in addition to the service's guard and error filter. */
   private methodOf({ controller, name }: McpEndpointMethod): Serve | undefined {
     const added = [...this.additions.toAllRoutes(), ...this.additions.toMethod(controller, name)];
     const instance = this.onlyInstanceOf(controller);
     if (instance === undefined) added.push('an instance of the controller');
     if (instance === undefined || added.length > 0) {
-      this.logger.log(`${controller.name}.${String(name)} is reached by Nest's way, because of ${added.join(', ')}`);
+      this.logger.log(`${controller.name}.${String(name)} uses Nest's pipeline because of ${added.join(', ')}`);
       return undefined;
     }
     const method = instance[name];
@@ -98,7 +97,7 @@ export class McpRoutes {
     return method.bind(instance);
   }
 
-  /** Undefined if requests have instances of their own, or if another controller extends this one. */
+  /** Undefined if the controller is request-scoped, or if another controller extends it. */
   private onlyInstanceOf(controller: Type): Endpoints | undefined {
     const [found, ...more] = this.discovery
       .getControllers()

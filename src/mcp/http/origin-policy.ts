@@ -6,9 +6,9 @@ import { AppConfig } from '../../config/app-config.js';
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Keeps foreign web pages away from the MCP endpoints (MCP 2025-11-25, transports, "Security Warning"): a page may call
- * them only from the service's own origin, from one in `ALLOWED_ORIGINS`, or, when the service itself is on loopback, from
- * a loopback origin. A service on loopback also refuses a foreign `Host`, which is what DNS rebinding looks like.
+ * Protects the MCP endpoints from foreign web pages (MCP 2025-11-25, transports, "Security Warning"). Allowed are the service's
+ * own origin, those in `ALLOWED_ORIGINS`, and loopback origins if the service itself is on loopback. A service on loopback also
+ * refuses a foreign `Host`, which indicates DNS rebinding.
  */
 @Injectable()
 export class OriginPolicy {
@@ -24,11 +24,11 @@ export class OriginPolicy {
   /** @throws DomainError `origin_refused` */
   check({ origin, host }: IncomingHttpHeaders): void {
     if (origin !== undefined && !this.allowsOrigin(origin)) {
-      throw new DomainError('origin_refused', 'Web pages of this origin may not call this service.');
+      throw new DomainError('origin_refused', 'Web pages of this origin are not allowed to call this service.');
     }
     if (!this.listensOnLoopback || host === this.lastAllowedHost) return;
     if (!this.allowsHost(host)) {
-      throw new DomainError('origin_refused', 'This service is not known by the name in the Host header.');
+      throw new DomainError('origin_refused', 'The Host header does not name this service.');
     }
     this.lastAllowedHost = host;
   }

@@ -16,7 +16,7 @@ import { ApplicationConfig } from '@nestjs/core';
 import { AuthGuard } from '../../auth/auth.guard.js';
 import { ProblemDetailsFilter } from '../../common/problem-details.filter.js';
 
-/** What decorators leave on a controller or its method for Nest's way to act upon. */
+/** Metadata that decorators set on a controller or its method for Nest's pipeline. */
 const DECORATIONS: Readonly<Record<string, string>> = {
   [GUARDS_METADATA]: 'a guard',
   [INTERCEPTORS_METADATA]: 'an interceptor',
@@ -29,21 +29,21 @@ const DECORATIONS: Readonly<Record<string, string>> = {
   [SSE_METADATA]: 'server-sent events',
 };
 
-/** `@Req() request, @Res() reply`, as `McpEndpoint` asks for. */
+/** `@Req() request, @Res() reply`, as `McpEndpoint` requires. */
 const REQUEST_AND_REPLY = [`${RouteParamtypes.REQUEST}:0`, `${RouteParamtypes.RESPONSE}:1`];
 
-/** Metadata of one parameter, as far as it is looked at here. */
+/** The metadata of one parameter that is checked here. */
 interface ParameterMetadata {
   readonly data?: unknown;
   readonly pipes?: readonly unknown[];
 }
 
-/** Knows what modules have put between a request and the methods of controllers, apart from our own guard and filter. */
+/** Finds what modules have added to Nest's pipeline, apart from the service's own guard and filter. */
 @Injectable()
 export class PipelineAdditions {
   constructor(private readonly application: ApplicationConfig) {}
 
-  /** What was added to all routes, in words. Complete when Nest registers its routes. */
+  /** Descriptions of what was added to all routes. Complete when Nest registers its routes. */
   toAllRoutes(): string[] {
     const app = this.application;
     const guards = app.getGlobalGuards().filter((guard) => !(guard instanceof AuthGuard));
@@ -57,12 +57,12 @@ export class PipelineAdditions {
     return added.filter(([, those]) => those.length > 0).map(([kind]) => kind);
   }
 
-  /** What was added to one method of a controller, in words. */
+  /** Descriptions of what was added to one method of a controller. */
   toMethod(controller: Type, name: string | symbol): string[] {
     const method = (controller.prototype as Record<string | symbol, object>)[name];
-    const places = method === undefined ? [controller] : [controller, method];
+    const targets = method === undefined ? [controller] : [controller, method];
     const decorations = Object.entries(DECORATIONS)
-      .filter(([key]) => places.some((place) => Reflect.hasMetadata(key, place)))
+      .filter(([key]) => targets.some((target) => Reflect.hasMetadata(key, target)))
       .map(([, kind]) => kind);
     return takesOnlyRequestAndReply(controller, name) ? decorations : [...decorations, 'a parameter decorator'];
   }

@@ -10,8 +10,8 @@ import {
 } from './protected-resource.js';
 
 /**
- * The metadata documents of the MCP endpoints (RFC 9728): below the endpoint, where the challenge points, and at the
- * well-known path of its §3.1, where clients look that were not challenged. They tell nothing of what exists.
+ * The metadata documents of the MCP endpoints (RFC 9728): below the endpoint, where the challenge points, and at the well-known
+ * path of §3.1, where clients look that were not challenged. They do not reveal which connections exist.
  */
 @ApiExcludeController()
 @Controller()

@@ -14,12 +14,12 @@ export interface ResourceMetadata {
 
 export const METADATA_SUFFIX = '.well-known/oauth-protected-resource';
 
-/** The MCP endpoints as OAuth protected resources: their names, their metadata, and the challenge of a 401. */
+/** Describes the MCP endpoints as OAuth protected resources: their paths, their metadata, and the challenge of a 401. */
 @Injectable()
 export class ProtectedResource {
   constructor(private readonly config: AppConfig) {}
 
-  /** @param path of the endpoint, such as `/api/acme/mcp/<connectionId>`; whether it exists is not told */
+  /** @param path of the endpoint, such as `/api/acme/mcp/<connectionId>`, whether or not it exists */
   metadata(path: string): ResourceMetadata {
     const { authorizationServerUrl } = this.config.settings;
     return {
@@ -38,7 +38,7 @@ export class ProtectedResource {
   }
 }
 
-/** The path of the MCP endpoint that a request went to, or of the one that a `call-tool` path belongs to. */
+/** The path of the request's MCP endpoint; for a `call-tool` path, the endpoint that it belongs to. */
 function endpointPath({ routeOptions, params }: FastifyRequest): string {
   const values = params as Record<string, string>;
   const [endpoint = ''] = (routeOptions.url ?? '').split('/call-tool/', 1);

@@ -30,11 +30,11 @@ import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { UpstreamRouter } from '../forwarding/upstream-router.js';
 import { sessionAtUpstream } from '../forwarding/upstream-sender.js';
 
-/** Longer than any `setTimeout` can wait is longer than any session. */
+/** The maximum of `setTimeout`, which is longer than any session. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const END_TIMEOUT_MS = 10_000;
 
-/** GET and DELETE of the MCP transport, which are about a session as a whole. */
+/** Handles GET and DELETE of the MCP transport, which concern a session as a whole. */
 @Injectable()
 export class SessionHandler {
   constructor(
@@ -48,21 +48,22 @@ export class SessionHandler {
     private readonly connections: OpenConnections,
     private readonly writer: ReplyWriter,
     private readonly agentStream: AgentNotificationStream,
-    private readonly memberSessions: ClientUpstreamSessions,
-    private readonly memberStreams: ClientSessionStreams,
+    private readonly clientSessions: ClientUpstreamSessions,
+    private readonly clientStreams: ClientSessionStreams,
   ) {}
 
-  /** The stream of what the upstream sends unasked. @throws DomainError */
+  /** Streams the unsolicited messages of the upstream. @throws DomainError */
   async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
-      const owner = this.memberSessions.ownerOf(caller, session);
+      const owner = this.clientSessions.ownerOf(caller, session);
       if (owner === undefined) this.agentStream.listen(request, reply, caller);
-      else await this.memberStreams.listen(request, reply, owner);
+      else await this.clientStreams.listen(request, reply, owner);
       return;
     }
     requireGrant(caller);
-    if (session.isTranslated === true) throw new DomainError('method_not_allowed', 'Nothing is sent unasked here.');
+    if (session.isTranslated === true)
+      throw new DomainError('method_not_allowed', 'This session has no stream of unsolicited messages.');
     const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
     onceClosed(reply, () => deadline.cancel());
     onceClosed(
@@ -78,7 +79,7 @@ export class SessionHandler {
     );
     if (answer.contentType !== 'text/event-stream') {
       discard(answer.body);
-      throw new DomainError('method_not_allowed', 'The upstream sends nothing unasked.');
+      throw new DomainError('method_not_allowed', 'The upstream does not send unsolicited messages.');
     }
     const body = keepAlive(
       relayUnsolicited(answer.body, callerFilter(caller, this.tasks), () =>
@@ -93,12 +94,12 @@ export class SessionHandler {
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
-      this.memberSessions.end(session.key);
+      this.clientSessions.end(session.key);
       await reply.status(200).send();
       return;
     }
     if (session.isTranslated === true || isShared({ caller, route: { kind: 'session', session } })) {
-      // Nothing is kept of it that could be ended: an upstream without sessions might end its work for everybody.
+      // The upstream has no session to end; an upstream without sessions might end the work of all callers.
       this.sessionTools.forget(session.key);
       await reply.status(200).send();
       return;
@@ -128,9 +129,14 @@ export class SessionHandler {
     const caller = await this.callers.resolve(request);
     const session = this.router.sessionOf(request, caller);
     if (session === undefined) {
-      throw new DomainError('method_not_allowed', 'This needs a session: send `initialize` with POST first.', [], {
-        headers: { allow: 'POST' },
-      });
+      throw new DomainError(
+        'method_not_allowed',
+        'This method needs a session. Send `initialize` with POST first.',
+        [],
+        {
+          headers: { allow: 'POST' },
+        },
+      );
     }
     requireActive(caller.connection);
     return { caller, session };
@@ -159,8 +165,8 @@ export class SessionHandler {
   }
 }
 
-/** What the upstream itself says of it is let go: nobody can act on it, and it may be of any size. */
+/** The upstream's own answer is dropped: callers cannot act on it, and it can have any size. */
 function refusedEnd(status: number, requestId: string): string {
-  const error = new DomainError('upstream_protocol', `The upstream did not end the session: it answered ${status}.`);
+  const error = new DomainError('upstream_protocol', `The upstream answered ${status} and did not end the session.`);
   return rpcErrorText(error, null, requestId);
 }

@@ -9,7 +9,7 @@ import { type InboundRequest, readMessage } from '../protocol/inbound-message.js
 import { CallerResolver } from './caller-resolver.js';
 import { OriginPolicy } from './origin-policy.js';
 
-/** A tool call whose body is the arguments alone, and whose answer streams through as the upstream sends it. */
+/** Handles a tool call whose body is only the arguments, and streams the answer as the upstream sends it. */
 @Injectable()
 export class ToolCallHandler {
   constructor(
@@ -34,11 +34,11 @@ export class ToolCallHandler {
 
 function requestFor(toolName: string, request: FastifyRequest): InboundRequest {
   const message = readMessage(envelope(toolName, request));
-  if (message.kind !== 'request') throw new Error('An envelope that has an id is a request.');
+  if (message.kind !== 'request') throw new Error('An envelope with an id must be a request.');
   return message;
 }
 
-/** The JSON-RPC request that the arguments belong to; without a body there are no arguments. */
+/** The JSON-RPC request with these arguments; an empty body means no arguments. */
 function envelope(toolName: string, { body, id }: FastifyRequest): Buffer {
   const args = Buffer.isBuffer(body) && body.length > 0 ? body : Buffer.from('{}');
   // Parsed alone, so that the body cannot close the envelope and add members to it.

@@ -11,21 +11,21 @@ export type ServerFor<T> = (context: T) => Server;
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
 
-/** Of event streams; one JSON body has the headers of every other answer. */
+/** Headers of event streams, which a JSON body does not get. */
 const STREAM_HEADERS: ReadonlySet<string> = new Set(['cache-control', 'x-accel-buffering']);
 
 /** Response headers that Fastify sets itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
 
 /**
- * An MCP server of our own behind a Fastify route, for both protocol eras: each request is answered by a server that is made
- * for it, so nothing is kept between requests and any process can answer. `T` is what the server needs to know of its caller.
+ * Serves an MCP server of this service on a Fastify route, for both protocol eras. Each request gets its own server instance, so
+ * there is no state between requests and any process can answer. `T` is what the server needs to know of its caller.
  */
 export class HostedMcp<T> {
   private readonly handler: McpHttpHandler;
   private readonly contexts = new WeakMap<Request, T>();
 
-  /** @param bus what subscriptions (`subscriptions/listen`) hear of; nothing without one */
+  /** @param bus publishes to subscriptions (`subscriptions/listen`) */
   constructor(serverFor: ServerFor<T>, bus?: ServerEventBus) {
     const options = bus === undefined ? {} : { bus };
     this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)), options);
@@ -33,22 +33,22 @@ export class HostedMcp<T> {
 
   /** @param message the parsed body; undefined for a request without one */
   async answer(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
-    const asked = new Request(`http://signalbox.internal${request.url}`, {
+    const forwarded = new Request(`http://signalbox.internal${request.url}`, {
       method: request.method,
       headers: headersOf(request),
       signal: untilClosed(reply),
       ...(request.method === 'POST' && { body: '{}' }),
     });
-    this.contexts.set(asked, context);
-    const response = await this.handler.fetch(asked, { parsedBody: message });
+    this.contexts.set(forwarded, context);
+    const response = await this.handler.fetch(forwarded, { parsedBody: message });
     reply.status(response.status);
     const isStream = response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
-    const takesNoStream = request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true;
+    const needsJson = request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true;
     for (const [name, value] of response.headers) {
-      const isDropped = OWN_HEADERS.has(name) || ((!isStream || takesNoStream) && STREAM_HEADERS.has(name));
+      const isDropped = OWN_HEADERS.has(name) || ((!isStream || needsJson) && STREAM_HEADERS.has(name));
       if (!isDropped) reply.header(name, value);
     }
-    if (isStream && takesNoStream) {
+    if (isStream && needsJson) {
       await reply.header('content-type', JSON_TYPE).send(answerIn(await response.text()));
       return;
     }
@@ -61,28 +61,28 @@ export class HostedMcp<T> {
 
   private contextOf(request: Request | undefined): T {
     const context = request && this.contexts.get(request);
-    if (context === undefined) throw new Error('A request reached an MCP server without its context.');
+    if (context === undefined) throw new Error('The MCP server received a request without a context.');
     return context;
   }
 }
 
-/** The message that ends a stream: the answer to its request. */
+/** The last message of a stream: the answer to its request. */
 function answerIn(events: string): string {
   const messages = events.split('\n\n').flatMap((event) => dataOf(Buffer.from(event)) ?? []);
   return messages.at(-1) ?? '';
 }
 
 /**
- * What belongs to the MCP transport; the credential stays here. The server behind answers a POST only to a caller that takes
- * both forms; whoever does not gets one JSON body.
+ * The headers of the MCP transport, without the credential. The SDK's server answers a POST only if the client accepts both
+ * content types; `answer` converts for a client that does not.
  */
 function headersOf({ headers, method }: FastifyRequest): Headers {
-  const kept = new Headers();
+  const forwarded = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     const isOfTransport =
       name === 'accept' || name === 'content-type' || name === 'last-event-id' || name.startsWith('mcp-');
-    if (isOfTransport && typeof value === 'string') kept.set(name, value);
+    if (isOfTransport && typeof value === 'string') forwarded.set(name, value);
   }
-  if (method === 'POST') kept.set('accept', `${JSON_TYPE}, ${EVENT_STREAM}`);
-  return kept;
+  if (method === 'POST') forwarded.set('accept', `${JSON_TYPE}, ${EVENT_STREAM}`);
+  return forwarded;
 }

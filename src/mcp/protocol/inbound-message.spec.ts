@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { DomainError } from '../../common/domain-error.js';
 import { type InboundMessage, type InboundRequest, readMessage } from './inbound-message.js';
 
-/** A JSON value as text, spelled in any way that means the same. */
+/** A JSON value as text, in any equivalent notation. */
 const respelled = (value: unknown): fc.Arbitrary<string> =>
   fc.infiniteStream(fc.nat({ max: 5 })).map((choices) => spell(value, () => Number(choices.next().value)));
 
@@ -30,7 +30,7 @@ const ids = fc.oneof(
   fc.integer(),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 );
-/** Arguments of a tool: any JSON, not nested beyond what is accepted. */
+/** Tool arguments: any JSON within the accepted nesting depth. */
 const values = fc.jsonValue({ maxDepth: 5 });
 const requests = fc
   .record({ id: ids, name: fc.string({ unit: 'binary' }), args: fc.dictionary(fc.string({ unit: 'binary' }), values) })
@@ -45,7 +45,7 @@ const spelledRequests = requests.chain((request) => respelled(request).map((text
 
 function requestIn(text: string): InboundRequest {
   const message = readMessage(Buffer.from(text));
-  if (message.kind !== 'request') throw new Error('This is no request.');
+  if (message.kind !== 'request') throw new Error('Not a request.');
   return message;
 }
 
@@ -59,7 +59,7 @@ function read(body: Buffer): InboundMessage | DomainError {
 }
 
 describe('readMessage', () => {
-  it('reads a request as JSON.parse does, however it is spelled', () => {
+  it('reads a request in any notation as JSON.parse does', () => {
     fc.assert(
       fc.property(spelledRequests, ({ text }) => {
         const parsed = JSON.parse(text) as { id: unknown; params: object; method: string };
@@ -73,7 +73,7 @@ describe('readMessage', () => {
     );
   });
 
-  it('tells where the id and the name stand, so that another one can be put there', () => {
+  it('returns the positions of the id and the name, so that they can be replaced', () => {
     fc.assert(
       fc.property(spelledRequests, ({ text }) => {
         const { idStart, idEnd, nameRange, body, id } = requestIn(text);
@@ -87,7 +87,7 @@ describe('readMessage', () => {
     );
   });
 
-  it('refuses what JSON.parse refuses, and throws nothing but its own errors, whatever comes', () => {
+  it('rejects what JSON.parse rejects, and throws only domain errors', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -125,7 +125,7 @@ describe('readMessage', () => {
     );
   });
 
-  it('refuses an object that has a key twice, wherever it is and however the key is spelled', () => {
+  it('rejects duplicate keys at any depth and in any notation', () => {
     const twice = fc.tuple(fc.string({ unit: 'binary' }), values, values, fc.nat(40)).chain(([key, a, b, depth]) =>
       fc.tuple(respelled(key), respelled(key)).map(([first, second]) => {
         const inner = `{${first}:${JSON.stringify(a)},${second}:${JSON.stringify(b)}}`;

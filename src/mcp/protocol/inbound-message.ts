@@ -4,21 +4,21 @@ import { DomainError } from '../../common/domain-error.js';
 import { isRecord } from '../../common/is-record.js';
 import { inspectJson, type TextRange } from '../../json/inspect-json.js';
 
-/** A part of a body, in bytes. */
+/** A range of a body, in bytes. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** A request: wants an answer with the same id. */
+/** A request, which is answered with the same id. */
 export interface InboundRequest {
   readonly kind: 'request';
-  /** The id as it stands in the body, JSON text: `7` or `"a"`. */
+  /** The id as written in the body, JSON text: `7` or `"a"`. */
   readonly id: string;
-  /** Where it stands in the body, in bytes. */
+  /** The position of the id in the body, in bytes. */
   readonly idStart: number;
   readonly idEnd: number;
-  /** Where `params.name` stands in the body, in bytes; undefined if there is none. */
+  /** The position of `params.name` in the body, in bytes; undefined if there is none. */
   readonly nameRange: ByteRange | undefined;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ export interface InboundRequest {
 /** A message without an answer: a notification, or the caller's answer to a request of the upstream. */
 export interface InboundOneWay {
   readonly kind: 'notification' | 'answer';
-  /** Of a notification. */
+  /** Set for a notification. */
   readonly method?: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
@@ -41,8 +41,8 @@ const MAX_METHOD_LENGTH = 256;
 const NOTIFICATION = 'notifications/';
 
 /**
- * Reads the one message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body itself is what goes
- * upstream, so nothing is accepted that another parser could read differently.
+ * Reads the message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body is forwarded as it is, so
+ * everything that another parser could read differently is rejected.
  * @throws DomainError `malformed_json` or `invalid_rpc_request`
  */
 export function readMessage(body: unknown): InboundMessage {
@@ -50,7 +50,7 @@ export function readMessage(body: unknown): InboundMessage {
   if (!isUtf8(body)) throw new DomainError('malformed_json', 'The body is not valid UTF-8.');
   const text = body.toString('utf8');
   const value = parse(text);
-  if (Array.isArray(value)) throw invalid('Batches are not part of MCP: send one message per request.');
+  if (Array.isArray(value)) throw invalid('MCP does not support batches. Send one message per request.');
   if (!isRecord(value)) throw invalid('The body must be a JSON object.');
   const ranges = inspectJson(text);
   if (value['jsonrpc'] !== '2.0') throw invalid('`jsonrpc` must be "2.0".');
@@ -62,14 +62,15 @@ export function readMessage(body: unknown): InboundMessage {
     throw invalid(`\`method\` must be a string of 1 to ${MAX_METHOD_LENGTH} characters.`);
   }
   refuseCredential(method);
-  // What is called is recorded and measured by its name. Arguments are left alone: they are the caller's.
+  // Names are recorded and used in metrics, so they must not contain a credential. Arguments belong to the caller and are not
+  // checked.
   for (const name of [params['name'], params['uri']]) if (typeof name === 'string') refuseCredential(name);
   if ('result' in value || 'error' in value) throw invalid('A message is either a request or an answer.');
   if (!('id' in value)) {
-    if (!method.startsWith(NOTIFICATION)) throw invalid('A request needs an `id`, a string or a number.');
+    if (!method.startsWith(NOTIFICATION)) throw invalid('A request needs an `id` that is a string or a number.');
     return { kind: 'notification', method, params, body };
   }
-  if (method.startsWith(NOTIFICATION)) throw invalid('A notification has no `id`.');
+  if (method.startsWith(NOTIFICATION)) throw invalid('A notification must not have an `id`.');
   checkId(value['id']);
   if (ranges.id === undefined) throw invalid('`id` must be a string or a number.');
   const id = text.slice(ranges.id.start, ranges.id.end);
@@ -106,7 +107,7 @@ function checkId(id: unknown): void {
 }
 
 function refuseCredential(text: string): void {
-  if (holdsCredential(text)) throw invalid('An API key belongs into the `Authorization` header, and nowhere else.');
+  if (holdsCredential(text)) throw invalid('Send an API key only in the `Authorization` header.');
 }
 
 function checkedAnswer(value: Record<string, unknown>, body: Buffer): Buffer {

@@ -1,7 +1,7 @@
 import type { DomainError } from '../../common/domain-error.js';
 import type { ErrorCode } from '../../common/error-codes.js';
 
-/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). What is not listed is -32000. */
+/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). All other codes map to -32000. */
 const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   malformed_json: -32700,
   invalid_rpc_request: -32600,
@@ -16,7 +16,7 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   header_mismatch: -32020,
 };
 
-/** Answers to a request that was understood: MCP clients read these errors only from a successful HTTP response. */
+/** Errors that MCP clients read only from a successful HTTP response. */
 const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_method',
   'invalid_arguments',
@@ -25,7 +25,7 @@ const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'tool_schema_invalid',
 ]);
 
-/** The HTTP status that goes with a JSON-RPC error. The modern era (MCP 2026-07-28) has one of its own for unknown methods. */
+/** The HTTP status of a JSON-RPC error. In the modern era (MCP 2026-07-28), an unknown method has its own status. */
 export function rpcStatus({ code, status }: DomainError, isModern: boolean): number {
   const isInBand = IN_BAND.has(code) && !(isModern && code === 'unknown_method');
   return isInBand ? 200 : status;
@@ -38,7 +38,7 @@ export interface RpcErrorBody {
   readonly data: object;
 }
 
-/** The JSON text of an error answer. @param id the request's id as JSON text; null when it is not known */
+/** The JSON text of an error answer. @param id the request's id as JSON text; null if it is not known */
 export function rpcErrorText(error: DomainError, id: string | null, requestId: string): string {
   return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(rpcErrorBody(error, requestId))}}`;
 }

@@ -5,23 +5,23 @@ import type { InboundMessage } from './inbound-message.js';
 import { MODERN_VERSIONS } from './protocol-versions.js';
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
-/** The member of `params` that `Mcp-Name` repeats, for each method that has one. */
+/** The member of `params` that `Mcp-Name` repeats, by method. */
 const NAMED_BY: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
 };
-/** RFC 2047's form, as MCP 2026-07-28 uses it for values that a header cannot carry. */
+/** The form of RFC 2047 that MCP 2026-07-28 uses for values that a header cannot contain. */
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
-/** What goes upstream as it came, beside `mcp-param-*`; nothing else of the caller's headers does. */
+/** The caller's headers that are forwarded unchanged, in addition to `mcp-param-*`. */
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
 
-/** Does the request come from a client of the modern era? What it lacks of that era is for the upstream to say. */
+/** Does the request come from a client of the modern era? The upstream checks whether it is complete. */
 export function isModernRequest(headers: IncomingHttpHeaders): boolean {
   return MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']));
 }
 
-/** The MCP revision that a request of the modern era (2026-07-28) names in itself; undefined for the legacy era. */
+/** The MCP revision in the body of a request of the modern era (2026-07-28); undefined for the legacy era. */
 export function modernVersionOf({ params }: InboundMessage): string | undefined {
   const meta = params['_meta'];
   if (typeof meta !== 'object' || meta === null || !(VERSION_KEY in meta)) return undefined;
@@ -30,21 +30,21 @@ export function modernVersionOf({ params }: InboundMessage): string | undefined 
 }
 
 /**
- * Holds the headers that repeat the body against it (MCP 2026-07-28, transports): who routes or filters by them must not be
- * told something else than who reads the body.
+ * Compares the headers that repeat values of the body with the body (MCP 2026-07-28, transports). Intermediaries that route or
+ * filter by headers must see what the receiver of the body sees.
  * @throws DomainError `header_mismatch`
  */
 export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessage): void {
   const { method = '', params } = message;
   const namedBy = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
-  refuseOther(headers['mcp-method'], method, 'Mcp-Method');
-  refuseOther(headers['mcp-name'], namedBy === undefined ? undefined : params[namedBy], 'Mcp-Name');
+  requireEqual(headers['mcp-method'], method, 'Mcp-Method');
+  requireEqual(headers['mcp-name'], namedBy === undefined ? undefined : params[namedBy], 'Mcp-Name');
   const version = modernVersionOf(message);
-  if (version !== undefined) refuseOther(headers['mcp-protocol-version'], version, 'MCP-Protocol-Version');
+  if (version !== undefined) requireEqual(headers['mcp-protocol-version'], version, 'MCP-Protocol-Version');
 }
 
 /**
- * A subscription is answered by a stream without end, which cannot be gathered for a caller that takes no stream.
+ * Requires that a subscription accepts a stream: its endless answer cannot be collected into one JSON body.
  * @throws DomainError `invalid_rpc_request`
  */
 export function requireTakesStream({ accept }: IncomingHttpHeaders, { method }: InboundMessage): void {
@@ -52,7 +52,7 @@ export function requireTakesStream({ accept }: IncomingHttpHeaders, { method }: 
   throw new DomainError('invalid_rpc_request', 'A subscription needs `Accept: text/event-stream`.');
 }
 
-/** The caller's headers that belong to MCP. Credentials, wherever they are, cookies and everything else stay here. */
+/** The caller's MCP headers, without any credentials. All other headers, such as cookies, are not forwarded. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const forwarded: Record<string, string> = {};
   for (const name of FORWARDED) {
@@ -68,10 +68,10 @@ export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, s
   return forwarded;
 }
 
-function refuseOther(header: string | string[] | undefined, expected: unknown, name: string): void {
+function requireEqual(header: string | string[] | undefined, expected: unknown, name: string): void {
   if (header === undefined) return;
   if (typeof header === 'string' && decode(header) === expected) return;
-  throw new DomainError('header_mismatch', `The header ${name} names something else than the body.`);
+  throw new DomainError('header_mismatch', `The ${name} header does not match the body.`);
 }
 
 function decode(value: string): string {
@@ -79,7 +79,7 @@ function decode(value: string): string {
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
 }
 
-/** The caller's trace context (W3C Trace Context), unchecked. */
+/** The caller's trace context (W3C Trace Context), not validated. */
 export function traceContextOf({ traceparent, tracestate }: IncomingHttpHeaders): {
   traceparent?: string;
   tracestate?: string;

@@ -4,15 +4,15 @@ import type { InboundMessage } from './inbound-message.js';
 import type { ProxyCaller } from './proxy-caller.js';
 
 /**
- * One request of the MCP transport, from the controller to the answer. Nothing in it changes: where a request continues for
- * another connection (a tool of an agent) or with another message (a translated one), it continues as a copy with those.
+ * One request of the MCP transport, from the controller to the answer. It is immutable: a request that continues to another
+ * connection (a tool of an agent) or with another message (a translated one) gets a modified copy.
  */
 export interface McpRequestContext<M extends InboundMessage = InboundMessage> {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   /** Recorded with every tool call. */
   readonly entryPoint: EntryPoint;
-  /** Who sends the message, and the connection or agent that it is for. */
+  /** The sender of the message, and the connection or agent that it addresses. */
   readonly caller: ProxyCaller;
   readonly message: M;
 }

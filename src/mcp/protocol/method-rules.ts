@@ -2,7 +2,7 @@ import { DomainError } from '../../common/domain-error.js';
 import type { InboundMessage } from './inbound-message.js';
 import { credentialMissing, type ProxyCaller } from './proxy-caller.js';
 
-/** Whoever may use the connection at all may send these. `tools/call` is judged by tool, `tools/list` is filtered. */
+/** Methods that need no grant of their own. `tools/call` is checked for each tool, and `tools/list` is filtered. */
 const OPEN_METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -12,17 +12,17 @@ const OPEN_METHODS: ReadonlySet<string> = new Set([
   'logging/setLevel',
   'subscriptions/listen',
 ]);
-/** Beyond tools the connection's `*` or this word in its list is needed. */
+/** Methods that need the connection's `*` or this permission in its list. */
 const GRANTS: readonly (readonly [prefix: string, grant: string])[] = [
   ['resources/', 'resources'],
   ['prompts/', 'prompts'],
 ];
 const LEGACY_TASK_RESULT = 'tasks/result';
-/** They change or read the state of a session, which callers without one would share. */
+/** Methods on session state, which callers without a session would share. */
 const NEED_SESSION = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/'];
 
 /**
- * May the caller send this message to the connection? Tool calls are let through: they are judged where the tool is known.
+ * Checks whether the caller is permitted to send this message to the connection. Tool calls pass: `ToolInvoker` checks them.
  * @throws DomainError `permission_denied`, `credential_missing`, `unknown_method`
  */
 export function requireMethod({ method = '', params }: InboundMessage, caller: ProxyCaller): void {
@@ -30,40 +30,41 @@ export function requireMethod({ method = '', params }: InboundMessage, caller: P
   if (caller.holdsAll) return;
   const grant = grantFor(method, params);
   if (grant !== undefined) {
-    if (!caller.mayCall(grant)) throw denied(caller, `This needs the permission "${grant}" on the connection.`);
+    if (!caller.mayCall(grant)) throw denied(caller, `This method needs the permission "${grant}" on the connection.`);
     return;
   }
   if (method === 'subscriptions/listen') requireGrant(caller);
   if (OPEN_METHODS.has(method)) return;
-  // Only on tasks of the caller's own, which is judged where they are known (`tasks/`).
+  // `TaskOwners` limits these to the caller's own tasks.
   if (method.startsWith('tasks/') && caller.principal !== undefined) return;
   throw new DomainError(
     'unknown_method',
-    'The method is not known to this service; to send it all the same, hold "*".',
+    'The service does not know this method. Sending it needs the permission "*".',
   );
 }
 
 /**
- * Listening holds a socket to the upstream for as long as the caller likes, so it takes a grant of any kind: a public tool is none.
+ * Requires any grant on the connection, because listening occupies a socket to the upstream. A public tool is not a grant.
  * @throws DomainError `permission_denied`, `credential_missing`
  */
 export function requireGrant(caller: ProxyCaller): void {
-  if (!caller.holdsAny) throw denied(caller, 'Listening needs a permission on the connection.');
+  if (!caller.holdsAny) throw denied(caller, 'Listening needs a permission on this connection.');
 }
 
-/** @throws DomainError `invalid_rpc_request` for what makes no sense outside a session */
+/** @throws DomainError `invalid_rpc_request` for a message that needs a session */
 export function requireSessionless({ kind, method = '' }: InboundMessage): void {
   const needsSession = kind === 'answer' || NEED_SESSION.some((prefix) => method.startsWith(prefix));
-  if (needsSession) throw new DomainError('invalid_rpc_request', 'This needs a session: send `initialize` first.');
+  if (needsSession)
+    throw new DomainError('invalid_rpc_request', 'This message needs a session. Send `initialize` first.');
 }
 
 /**
- * The modern revision reads the result of a task with `tasks/get` (SEP-2663).
+ * Refuses `tasks/result`, which the modern revision replaced by `tasks/get` (SEP-2663).
  * @throws DomainError `unknown_method`
  */
 export function refuseLegacyTaskMethod({ method }: InboundMessage): void {
   if (method !== LEGACY_TASK_RESULT) return;
-  throw new DomainError('unknown_method', 'This revision of the protocol has no such method.');
+  throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
 }
 
 function grantFor(method: string, params: InboundMessage['params']): string | undefined {

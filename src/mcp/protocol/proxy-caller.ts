@@ -8,42 +8,42 @@ import { isMarkedPublic } from '../../upstreams/catalog/tool-list.js';
 
 const ALL = '*';
 
-/** Who asks a connection for something, and what that caller may. Pure: what is not permitted here is denied. */
+/** The caller of a connection, and what it is permitted to do. Anything that is not granted is denied. */
 export class ProxyCaller {
   constructor(
-    /** Undefined for a caller without a credential, who may use public tools. */
+    /** Undefined for a caller without a credential, who can use only public tools. */
     readonly principal: Principal | undefined,
     readonly connection: Connection,
     readonly requestId: string,
   ) {}
 
-  /** The agent by way of which the connection is used. */
+  /** The agent through which the connection is used. */
   get agentId(): string | undefined {
     return undefined;
   }
 
-  /** May call every tool, and everything else that the connection offers. */
+  /** Is the caller permitted to use everything that the connection offers? */
   get holdsAll(): boolean {
     return this.mayCall(ALL);
   }
 
-  /** Was this tool, or this kind of resource, granted? Public tools need no grant. */
+  /** Does a grant permit this tool or kind of resource? Public tools need no grant. */
   mayCall(tool: string): boolean {
     return this.principal !== undefined && allows(this.principal.permissions, this.connection.id, tool);
   }
 
-  /** Holds a grant of any kind on the connection. */
+  /** Does the caller hold any grant on the connection? */
   get holdsAny(): boolean {
     return this.principal !== undefined && allowsAny(this.principal.permissions, this.connection.id);
   }
 
-  /** Does the tool belong on a list for this caller? A list shows exactly what can be called. */
+  /** Is the tool listed for this caller? A list contains exactly the tools that can be called. */
   sees(tool: UpstreamTool): boolean {
     const isPublic = this.connection.publicTools === 'honor' && isMarkedPublic(tool._meta);
     return isPublic || this.mayCall(tool.name);
   }
 
-  /** Whose quotas this caller uses. */
+  /** The key of the quotas that this caller uses. */
   get key(): string {
     return keyOfCaller(this.principal ?? {});
   }

@@ -15,7 +15,7 @@ const CODES: Readonly<Record<UpstreamErrorKind, ErrorCode>> = {
   session_lost: 'session_not_found',
 };
 
-/** Whatever broke an exchange with an upstream off, as the error that the caller gets. */
+/** Converts any failure of an exchange with an upstream to the error for the caller. */
 export function toProxyError(error: unknown): DomainError {
   if (!(error instanceof UpstreamError)) return toDomainError(error);
   const headers: Record<string, string> = error.kind === 'busy' ? { 'retry-after': '1' } : {};

@@ -2,7 +2,7 @@ import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { DomainError } from '../../common/domain-error.js';
 import type { InboundMessage } from './inbound-message.js';
 
-/** The requests that mean the same in both protocol eras. */
+/** The requests with the same meaning in both protocol eras. */
 const TRANSLATABLE: ReadonlySet<string> = new Set([
   'tools/list',
   'tools/call',
@@ -14,19 +14,22 @@ const TRANSLATABLE: ReadonlySet<string> = new Set([
   'completion/complete',
 ]);
 
-/** The capabilities that stand for them. */
+/** The capabilities of these requests. */
 const TRANSLATABLE_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as const;
 
-/** @throws DomainError `unknown_method` for what does not go from one era to the other */
+/** @throws DomainError `unknown_method` for a method that cannot be translated between the eras */
 export function requireTranslatable({ method = '' }: Pick<InboundMessage, 'method'>): void {
   if (TRANSLATABLE.has(method)) return;
   throw new DomainError(
     'unknown_method',
-    'This session does not have the method: its requests go to an upstream session that is shared.',
+    'This method is not available in this session, because its requests are sent in a shared upstream session.',
   );
 }
 
-/** What a client and an upstream of different eras can do together. No list is announced to change: there is no way to say so. */
+/**
+ * The capabilities that a client and an upstream of different eras can use. They declare no `listChanged`, because there is no
+ * channel for such notifications.
+ */
 export function translatableCapabilities(capabilities: ServerCapabilities): ServerCapabilities {
   const offered = TRANSLATABLE_CAPABILITIES.filter((name) => capabilities[name] !== undefined);
   return Object.fromEntries(offered.map((name) => [name, {}]));

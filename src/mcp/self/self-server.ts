@@ -12,18 +12,18 @@ import { type ToolListing, ToolsService } from '../../tools/tools.service.js';
 import { outcomeOf, SUCCESS } from '../../upstreams/invocation.js';
 import { version } from '../../common/version.js';
 
-/** Who calls the management tools. */
+/** The caller of the management tools. */
 export interface SelfCaller {
   readonly principal: Principal;
   readonly requestId: string;
-  /** What the answer is sent with. */
+  /** The reply that the answer is sent with. */
   readonly reply: FastifyReply;
 }
 
 const INSTRUCTIONS =
-  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the record of tool calls.';
+  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the audit log of tool calls.';
 
-/** The management tools as an MCP server: the same registry as `POST /api/:org/tools/:NAME`. */
+/** Serves the management tools over MCP, from the same registry as `POST /api/:org/tools/:NAME`. */
 @Injectable()
 export class SelfServer {
   constructor(
@@ -33,7 +33,7 @@ export class SelfServer {
     private readonly budget: AnswerBudget,
   ) {}
 
-  /** A server for one caller, who sees exactly the tools that the credential may call. */
+  /** Creates the server for one caller, which lists exactly the tools that the credential permits. */
   for(caller: SelfCaller): Server {
     const server = new Server(
       { name: 'signalbox', title: 'Signalbox', version },
@@ -89,12 +89,12 @@ function toMcpTool(tool: ToolListing) {
   return { name, description, inputSchema, outputSchema, annotations } as never;
 }
 
-/** What is wrong with the request, for the model to read and mend. */
+/** Describes the error, so that a model can correct its request. */
 function problemOf({ code, detail, title, errors }: DomainError, requestId: string): object {
   return { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
 }
 
-/** Only an unknown tool is an error of the protocol. */
+/** Only an unknown tool is a protocol error. */
 function failure({ code, detail, title }: DomainError, problem: object): CallToolResult {
   if (code === 'unknown_tool') throw new ProtocolError(ProtocolErrorCode.InvalidParams, detail ?? title);
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] };

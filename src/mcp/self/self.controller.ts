@@ -30,7 +30,7 @@ export class SelfController implements OnApplicationShutdown {
     return this.answer(request, reply);
   }
 
-  /** There is nothing to listen to: the answer says so, as MCP wants it. */
+  /** There are no unsolicited messages. The answer says so in the form that MCP requires. */
   @Get()
   @McpEndpoint()
   @ApiExcludeEndpoint()

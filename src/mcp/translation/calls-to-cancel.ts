@@ -4,21 +4,21 @@ import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 
 /**
- * The requests of translated sessions that are under way in this process. A client of the legacy era cancels one with a message
- * of its own, which upstreams of the modern era do not know: there the end of the exchange says it.
+ * The active requests of translated sessions in this process. A client of the legacy era cancels a request with a notification.
+ * Upstreams of the modern era do not know that notification; for them, ending the exchange cancels the request.
  */
 @Injectable()
 export class CallsToCancel {
   private readonly deadlines = new Map<string, CallDeadline>();
 
-  /** Until the reply is sent. @param sessionId as the caller sent it */
+  /** Makes a request cancellable until its reply is sent. @param sessionId as the caller sent it */
   add(sessionId: string, { id }: InboundRequest, deadline: CallDeadline, { raw }: FastifyReply): void {
     // A closed reply emits no further `close`.
     if (raw.destroyed) return;
     const key = keyOf(sessionId, JSON.parse(id));
     this.deadlines.set(key, deadline);
     raw.once('close', () => {
-      // The id may have been used a second time meanwhile.
+      // The caller may have reused the id in the meantime.
       if (this.deadlines.get(key) === deadline) this.deadlines.delete(key);
     });
   }

@@ -15,8 +15,8 @@ import { gather } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /**
- * Sends `initialize` upstream. If an upstream of the modern era refuses a well-formed one, the service answers it instead: that
- * upstream speaks no other era. It also answers one for a program by a caller without a credential.
+ * Sends `initialize` upstream. If an upstream rejects a well-formed one because it supports only the modern era, the service
+ * answers it instead. The service also answers the `initialize` of a caller without a credential to a program.
  */
 @Injectable()
 export class InitializeNegotiator implements MessageSender {
@@ -50,7 +50,7 @@ export class InitializeNegotiator implements MessageSender {
     return translated;
   }
 
-  /** An answer in one body is short, and read as a whole to see what it says. */
+  /** Reads a JSON answer as a whole, which is short, to see whether it is an error. */
   private async read(
     answer: UpstreamAnswer,
     { deadline }: ForwardingContext,
@@ -63,10 +63,10 @@ export class InitializeNegotiator implements MessageSender {
     return { answer: { ...answer, body: bytes }, isRefusal };
   }
 
-  /** A session in name only: its requests go to the session that all callers without one share. */
+  /** Opens a session that exists only in this service. Its requests use the session that all callers without one share. */
   private async openShared({ caller: { connection }, message, deadline }: ForwardingContext): Promise<Sent> {
     if (message.kind !== 'request' || !isWellFormed(message)) {
-      throw new DomainError('invalid_rpc_request', 'The params of `initialize` are not those of MCP.');
+      throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');
     }
     const serverDescription = await this.eras.of(connection, deadline.signal);
     return {
@@ -75,11 +75,11 @@ export class InitializeNegotiator implements MessageSender {
     };
   }
 
-  /** Undefined when the refusal is not about the era. */
+  /** Undefined if the upstream rejected the request for another reason than the era. */
   private async translate(context: ForwardingContext): Promise<Sent | undefined> {
     const { caller, message, deadline } = context;
     if (message.kind !== 'request' || !isWellFormed(message)) return undefined;
-    // If that cannot be found out, the refusal stands.
+    // If the era cannot be determined, the caller gets the upstream's refusal.
     const serverDescription = await this.eras.of(caller.connection, deadline.signal).catch(() => undefined);
     if (serverDescription?.isModern !== true) return undefined;
     await this.endProgram(context);
@@ -87,7 +87,7 @@ export class InitializeNegotiator implements MessageSender {
     return { answer: ownAnswer(text), isTranslated: true };
   }
 
-  /** Ends the process that refused: it belongs to no session. */
+  /** Ends the process that rejected the request, because it has no session. */
   private async endProgram({ caller: { connection }, route, deadline: { signal } }: ForwardingContext): Promise<void> {
     if (connection.type !== 'STDIO' || route.kind !== 'opening') return;
     const channel = await this.channels.session(connection, { key: route.key });

@@ -5,7 +5,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 
 const LATEST_VERSION = '2025-11-25';
 
-/** Is this an `initialize` that an upstream of the legacy era would take? */
+/** Is this an `initialize` that an upstream of the legacy era would accept? */
 export function isWellFormed({ params }: InboundRequest): boolean {
   const { protocolVersion, capabilities, clientInfo } = params;
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
@@ -14,8 +14,8 @@ export function isWellFormed({ params }: InboundRequest): boolean {
 }
 
 /**
- * The answer to an `initialize` (MCP 2025-11-25, "Lifecycle") in the name of an upstream of the modern era, as JSON text.
- * @param title what the upstream is called if it does not say
+ * The answer to an `initialize` (MCP 2025-11-25, "Lifecycle") on behalf of an upstream of the modern era, as JSON text.
+ * @param title the name of an upstream that does not name itself
  */
 export function translatedInitialize(
   { id, params: { protocolVersion } }: InboundRequest,

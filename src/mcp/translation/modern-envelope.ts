@@ -7,20 +7,20 @@ import { memberRange } from '../../json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';
 const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
-/** Client capabilities that an upstream of the legacy era makes use of by asking the client something. */
+/** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
 const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
-/** Methods whose request is repeated in `Mcp-Name`. */
+/** Methods whose target is repeated in `Mcp-Name`. */
 const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /**
- * Holds a request of the modern era to its form, where no upstream of that era will (MCP 2026-07-28, "Streamable HTTP" and
- * "`_meta`"). What headers say was compared with the body before.
+ * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and "`_meta`").
+ * `checkHeaders` has already compared the headers with the body.
  * @throws DomainError `header_mismatch`, `invalid_rpc_request`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
   if (modernVersionOf(message) === undefined || clientCapabilitiesOf(message) === undefined) {
     const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
-    throw new DomainError('invalid_rpc_request', `\`params._meta\` must hold ${members}.`);
+    throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
   }
   const isComplete =
     headers['mcp-protocol-version'] !== undefined &&
@@ -31,28 +31,28 @@ export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRe
   }
 }
 
-/** Has the client capabilities that only a session of the legacy era can make use of? */
-export function offersMore(message: InboundRequest): boolean {
+/** Does the client declare capabilities that can be used only in a session of the legacy era? */
+export function needsSession(message: InboundRequest): boolean {
   const declared = clientCapabilitiesOf(message) ?? {};
   return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
 }
 
-/** The revision that the request names, if it is not one that is translated. */
+/** The revision that the request names, if this service does not translate it. */
 export function unsupportedVersion(message: InboundRequest): string | undefined {
   const version = modernVersionOf(message);
   return version === undefined || MODERN_VERSIONS.includes(version) ? undefined : version;
 }
 
-/** The same request as a client of the legacy era sends it: what the envelope says is left out, and no other byte. */
+/** Returns the request as a client of the legacy era sends it: without the envelope, and otherwise byte for byte the same. */
 export function withoutEnvelope(message: InboundRequest): InboundRequest {
   const text = message.body.toString('utf8');
   const params = memberRange(text, 0, 'params');
   const meta = params && memberRange(text, params.start, '_meta');
   if (meta === undefined) return message;
-  const kept = Object.entries(message.params['_meta'] as object).filter(([name]) => !name.startsWith(PREFIX));
-  const body = text.slice(0, meta.start) + JSON.stringify(Object.fromEntries(kept)) + text.slice(meta.end);
+  const others = Object.entries(message.params['_meta'] as object).filter(([name]) => !name.startsWith(PREFIX));
+  const body = text.slice(0, meta.start) + JSON.stringify(Object.fromEntries(others)) + text.slice(meta.end);
   const stripped = readMessage(Buffer.from(body));
-  if (stripped.kind !== 'request') throw new Error('A request without its envelope is a request.');
+  if (stripped.kind !== 'request') throw new Error('A request without its envelope must remain a request.');
   return stripped;
 }
 

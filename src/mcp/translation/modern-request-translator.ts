@@ -5,7 +5,7 @@ import type { ForwardingContext } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
-import { offersMore, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
+import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { ModernSender } from './modern-sender.js';
 import { UpstreamEras } from './upstream-eras.js';
 
@@ -13,8 +13,8 @@ import { UpstreamEras } from './upstream-eras.js';
 const UNSUPPORTED_VERSION = -32022;
 
 /**
- * One request of the modern era: to an upstream that speaks it as the bytes that came, to any other one as the same request of
- * the legacy era, in the session that callers without one share.
+ * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any other upstream
+ * gets the same request of the legacy era, in the session that callers without one share.
  */
 @Injectable()
 export class ModernRequestTranslator {
@@ -34,7 +34,7 @@ export class ModernRequestTranslator {
     const requested = unsupportedVersion(message);
     if (requested !== undefined) {
       const data = { supported: MODERN_VERSIONS, requested };
-      const error = { code: UNSUPPORTED_VERSION, message: 'The protocol version is not supported.', data };
+      const error = { code: UNSUPPORTED_VERSION, message: 'This protocol version is not supported.', data };
       const text = `{"jsonrpc":"2.0","id":${message.id},"error":${JSON.stringify(error)}}`;
       await reply.status(400).header('content-type', 'application/json').send(text);
       return;
@@ -46,18 +46,22 @@ export class ModernRequestTranslator {
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: ForwardingContext<InboundRequest>) {
     const isProgram = connection.type !== 'HTTP';
-    // A client with such capabilities falls back to `initialize`, and then all of them can be used.
-    if (message.method === 'server/discover' && offersMore(message)) {
-      if (isProgram) throw new DomainError('unknown_method', 'With these capabilities, open a session: `initialize`.');
+    // A client with such capabilities falls back to `initialize`, and can then use all of them.
+    if (message.method === 'server/discover' && needsSession(message)) {
+      if (isProgram)
+        throw new DomainError(
+          'unknown_method',
+          'A client with these capabilities must open a session with `initialize`.',
+        );
       return true;
     }
-    // A program has one session for each caller who opens one, and the modern era has none. Inactive ones are refused either way.
+    // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused later.
     if (isProgram || connection.status === 'inactive') return !isProgram;
     try {
       return (await this.eras.of(connection, deadline.signal)).isModern;
     } catch (error) {
       if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
-      // The ordinary way finds, records and reports why the upstream cannot be asked.
+      // Forwarding the request records and reports why the upstream cannot be reached.
       return true;
     }
   }

@@ -12,7 +12,7 @@ describe('toModernMessage', () => {
   it.each([
     ['an empty result', '{"id":1,"result":{}}', called, { resultType: 'complete' }],
     [
-      'a list that says otherwise',
+      'a list with other values',
       '{"id":1,"result":{"resultType":"odd","cacheScope":"public","ttlMs":9,"tools":[]}}',
       { ...listed, serverInfo: undefined },
       { resultType: 'complete', cacheScope: 'private', ttlMs: 0, tools: [] },
@@ -24,7 +24,7 @@ describe('toModernMessage', () => {
       { resultType: 'complete', _meta: { a: 1, [KEY]: SERVER_INFO } },
     ],
     [
-      'metadata that are none',
+      'metadata that is not an object',
       '{"result":{"_meta":null}}',
       { ...called, serverInfo: SERVER_INFO },
       { resultType: 'complete', _meta: { [KEY]: SERVER_INFO } },
@@ -33,8 +33,8 @@ describe('toModernMessage', () => {
     expect((JSON.parse(toModernMessage(text, answered)) as { result: object }).result).toEqual(result);
   });
 
-  it.each(['{"id":1,"error":{"code":-32050,"message":"No"}}', '{"result":[1]}', '{"result":null}', 'no JSON'])(
-    'leaves %s as it is',
+  it.each(['{"id":1,"error":{"code":-32050,"message":"No"}}', '{"result":[1]}', '{"result":null}', 'not JSON'])(
+    'leaves %s unchanged',
     (text) => {
       expect(toModernMessage(text, listed)).toBe(text);
     },
@@ -49,7 +49,7 @@ describe('toModernAnswer', () => {
     body: Readable.from([Buffer.from(text)], { objectMode: false }),
   });
 
-  it('keeps the response and its progress, and nothing that the era has elsewhere', async () => {
+  it('keeps only the response and its progress', async () => {
     const progress = '{"method":"notifications/progress","params":{"progress":1}}';
     const answer = streamOf(
       [
@@ -67,7 +67,7 @@ describe('toModernAnswer', () => {
     );
   });
 
-  it('lets go of the upstream when nobody reads', async () => {
+  it('closes the body of the upstream when the answer is discarded', async () => {
     const source = new Readable({ read: () => undefined });
     const { body } = toModernAnswer({ ...streamOf(''), body: source }, called);
     const closed = new Promise((resolve) => source.once('close', resolve));

@@ -8,7 +8,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { parseMessage } from '../forwarding/relay/complete-answer.js';
 import { memberRange, withMember, withNewMember } from '../../json/json-member.js';
 
-/** Results that say for how long and for whom they may be kept. */
+/** Methods whose results declare how long and for whom they can be cached. */
 const CACHEABLE: ReadonlySet<string> = new Set([
   'server/discover',
   'tools/list',
@@ -19,33 +19,33 @@ const CACHEABLE: ReadonlySet<string> = new Set([
 ]);
 const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 
-/** Whose answer it is, and to what. */
-export interface Answered {
+/** The request that is answered, and the upstream that answers it. */
+export interface AnsweredRequest {
   readonly method: string;
   readonly serverInfo: Implementation | undefined;
 }
 
-/** The answer of an upstream of the legacy era to one request, as the modern era wants it (MCP 2026-07-28, "Results"). */
-export function toModernAnswer(answer: UpstreamAnswer, answered: Answered): UpstreamAnswer {
+/** Translates the answer of a legacy upstream to one request into the modern era (MCP 2026-07-28, "Results"). */
+export function toModernAnswer(answer: UpstreamAnswer, answered: AnsweredRequest): UpstreamAnswer {
   const isStream = answer.contentType === 'text/event-stream';
   if (!isStream && answer.contentType !== 'application/json') return answer;
   const source = answer.body;
   const body = Readable.from(isStream ? events(source, answered) : whole(source, answered), { objectMode: false });
-  // One that is given up before anybody reads it fails as well, and without a listener that would end this process.
+  // A stream that is destroyed before it is read emits an error too, which would end the process without a listener.
   body.on('error', () => undefined);
   body.once('close', () => discard(source));
   return { ...answer, body };
 }
 
 /**
- * The JSON text of a message; a result in it gets the members that the modern era requires. It is never to be kept for others: it was
- * made for what one caller may see. An error stays as it came.
+ * Adds the members that the modern era requires to the result of a message, as JSON text. The result is never cacheable for other
+ * callers, because it depends on one caller's permissions. An error stays unchanged.
  */
-export function toModernMessage(text: string, { method, serverInfo }: Answered): string {
+export function toModernMessage(text: string, { method, serverInfo }: AnsweredRequest): string {
   const result = parseMessage(text)?.['result'];
   const range = memberRange(text, 0, 'result');
   if (!isRecord(result) || range === undefined) return text;
-  // Looking through a large text takes time: only for what is known to be there.
+  // Searching a large text takes time, so only members that exist are searched for.
   const set = (json: string, name: string, value: string): string =>
     (Object.hasOwn(result, name) ? withMember : withNewMember)(json, range.start, name, value);
   let modern = set(text, 'resultType', '"complete"');
@@ -57,18 +57,18 @@ export function toModernMessage(text: string, { method, serverInfo }: Answered):
     : withMember(modern, meta.start, SERVER_INFO, JSON.stringify(serverInfo));
 }
 
-async function* whole(source: AnswerBody, answered: Answered): AsyncGenerator<Buffer> {
+async function* whole(source: AnswerBody, answered: AnsweredRequest): AsyncGenerator<Buffer> {
   const bytes = await gather(source);
   yield Buffer.from(toModernMessage(bytes.toString('utf8'), answered));
 }
 
-/** The whole body. @throws UpstreamError if it is too large */
+/** Reads the whole body. @throws UpstreamError if it is too large */
 export function gather(source: AnswerBody): Promise<Buffer> {
   return wholeOf(source, tooLarge);
 }
 
-/** The response and what is said of its progress: in the modern era nothing else belongs into the answer to a request. */
-async function* events(source: AnswerBody, answered: Answered): AsyncGenerator<Buffer> {
+/** Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else. */
+async function* events(source: AnswerBody, answered: AnsweredRequest): AsyncGenerator<Buffer> {
   for await (const { bytes, isWhole } of sseParts(source)) {
     if (!isWhole) throw tooLarge();
     const data = dataOf(bytes);
@@ -79,11 +79,11 @@ async function* events(source: AnswerBody, answered: Answered): AsyncGenerator<B
   }
 }
 
-/** Between the values of JSON, the end of a line is white space; in a string it stands escaped. */
+/** Between JSON values a line end is white space; in strings it is escaped. */
 function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ');
 }
 
 function tooLarge(): UpstreamError {
-  return new UpstreamError('protocol', 'The answer is too large to be translated.');
+  return new UpstreamError('protocol', 'The answer is too large to translate.');
 }

@@ -7,7 +7,7 @@ import { ModernRequestTranslator } from './modern-request-translator.js';
 import { ModernSender } from './modern-sender.js';
 import { UpstreamEras } from './upstream-eras.js';
 
-/** Lets callers and upstreams of different protocol eras meet. */
+/** Translates between callers and upstreams of different protocol eras. */
 @Module({
   imports: [ForwardingModule, UpstreamsModule],
   providers: [CallsToCancel, InitializeNegotiator, ModernRequestTranslator, ModernSender, UpstreamEras],

@@ -5,26 +5,28 @@ import type { ServerDescription } from '../../upstreams/contract/server-descript
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 
-/** An upstream that was renewed may speak another era than it did. */
-const BELIEVED_MS = 5 * 60_000;
+/** An upstream that is upgraded can support another era than before. */
+const CACHED_MS = 5 * 60_000;
 const MAX_ENTRIES = 10_000;
 
-interface Known {
+interface CacheEntry {
   readonly revision: number;
   readonly serverDescription: ServerDescription;
 }
 
-/** Which protocol era the upstream of each connection speaks, as the session that callers share found out. */
+/** The protocol era of each connection's upstream, as determined in the shared session. */
 @Injectable()
 export class UpstreamEras {
-  private readonly known = new LRUCache<string, Known>({ max: MAX_ENTRIES, ttl: BELIEVED_MS, ttlResolution: 1_000 });
+  private readonly known = new LRUCache<string, CacheEntry>({ max: MAX_ENTRIES, ttl: CACHED_MS, ttlResolution: 1_000 });
 
   constructor(
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
   ) {}
 
-  /** Asks the upstream if that is not known. @throws DomainError `connection_unavailable`, UpstreamError */
+  /**
+   * Returns the cached description, or requests it from the upstream. @throws DomainError `connection_unavailable`, UpstreamError
+   */
   async of(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
     const { id, revision } = connection;
     const known = this.known.get(id);

@@ -6,10 +6,10 @@ const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
 const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';
 const FIT = { outcome: 'fit' };
 
-/** Not plain, so that what stands beside it is checked on a thread. */
+/** Not plain, so that schemas with it are checked on a thread. */
 const ISOLATED = { marker: { type: 'string', pattern: '^m' } };
 
-/** An object schema with one property `a`, to be checked on a thread. */
+/** An object schema with a property `a` that is checked on a thread. */
 function isolated(a: object, more: object = {}): object {
   return { type: 'object', properties: { ...ISOLATED, a }, ...more };
 }
@@ -34,7 +34,7 @@ describe('ArgumentChecker', () => {
   const check = (schema: object, args: unknown): ArgumentVerdict | Promise<ArgumentVerdict> =>
     checker.check(schema, args, 'owner');
 
-  /** The first fault as `path: rule`. */
+  /** Returns the first fault as `path: rule`. */
   async function faultOf(schema: object, args: unknown): Promise<string> {
     const verdict = await check(schema, args);
     if (verdict.outcome !== 'unfit') return verdict.outcome;
@@ -55,14 +55,14 @@ describe('ArgumentChecker', () => {
       additionalProperties: false,
     };
 
-    it('answers the same when more schemas were used since than stay compiled', () => {
+    it('returns the same verdict after more schemas than stay compiled', () => {
       const first = { type: 'string' };
       expect([check(first, 'x'), check(first, 1)]).toMatchObject([FIT, { outcome: 'unfit' }]);
       for (let i = 0; i <= 2_000; i++) expect(check({ type: 'number', minimum: i }, i)).toEqual(FIT);
       expect([check(first, 'x'), check(first, 1)]).toMatchObject([FIT, { outcome: 'unfit' }]);
     });
 
-    it('answers at once, every fault by its path and rule', () => {
+    it('returns every fault with its path and rule synchronously', () => {
       expect(check({ ...sum, required: ['a'] }, { a: 1 })).toEqual(FIT);
       expect(check(sum, { a: 'x', list: [1, 2.5], 'o"dd': 1 })).toEqual({
         outcome: 'unfit',
@@ -75,20 +75,20 @@ describe('ArgumentChecker', () => {
       });
     });
 
-    it('names no more than 20 faults, and quotes no value', () => {
+    it('returns at most 20 faults, without values of the arguments', () => {
       const required = Array.from({ length: 30 }, (_, index) => `field${index}`);
       const verdict = check({ type: 'object', required, properties: { a: { enum: ['x'] } } }, { a: 'secret value' });
       expect(verdict).toMatchObject({ outcome: 'unfit', faults: { length: 20 } });
       expect(JSON.stringify(verdict)).not.toContain('secret');
     });
 
-    it('changes nothing of the arguments', () => {
+    it('does not modify the arguments', () => {
       const args = Object.freeze({ b: '2' });
       expect(check({ ...sum, required: ['b'], properties: { ...sum.properties, b: {} } }, args)).toEqual(FIT);
       expect(args).toEqual({ b: '2' });
     });
 
-    it('asserts the known formats and no other', () => {
+    it('asserts only the known formats', () => {
       const withFormat = (format: string): object => ({
         type: 'object',
         properties: { a: { type: 'string', format } },
@@ -99,7 +99,7 @@ describe('ArgumentChecker', () => {
       }
     });
 
-    it('takes no inherited member for a property', () => {
+    it('ignores inherited members', () => {
       const schema = {
         properties: { constructor: { type: 'string' }, toString: { type: 'number' } },
         required: ['valueOf'],
@@ -108,14 +108,14 @@ describe('ArgumentChecker', () => {
       expect(check(schema, { valueOf: 1, constructor: 1 })).toMatchObject({ faults: [{ path: 'constructor' }] });
     });
 
-    it('takes no number for what JSON has none of', () => {
+    it('rejects numbers that JSON does not have', () => {
       const schema = { properties: { a: { type: 'number' }, price: { multipleOf: 0.01 } } };
       expect(check(schema, { a: NaN })).toMatchObject({ outcome: 'unfit' });
       expect(check(schema, { a: Infinity })).toMatchObject({ outcome: 'unfit' });
       expect(check(schema, { a: -0, price: 19.99 })).toEqual(FIT);
     });
 
-    it('leaves arguments that are large or deep to a thread', async () => {
+    it('checks large or deep arguments on a thread', async () => {
       const schema = { type: 'object', properties: { a: { type: 'array', items: { type: 'object' } } } };
       const many = Array.from({ length: 100_000 }, () => ({}));
       const verdict = check(schema, { a: [...many, 1] });
@@ -128,7 +128,7 @@ describe('ArgumentChecker', () => {
   });
 
   describe('with a schema that cannot be used', () => {
-    it('refuses one beyond all measure unseen', async () => {
+    it('refuses an oversized schema without reading it', async () => {
       const huge = { enum: [['x'.repeat(5 * 1024 * 1024)]] };
       const wide = { $defs: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, true])), $ref: '#' };
       expect(check(huge, {})).not.toBeInstanceOf(Promise);
@@ -137,33 +137,33 @@ describe('ArgumentChecker', () => {
       expect(await reasonOf(nested(10_000))).toContain('deep');
     });
 
-    it('has no trouble with large annotations', () => {
+    it('accepts large annotations', () => {
       expect(check({ type: 'object', description: 'x'.repeat(5 * 1024 * 1024) }, {})).toEqual(FIT);
     });
 
     it.each([
-      ['no JSON Schema', { type: 'objekt' }, 'not JSON Schema'],
-      ['a broken expression', isolated({ pattern: '(' }), 'Invalid regular expression'],
-      ['a circle', { $ref: '#' }, 'refers to itself'],
+      ['an invalid JSON Schema', { type: 'objekt' }, 'not JSON Schema'],
+      ['an invalid regular expression', isolated({ pattern: '(' }), 'Invalid regular expression'],
+      ['a circular reference', { $ref: '#' }, 'refers to itself'],
       [
-        'a circle of two',
+        'a circle of two references',
         { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
         'refers to itself',
       ],
-      ['a reference to elsewhere', { $ref: 'http://127.0.0.1:9/schema.json' }, 'not part of it'],
-      ['a long complaint', { $ref: '#', type: 'x'.repeat(100_000) }, 'not JSON Schema'],
-    ])('says why: %s', async (_, schema, reason) => {
+      ['an external reference', { $ref: 'http://127.0.0.1:9/schema.json' }, 'not part of it'],
+      ['a long reason', { $ref: '#', type: 'x'.repeat(100_000) }, 'not JSON Schema'],
+    ])('returns the reason: %s', async (_, schema, reason) => {
       const found = await reasonOf(schema);
       expect(found).toContain(reason);
       expect(found.length).toBeLessThan(400);
     });
   });
 
-  describe('with a schema of some draft', () => {
+  describe('with schemas of several drafts', () => {
     const tuple = isolated({ items: [{ type: 'string' }] });
     const prefix = isolated({ prefixItems: [{ type: 'string' }], items: false });
 
-    it('reads lists of items as that draft does', async () => {
+    it('reads item lists according to the draft', async () => {
       expect(await faultOf({ $schema: DRAFT_07, ...tuple }, { a: [1] })).toBe('a[0]: type');
       expect(await reasonOf({ $schema: DRAFT_2020, ...tuple })).toContain('not JSON Schema');
       expect(await faultOf({ $schema: DRAFT_2020, ...prefix }, { a: [1] })).toBe('a[0]: type');
@@ -171,13 +171,13 @@ describe('ArgumentChecker', () => {
       expect(await faultOf({ $schema: DRAFT_07, ...prefix }, { a: ['x', 1] })).toBe('a[0]: false_schema');
     });
 
-    it('takes one that names none for 2020-12, unless it is valid only as draft-07', async () => {
+    it('assumes 2020-12 without a draft, unless the schema is valid only as draft-07', async () => {
       expect(await faultOf(prefix, { a: [1] })).toBe('a[0]: type');
       expect(await faultOf(tuple, { a: [1] })).toBe('a[0]: type');
       expect(await faultOf({ $schema: 'urn:my-own', ...prefix }, { a: [1] })).toBe('a[0]: type');
     });
 
-    it('forgives what is common in the field', async () => {
+    it('tolerates common deviations from the standard', async () => {
       expect(await faultOf(isolated({ pattern: '^[\\w-.]\\_$' }), { a: '!' })).toBe('a: pattern');
       expect(await faultOf(isolated({ id: 'x', type: 'string' }, { id: 'y' }), { a: 1 })).toBe('a: type');
       expect(await faultOf(isolated({ type: 'string' }, { $async: true }), { a: 1 })).toBe('a: type');
@@ -185,22 +185,22 @@ describe('ArgumentChecker', () => {
       expect(await faultOf(nullable, { a: 1 })).toBe('a: type');
     });
 
-    it('follows references within the schema, however deep the arguments are', async () => {
+    it('follows references within the schema at any depth of the arguments', async () => {
       const list = { type: 'object', properties: { next: { $ref: '#' }, value: { type: 'number' } } };
       expect(await faultOf(list, { next: { next: { value: 'x' } } })).toBe('next.next.value: type');
       const named = { ...list, $id: 'https://schemas.example/list' };
       expect(await faultOf(named, { next: { value: 'x' } })).toBe('next.value: type');
     });
 
-    it('knows what has been evaluated', async () => {
+    it('supports unevaluated properties', async () => {
       const schema = { properties: { a: true }, unevaluatedProperties: false };
       expect(await faultOf(schema, { a: 1, b: 2 })).toBe('b: unevaluated_properties');
-      // Ajv's optimized code for this one does not run.
+      // Ajv's optimized code for this schema does not run.
       const branches = [{ oneOf: [{ items: false }], not: true }, { type: 'null' }];
       expect(await faultOf({ allOf: [{ anyOf: branches }], patternProperties: {} }, null)).toBe('fit');
     });
 
-    it('lets no schema answer the references of another', async () => {
+    it('does not resolve references to other schemas', async () => {
       const lender = { $defs: { x: { $id: 'https://schemas.example/x', type: 'number' } }, pattern: 'x' };
       expect(await faultOf(lender, {})).toBe('fit');
       expect(await reasonOf({ $ref: 'https://schemas.example/x' })).toContain('not part of it');
@@ -208,7 +208,7 @@ describe('ArgumentChecker', () => {
     });
   });
 
-  it('runs nothing that a name spells, in the process or on a thread', async () => {
+  it('never executes code in names, in the process or on a thread', async () => {
     const names = [
       '"];globalThis.hacked=1;//',
       "'+(globalThis.hacked=1)+'",
@@ -226,7 +226,7 @@ describe('ArgumentChecker', () => {
     expect(globalThis).not.toHaveProperty('hacked');
   });
 
-  it('bears members named __proto__', async () => {
+  it('handles members named __proto__', async () => {
     const schema = JSON.parse('{"properties":{"__proto__":{"type":"string"}},"required":["__proto__"]}') as object;
     expect(await faultOf(schema, {})).toBe('__proto__: required');
     expect(await faultOf(schema, JSON.parse('{"__proto__":{"polluted":1}}'))).toBe('fit');
@@ -234,7 +234,7 @@ describe('ArgumentChecker', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  it('turns its verdicts into errors of the service', async () => {
+  it('converts verdicts to domain errors', async () => {
     expect(refusalOf(await check({}, {}))).toBeUndefined();
     expect(refusalOf(await check({ required: ['a', 'b'] }, {}))).toMatchObject({
       code: 'invalid_arguments',

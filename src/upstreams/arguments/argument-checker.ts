@@ -12,10 +12,12 @@ const TIMES: IsolationTimes = {
   slow: { compile: 2_000, check: 1_000 },
   demotion: 60_000,
   tolerance: 3_000,
-  patience: 10_000,
+  maxWait: 10_000,
 };
 
-/** Schemas beyond this are refused unseen: no honest tool has one, and handling it would cost the process too much. */
+/**
+ * Larger schemas are refused without reading them: legitimate tools do not need them, and they would cost the process too much.
+ */
 const SCHEMA_LIMITS: JsonLimits = { nodes: 20_000, depth: 100, characters: 512 * 1024 };
 const REFUSALS: Record<keyof JsonLimits, ArgumentVerdict> = {
   nodes: unusable(`it has more than ${SCHEMA_LIMITS.nodes} nodes`),
@@ -23,28 +25,28 @@ const REFUSALS: Record<keyof JsonLimits, ArgumentVerdict> = {
   characters: unusable(`its texts have more than ${SCHEMA_LIMITS.characters} characters`),
 };
 
-/** Nodes of the schema times nodes of the arguments that the event loop checks itself: some milliseconds at worst. */
+/** Nodes of the schema times nodes of the arguments up to which the event loop checks them: a few milliseconds at worst. */
 const INLINE_WORK = 50_000;
-/** Characters that are measured in the time of one node. */
+/** How many characters take as long as one node. */
 const CHARACTERS_PER_NODE = 64;
 const INLINE_DEPTH = 64;
 
 /** Plain schemas that stay compiled; one that was evicted is compiled again when it comes back. */
 const PLAIN_VALIDATORS = 2_000;
 
-/** What is known of one schema. */
-interface KnownSchema extends IsolatedSchema {
+/** The cached state of one schema. */
+interface SchemaEntry extends IsolatedSchema {
   plain?: { readonly form: object; readonly limits: JsonLimits };
 }
 
 /**
- * Checks the arguments of tool calls against the tools' input schemas, which are their upstreams' and may be hostile. Plain
- * schemas are checked at once, in microseconds; all others on threads with a deadline (see `IsolatedChecks`). Arguments are
- * never changed: defaults are not filled in, types not coerced.
+ * Validates the arguments of tool calls against the tools' input schemas, which come from upstreams and can be hostile. Plain
+ * schemas are checked synchronously, in microseconds; all others on threads with a deadline (see `IsolatedChecks`). Arguments are
+ * never modified: defaults are not filled in, and types are not coerced.
  */
 export class ArgumentChecker implements OnApplicationShutdown {
-  /** By identity: what is known of a schema goes with the list of tools that it came in. */
-  private readonly schemas = new WeakMap<object, KnownSchema>();
+  /** By identity: an entry lives as long as the tool list that contains its schema. */
+  private readonly schemas = new WeakMap<object, SchemaEntry>();
   /** By the plain form of the schema. */
   private readonly validators = new LRUCache<object, Validate>({ max: PLAIN_VALIDATORS });
   private readonly isolated: IsolatedChecks;
@@ -56,9 +58,9 @@ export class ArgumentChecker implements OnApplicationShutdown {
 
   /**
    * Never throws or rejects, whatever the schema is.
-   * @param inputSchema the tool's, as parsed from the upstream's list; hand in the same object each time
+   * @param inputSchema the tool's schema as parsed from the upstream's list; pass the same object each time
    * @param args `{}` for a call without arguments
-   * @param owner whose schema it is, such as the connection's id: owners share the threads fairly
+   * @param owner of the schema, such as the connection's id; owners share the threads fairly
    * @returns the verdict itself for a plain schema, a promise otherwise
    */
   check(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
@@ -82,9 +84,9 @@ export class ArgumentChecker implements OnApplicationShutdown {
     return validate;
   }
 
-  private examine(inputSchema: object): KnownSchema {
+  private examine(inputSchema: object): SchemaEntry {
     const form = plainFormOf(inputSchema);
-    const schema: KnownSchema =
+    const schema: SchemaEntry =
       form === undefined
         ? this.newSchema(inputSchema, refusalOfSize(inputSchema))
         : { ...this.newSchema(form.schema), plain: plainSchemaOf(form) };
@@ -92,7 +94,7 @@ export class ArgumentChecker implements OnApplicationShutdown {
     return schema;
   }
 
-  private newSchema(source: object, unusable?: ArgumentVerdict): KnownSchema {
+  private newSchema(source: object, unusable?: ArgumentVerdict): SchemaEntry {
     return {
       key: this.keys++,
       text: () => JSON.stringify(source),
@@ -107,7 +109,7 @@ function refusalOfSize(inputSchema: object): ArgumentVerdict | undefined {
   return exceeded === undefined ? undefined : REFUSALS[exceeded];
 }
 
-function plainSchemaOf({ schema, nodes, measuresText }: PlainForm): KnownSchema['plain'] {
+function plainSchemaOf({ schema, nodes, measuresText }: PlainForm): SchemaEntry['plain'] {
   const inlineNodes = Math.floor(INLINE_WORK / nodes);
   const characters = measuresText ? inlineNodes * CHARACTERS_PER_NODE : Infinity;
   return { form: schema, limits: { nodes: inlineNodes, depth: INLINE_DEPTH, characters } };

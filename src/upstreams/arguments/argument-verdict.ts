@@ -1,8 +1,8 @@
 import { DomainError, type FieldError } from '../../common/domain-error.js';
 
 /**
- * What a check found. `unfit` names at most 20 faults, by path and rule, and never quotes a value of the arguments;
- * `unusable` says in a sentence why the schema cannot be used; `busy` means that too many checks wait already.
+ * The result of a validation. `unfit` has at most 20 faults with path and rule, and never a value of the arguments. `unusable`
+ * states in a sentence why the schema cannot be used. `busy` means that too many validations are queued.
  */
 export type ArgumentVerdict =
   | { readonly outcome: 'fit' }
@@ -13,18 +13,18 @@ export type ArgumentVerdict =
 const FIT: ArgumentVerdict = { outcome: 'fit' };
 const LONGEST_REASON = 300;
 
-/** The verdict on arguments in which these faults were found. */
+/** The verdict on arguments with these faults. */
 export function verdictOn(faults: readonly FieldError[]): ArgumentVerdict {
   return faults.length === 0 ? FIT : { outcome: 'unfit', faults };
 }
 
-/** The verdict on a schema that cannot be used; a reason that quotes the schema is cut to a length that can be logged. */
+/** The verdict on a schema that cannot be used. The reason can quote the schema, so it is truncated for logs. */
 export function unusable(reason: string): ArgumentVerdict {
   const cut = reason.length > LONGEST_REASON ? `${reason.slice(0, LONGEST_REASON)}…` : reason;
   return { outcome: 'unusable', reason: cut.toWellFormed() };
 }
 
-/** The error that a caller gets for this verdict; undefined if the call may go on. */
+/** The error for the caller; undefined if the arguments are valid. */
 export function refusalOf(verdict: ArgumentVerdict): DomainError | undefined {
   switch (verdict.outcome) {
     case 'fit':
@@ -34,7 +34,7 @@ export function refusalOf(verdict: ArgumentVerdict): DomainError | undefined {
     case 'unusable':
       return new DomainError('tool_schema_invalid', `The input schema of the tool cannot be used: ${verdict.reason}.`);
     case 'busy':
-      return new DomainError('connection_unavailable', 'Too many checks of tool arguments wait already.', undefined, {
+      return new DomainError('connection_unavailable', 'Too many argument validations are queued.', undefined, {
         headers: { 'Retry-After': '1' },
       });
   }

@@ -1,22 +1,25 @@
 import type { FieldError } from '../../common/domain-error.js';
 
-/** What a check thread is asked. */
+/** A request to a check thread. */
 export interface CheckRequest {
-  /** Names the schema. */
+  /** Identifies the schema. */
   key: number;
-  /** The schema as JSON text, if the thread does not know it yet. */
+  /** The schema as JSON text, if the thread does not have it yet. */
   schema?: string;
-  /** Schemas that the thread need not know any longer. */
+  /** Schemas that the thread can drop. */
   forget: readonly number[];
   /** The arguments as JSON text. */
   args: string;
 }
 
-/** What a check thread answers: `invalid` says why the schema cannot be used, `failed` why not on these arguments. */
+/**
+ * The answer of a check thread. `invalid` states why the schema cannot be used, `failed` why it cannot be used on these
+ * arguments.
+ */
 export type CheckAnswer =
   | { readonly kind: 'checked'; readonly faults: readonly FieldError[] }
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The first thing a check thread says: everything that it needs is loaded. */
+/** The first message of a check thread, once it has loaded everything that it needs. */
 export type Ready = 'ready';

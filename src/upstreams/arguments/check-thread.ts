@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import type { CheckAnswer, CheckRequest } from './check-message.js';
 
-/** Milliseconds for one request; `compile` for one that brings its schema along. */
+/** Time limits of one request in milliseconds; `compile` applies to a request that includes its schema. */
 export interface CheckTimes {
   compile: number;
   check: number;
 }
 
-/** A check took longer than it may, or more memory. Its thread is gone; the next check starts a new one. */
+/** A check exceeded its time or memory limit. Its thread is terminated; the next check starts a new one. */
 export class CheckOverrun extends Error {
   override readonly name = 'CheckOverrun';
 
@@ -21,35 +21,35 @@ export class CheckOverrun extends Error {
   }
 }
 
-/** The thread was ended, or could not be started: the check says nothing about schema or arguments. */
+/** The thread was terminated or could not be started. This says nothing about the schema or the arguments. */
 export class CheckThreadLost extends Error {
   override readonly name = 'CheckThreadLost';
 }
 
 const START_MS = 15_000;
-/** Of a thread; beyond it the thread dies, not the process. */
-const RESOURCES = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 };
-/** What a thread remembers, as counted in schemas and in characters of their texts. */
-const MEMORY = { schemas: 500, characters: 2 * 1024 * 1024 };
+/** Memory limits of a thread. Exceeding them terminates the thread, not the process. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 };
+/** How many schemas a thread caches, and how many characters of schema text. */
+const CACHE_LIMITS = { schemas: 500, characters: 2 * 1024 * 1024 };
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const BODY = new URL(`./check-thread.worker${EXTENSION}`, import.meta.url);
 
-/** A schema by its name, and how to get its text if the thread does not know it. */
+/** A schema's key, and its text for a thread that does not have it. */
 export interface NamedSchema {
   key: number;
   text: () => string;
 }
 
 /**
- * A thread that checks one request at a time, and is ended when it takes too long. It is started with the first request,
- * and holds the process up only while a request is under way.
+ * A thread that performs one check at a time, and is terminated when a check takes too long. The first request starts it. It
+ * keeps the process alive only during a request.
  */
 export class CheckThread {
   private worker?: Worker;
   private starting?: Promise<Worker>;
   /** Length of the text by key, in the order of last use. */
-  private readonly known = new Map<number, number>();
+  private readonly sentSchemas = new Map<number, number>();
   private closed = false;
 
   constructor(private readonly times: CheckTimes) {}
@@ -65,7 +65,7 @@ export class CheckThread {
     worker.ref();
     try {
       const answer = await exchange(worker, request, limit);
-      if (answer.kind === 'invalid') this.known.delete(schema.key);
+      if (answer.kind === 'invalid') this.sentSchemas.delete(schema.key);
       return answer;
     } catch (error) {
       await this.drop();
@@ -79,7 +79,7 @@ export class CheckThread {
     return this.closed;
   }
 
-  /** Ends the thread for good; a check under way rejects with `CheckThreadLost`. */
+  /** Terminates the thread permanently; an active check rejects with `CheckThreadLost`. */
   async close(): Promise<void> {
     this.closed = true;
     await this.drop();
@@ -87,14 +87,19 @@ export class CheckThread {
 
   private async start(): Promise<Worker> {
     if (this.closed) throw new CheckThreadLost('The service is stopping.');
-    // The thread sees nothing of the environment, and none of the process's own loaders.
-    const worker = new Worker(BODY, { name: 'argument-checks', env: {}, execArgv: [], resourceLimits: RESOURCES });
+    // The thread gets no environment variables, and none of the process's loaders.
+    const worker = new Worker(BODY, {
+      name: 'argument-checks',
+      env: {},
+      execArgv: [],
+      resourceLimits: RESOURCE_LIMITS,
+    });
     this.worker = worker;
     try {
       await nextMessage(worker, START_MS);
     } catch (error) {
       await this.drop();
-      throw new CheckThreadLost('The thread for checks does not start.', { cause: error });
+      throw new CheckThreadLost('The check thread did not start.', { cause: error });
     }
     // Without a listener, an error between two requests would end the process.
     worker.on('error', () => undefined);
@@ -104,24 +109,28 @@ export class CheckThread {
   }
 
   private requestFor({ key, text }: NamedSchema, args: string): CheckRequest {
-    const length = this.known.get(key);
-    this.known.delete(key);
+    const length = this.sentSchemas.get(key);
+    this.sentSchemas.delete(key);
     if (length !== undefined) {
-      this.known.set(key, length);
+      this.sentSchemas.set(key, length);
       return { key, args, forget: [] };
     }
     const schema = text();
-    this.known.set(key, schema.length);
-    return { key, args, schema, forget: this.surplus() };
+    this.sentSchemas.set(key, schema.length);
+    return { key, args, schema, forget: this.evictSurplus() };
   }
 
-  /** Takes the least recently used schemas out of `known` until the others fit. */
-  private surplus(): number[] {
+  /** Evicts the least recently used schemas until the others fit, and returns their keys. */
+  private evictSurplus(): number[] {
     const forget: number[] = [];
-    let characters = [...this.known.values()].reduce((sum, length) => sum + length, 0);
-    for (const [key, length] of this.known) {
-      if (this.known.size === 1 || (this.known.size <= MEMORY.schemas && characters <= MEMORY.characters)) break;
-      this.known.delete(key);
+    let characters = [...this.sentSchemas.values()].reduce((sum, length) => sum + length, 0);
+    for (const [key, length] of this.sentSchemas) {
+      if (
+        this.sentSchemas.size === 1 ||
+        (this.sentSchemas.size <= CACHE_LIMITS.schemas && characters <= CACHE_LIMITS.characters)
+      )
+        break;
+      this.sentSchemas.delete(key);
       characters -= length;
       forget.push(key);
     }
@@ -137,7 +146,7 @@ export class CheckThread {
   private forgetWorker(): void {
     this.worker = undefined;
     this.starting = undefined;
-    this.known.clear();
+    this.sentSchemas.clear();
   }
 }
 
@@ -159,10 +168,10 @@ function nextMessage(worker: Worker, limitMs: number): Promise<unknown> {
     const onMessage = (message: unknown): void => settle(() => resolve(message));
     const fail = (message: string, cause?: unknown): void =>
       settle(() => reject(new CheckOverrun(message, performance.now() - begun, { cause })));
-    const onError = (error: unknown): void => fail('It failed.', error);
-    const onExit = (): void => fail('It ended.');
-    const onLimit = (): void => fail('It takes too long.');
-    // When it was this thread that was held up, the answer lies in the inbox and comes before the immediate.
+    const onError = (error: unknown): void => fail('The check thread failed.', error);
+    const onExit = (): void => fail('The check thread ended.');
+    const onLimit = (): void => fail('The check exceeded its time limit.');
+    // If this thread was blocked, the answer is already queued and is delivered before the immediate.
     const timer = setTimeout(() => setImmediate(onLimit), limitMs);
     worker.on('message', onMessage).on('error', onError).on('exit', onExit);
   });

@@ -2,9 +2,9 @@ import { parentPort } from 'node:worker_threads';
 import type { CheckAnswer, CheckRequest, Ready } from './check-message.js';
 import type { Validate } from './schema-validator.js';
 
-// The body of a check thread: compiles schemas that are not to be trusted, and checks arguments against them. Node runs
-// this file as it is: from `dist`, or, under Jest, from `src` by stripping its types. There a `.js` names no file, so what
-// it shares with the main thread is imported by the extension that it has itself.
+// The body of a check thread: compiles untrusted schemas, and checks arguments against them. Node runs this file directly: from
+// `dist`, or, under Jest, from `src` with its types stripped. `src` has no `.js` files, so the module that is shared with the
+// main thread is imported with the extension of this file.
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const shared = (await import(
   new URL(`./schema-validator${extension}`, import.meta.url).href
@@ -19,7 +19,7 @@ function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
   let validate = known.get(key);
   if (validate === undefined) {
     try {
-      if (schema === undefined) throw new Error('it is not known here');
+      if (schema === undefined) throw new Error('the thread does not have it');
       validate = shared.compileSchema(JSON.parse(schema));
     } catch (error) {
       return {
@@ -32,13 +32,13 @@ function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
   try {
     return { kind: 'checked', faults: validate(JSON.parse(args)) };
   } catch (error) {
-    // A check that throws has come to the end of the stack, unless Ajv made code that is wrong.
+    // A check throws when the stack is exhausted, or when Ajv generated incorrect code.
     const isStackSpent = error instanceof RangeError;
     return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to these arguments' };
   }
 }
 
-// The meta-schemas are compiled before the first request, whose time is measured.
+// Compile the meta-schemas before the first request, whose time is limited.
 shared.compileSchema({});
 shared.compileSchema({ $schema: 'http://json-schema.org/draft-07/schema#' });
 

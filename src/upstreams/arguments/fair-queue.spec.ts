@@ -8,7 +8,7 @@ describe('FairQueue', () => {
     return taken;
   };
 
-  it('lets the owners take turns, each in its own order', () => {
+  it('alternates between owners, each in its own order', () => {
     const queue = new FairQueue<string>({ total: 10, perOwner: 10 });
     for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item.charAt(0), item);
     expect(queue.take()).toBe('a1');
@@ -17,7 +17,7 @@ describe('FairQueue', () => {
     expect(queue.take()).toBeUndefined();
   });
 
-  it('takes no more than fit, of one owner and in all', () => {
+  it('limits the items of one owner and in total', () => {
     const queue = new FairQueue<string>({ total: 3, perOwner: 2 });
     expect(['a1', 'a2', 'a3', 'b1', 'b2'].map((item) => queue.add(item.charAt(0), item))).toEqual([
       true,

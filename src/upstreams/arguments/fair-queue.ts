@@ -1,30 +1,30 @@
-/** A waiting line in which the owners take turns, so that one with much work delays another by one piece at a time. */
+/** A queue that alternates between owners, so that an owner with much work delays another by one item at a time. */
 export class FairQueue<T> {
-  /** In the order of their turns; none is empty. */
-  private readonly lines = new Map<string, T[]>();
-  private waiting = 0;
+  /** By owner, in the order of their turns. Empty queues are removed. */
+  private readonly queues = new Map<string, T[]>();
+  private size = 0;
 
   constructor(private readonly limits: { total: number; perOwner: number }) {}
 
-  /** False if no more can wait. */
+  /** Returns false if the queue is full. */
   add(owner: string, item: T): boolean {
-    const line = this.lines.get(owner) ?? [];
-    if (this.waiting >= this.limits.total || line.length >= this.limits.perOwner) return false;
-    line.push(item);
-    this.lines.set(owner, line);
-    this.waiting++;
+    const queue = this.queues.get(owner) ?? [];
+    if (this.size >= this.limits.total || queue.length >= this.limits.perOwner) return false;
+    queue.push(item);
+    this.queues.set(owner, queue);
+    this.size++;
     return true;
   }
 
-  /** What is next; undefined if nothing waits. */
+  /** Returns the next item; undefined if the queue is empty. */
   take(): T | undefined {
-    const [turn] = this.lines;
+    const [turn] = this.queues;
     if (turn === undefined) return undefined;
-    const [owner, line] = turn;
-    const item = line.shift();
-    this.lines.delete(owner);
-    if (line.length > 0) this.lines.set(owner, line);
-    this.waiting--;
+    const [owner, queue] = turn;
+    const item = queue.shift();
+    this.queues.delete(owner);
+    if (queue.length > 0) this.queues.set(owner, queue);
+    this.size--;
     return item;
   }
 }

@@ -4,22 +4,22 @@ import { ArgumentChecker } from './argument-checker.js';
 import type { ArgumentVerdict } from './argument-verdict.js';
 import type { IsolationTimes } from './isolated-checks.js';
 
-const PATIENT = { compile: 20_000, check: 20_000 };
+const GENEROUS = { compile: 20_000, check: 20_000 };
 const TIMES: IsolationTimes = {
-  quick: PATIENT,
+  quick: GENEROUS,
   slow: { compile: 2_000, check: 1_000 },
   demotion: 60_000,
   tolerance: 60_000,
-  patience: 60_000,
+  maxWait: 60_000,
 };
 
-/** Takes longer than the world exists for `DOOM`, and no time for `CALM`. */
+/** Takes practically forever for `SLOW_ARGS`, and no time for `FAST_ARGS`. */
 const hostile = (): object => ({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } });
 const harmless = (): object => ({ type: 'object', properties: { a: { type: 'string', pattern: '^a+$' } } });
-const DOOM = { a: `${'a'.repeat(60)}!` };
-const CALM = { a: 'aa' };
+const SLOW_ARGS = { a: `${'a'.repeat(60)}!` };
+const FAST_ARGS = { a: 'aa' };
 
-describe('checks on threads', () => {
+describe('IsolatedChecks', () => {
   let checker: ArgumentChecker;
 
   afterEach(async () => {
@@ -29,124 +29,129 @@ describe('checks on threads', () => {
   /** A checker whose threads have started. */
   async function started(times: Partial<IsolationTimes>): Promise<ArgumentChecker> {
     checker = new ArgumentChecker({ ...TIMES, ...times });
-    expect(await checker.check(harmless(), CALM, 'first')).toEqual({ outcome: 'fit' });
+    expect(await checker.check(harmless(), FAST_ARGS, 'first')).toEqual({ outcome: 'fit' });
     return checker;
   }
 
   const QUICK = { compile: 400, check: 200 };
 
-  it('a hostile expression delays neither plain checks nor the checks of others', async () => {
+  it('a hostile expression delays neither plain checks nor those of other owners', async () => {
     await started({ quick: QUICK, slow: { compile: 4_000, check: 4_000 } });
     const order: string[] = [];
     const note = (name: string, verdict: ArgumentVerdict | Promise<ArgumentVerdict>): Promise<ArgumentVerdict> =>
       Promise.resolve(verdict).finally(() => order.push(name));
 
-    const doomed = note('hostile', checker.check(hostile(), DOOM, 'hostile'));
-    const others = Array.from({ length: 5 }, (_, i) => note('other', checker.check(harmless(), CALM, `other ${i}`)));
+    const slow = note('hostile', checker.check(hostile(), SLOW_ARGS, 'hostile'));
+    const others = Array.from({ length: 5 }, (_, i) =>
+      note('other', checker.check(harmless(), FAST_ARGS, `other ${i}`)),
+    );
     expect(checker.check({ type: 'object' }, {}, 'plain')).toEqual({ outcome: 'fit' });
 
     expect(await Promise.all(others)).toEqual(Array.from({ length: 5 }, () => ({ outcome: 'fit' })));
-    expect(await doomed).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too long') });
+    expect(await slow).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too long') });
     expect(order).toEqual(['other', 'other', 'other', 'other', 'other', 'hostile']);
   });
 
-  it('an owner that floods the line lets the others through in turn', async () => {
+  it('an owner that floods the queue does not block other owners', async () => {
     await started({});
     const order: string[] = [];
     const schema = harmless();
     const flood = Array.from({ length: 200 }, async () => {
-      await checker.check(schema, CALM, 'flood');
+      await checker.check(schema, FAST_ARGS, 'flood');
       order.push('flood');
     });
-    await checker.check(harmless(), CALM, 'other');
+    await checker.check(harmless(), FAST_ARGS, 'other');
     order.push('other');
     await Promise.all(flood);
     expect(order.indexOf('other')).toBeLessThan(10);
   });
 
-  it('what an owner has in the line follows it to the slow lane', async () => {
+  it('the queued checks of an owner move to the slow lane with it', async () => {
     await started({ quick: QUICK, slow: { compile: 1_000, check: 1_000 }, tolerance: 0 });
     const schemas = Array.from({ length: 20 }, hostile);
-    const doomed = schemas.map((schema) => checker.check(schema, DOOM, 'hostile'));
-    const calm = await checker.check(harmless(), CALM, 'calm');
-    expect(calm).toEqual({ outcome: 'fit' });
-    const still = await Promise.race([Promise.all(doomed), 'waiting']);
+    const slow = schemas.map((schema) => checker.check(schema, SLOW_ARGS, 'hostile'));
+    const fast = await checker.check(harmless(), FAST_ARGS, 'fast');
+    expect(fast).toEqual({ outcome: 'fit' });
+    const still = await Promise.race([Promise.all(slow), 'waiting']);
     expect(still).toBe('waiting');
     await checker.onApplicationShutdown();
-    expect(await Promise.all(doomed)).toContainEqual({ outcome: 'busy' });
+    expect(await Promise.all(slow)).toContainEqual({ outcome: 'busy' });
   });
 
-  it('a schema that costs too much is kept away, and tried again when its debt is paid', async () => {
+  it('a schema that costs too much is quarantined until its debt is paid', async () => {
     await started({ quick: QUICK, slow: { compile: 1_000, check: 1_000 }, tolerance: 980 });
     const schema = hostile();
     const check = (args: object): ArgumentVerdict | Promise<ArgumentVerdict> => checker.check(schema, args, 'owner');
-    expect(await check(DOOM)).toMatchObject({ outcome: 'unusable', reason: expect.not.stringContaining('too often') });
-    expect(await check(CALM)).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too often') });
-    expect(await checker.check(harmless(), CALM, 'owner')).toEqual({ outcome: 'fit' });
-    let verdict = await check(CALM);
+    expect(await check(SLOW_ARGS)).toMatchObject({
+      outcome: 'unusable',
+      reason: expect.not.stringContaining('too often'),
+    });
+    expect(await check(FAST_ARGS)).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too often') });
+    expect(await checker.check(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
+    let verdict = await check(FAST_ARGS);
     while (verdict.outcome !== 'fit') {
       await sleep(50);
-      verdict = await check(CALM);
+      verdict = await check(FAST_ARGS);
     }
   });
 
-  it('a few costly arguments do not take the tool away', async () => {
+  it('a few costly arguments do not quarantine the schema', async () => {
     await started({ quick: { compile: 300, check: 50 }, slow: { compile: 500, check: 500 } });
     const schema = hostile();
-    expect(await checker.check(schema, DOOM, 'owner')).toMatchObject({ outcome: 'unusable' });
-    expect(await checker.check(schema, CALM, 'owner')).toEqual({ outcome: 'fit' });
+    expect(await checker.check(schema, SLOW_ARGS, 'owner')).toMatchObject({ outcome: 'unusable' });
+    expect(await checker.check(schema, FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
   });
 
-  it('comparing very many items costs its caller, and nobody else', async () => {
+  it('comparing many items delays only its own owner', async () => {
     await started({ quick: QUICK });
     const schema = { type: 'object', properties: { list: { type: 'array', uniqueItems: true } } };
     const list = Array.from({ length: 100_000 }, (_, item) => ({ item }));
     const slow = checker.check(schema, { list }, 'slow');
-    expect(await checker.check(harmless(), CALM, 'calm')).toEqual({ outcome: 'fit' });
+    expect(await checker.check(harmless(), FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
     expect(await slow).toMatchObject({ outcome: 'unusable' });
   });
 
-  it('a thread that runs out of memory takes nothing down', async () => {
-    // Its time is longer than the test's: only the memory can end the check.
+  it('a thread that runs out of memory does not affect the process', async () => {
+    // The time limit is longer than the test, so only the memory limit can end the check.
     await started({ quick: QUICK, slow: { compile: 600_000, check: 600_000 } });
     const branches = Array.from({ length: 30 }, (_, branch) => ({ const: branch }));
     const greedy = { properties: { list: { contains: { anyOf: branches } } } };
     const list = Array.from({ length: 400_000 }, () => 99);
     expect(await checker.check(greedy, { list }, 'greedy')).toMatchObject({ outcome: 'unusable' });
-    expect(await checker.check(harmless(), CALM, 'greedy')).toEqual({ outcome: 'fit' });
+    expect(await checker.check(harmless(), FAST_ARGS, 'greedy')).toEqual({ outcome: 'fit' });
   }, 60_000);
 
-  it('gives up what waits too long', async () => {
-    await started({ quick: QUICK, patience: 100 });
-    const doomed = checker.check(hostile(), DOOM, 'hostile');
+  it('gives up a check that is queued for too long', async () => {
+    await started({ quick: QUICK, maxWait: 100 });
+    const slow = checker.check(hostile(), SLOW_ARGS, 'hostile');
     const schema = harmless();
-    expect(await checker.check(schema, CALM, 'calm')).toEqual({ outcome: 'busy' });
-    expect(await checker.check(schema, CALM, 'calm')).toEqual({ outcome: 'fit' });
-    expect(await doomed).toEqual({ outcome: 'busy' });
+    expect(await checker.check(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'busy' });
+    expect(await checker.check(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
+    expect(await slow).toEqual({ outcome: 'busy' });
   });
 
-  it('lets no more wait than it can serve', async () => {
+  it('limits how many checks are queued', async () => {
     await started({});
     const schema = harmless();
-    const verdicts = await Promise.all(Array.from({ length: 1_000 }, () => checker.check(schema, CALM, 'flood')));
+    const verdicts = await Promise.all(Array.from({ length: 1_000 }, () => checker.check(schema, FAST_ARGS, 'flood')));
     expect(new Set(verdicts.map(({ outcome }) => outcome))).toEqual(new Set(['fit', 'busy']));
-    expect(await checker.check(schema, CALM, 'flood')).toEqual({ outcome: 'fit' });
+    expect(await checker.check(schema, FAST_ARGS, 'flood')).toEqual({ outcome: 'fit' });
   });
 
-  it('ends at once at shutdown, whatever is under way', async () => {
+  it('ends at once at shutdown', async () => {
     await started({});
-    const doomed = checker.check(hostile(), DOOM, 'owner');
-    const waiting = checker.check(harmless(), CALM, 'owner');
+    const slow = checker.check(hostile(), SLOW_ARGS, 'owner');
+    const waiting = checker.check(harmless(), FAST_ARGS, 'owner');
     await checker.onApplicationShutdown();
-    expect(await Promise.all([doomed, waiting])).toEqual([{ outcome: 'busy' }, { outcome: 'busy' }]);
-    expect(await checker.check(harmless(), CALM, 'owner')).toEqual({ outcome: 'busy' });
+    expect(await Promise.all([slow, waiting])).toEqual([{ outcome: 'busy' }, { outcome: 'busy' }]);
+    expect(await checker.check(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'busy' });
   });
 
-  it('remembers only so many schemas on a thread, and compiles one again that it has forgotten', async () => {
+  it('bounds the schemas cached on a thread, and recompiles an evicted one', async () => {
     await started({});
     const schemas = Array.from({ length: 600 }, (_, i) => ({ ...harmless(), required: [`p${i}`] }));
     for (const schema of [...schemas, ...schemas.slice(0, 5)]) {
-      expect(await checker.check(schema, CALM, 'owner')).toMatchObject({ faults: [{ path: schema.required[0] }] });
+      expect(await checker.check(schema, FAST_ARGS, 'owner')).toMatchObject({ faults: [{ path: schema.required[0] }] });
     }
   });
 });

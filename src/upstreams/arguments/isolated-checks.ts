@@ -12,32 +12,32 @@ export interface IsolatedSchema extends NamedSchema {
   unusable?: ArgumentVerdict;
 }
 
-/** Milliseconds that checks may take. */
+/** Time limits in milliseconds. */
 export interface IsolationTimes {
-  /** On the quick lane; what takes longer goes on to the slow one. */
+  /** For the quick lane; a check that exceeds them moves to the slow lane. */
   quick: CheckTimes;
-  /** On the slow lane; what takes longer is given up. */
+  /** For the slow lane; a check that exceeds them is given up. */
   slow: CheckTimes;
-  /** An owner that ran over the quick lane's time uses the slow one for so long. */
+  /** How long an owner that exceeded the quick lane's limits uses the slow lane. */
   demotion: number;
-  /** What a schema may owe by checks that were given up, before it goes into quarantine. */
+  /** The debt from given-up checks above which a schema is quarantined. */
   tolerance: number;
-  /** After so long in the line a check is given up. */
-  patience: number;
+  /** How long a check can be queued before it is given up. */
+  maxWait: number;
 }
 
 interface Job {
   schema: IsolatedSchema;
   args: unknown;
   owner: string;
-  /** The arguments as JSON text, made when their turn comes. */
+  /** The arguments as JSON text, created when the check is performed. */
   text?: string;
-  since: number;
+  queuedAt: number;
   settle: (verdict: ArgumentVerdict) => void;
 }
 
-const WAITING = { total: 2_048, perOwner: 512 };
-/** Between two attempts to start a thread that does not start. */
+const QUEUE_LIMITS = { total: 2_048, perOwner: 512 };
+/** The pause between two attempts to start a thread. */
 const RESTART_PAUSE_MS = 100;
 
 const BUSY: ArgumentVerdict = { outcome: 'busy' };
@@ -46,9 +46,9 @@ const TOO_SLOW = unusable('checking these arguments against it takes too long');
 const QUARANTINED = unusable('checking arguments against it took too long too often, so it is not used for a while');
 
 /**
- * Checks that could hold up the event loop, on two threads. Every owner starts on the quick lane, whose checks get so
- * little time that they hardly delay each other, and moves to the slow lane for a while when one of its checks takes
- * longer. On each lane owners take turns. So a hostile schema costs others one quick slice, and the caller its answer.
+ * Performs checks that could block the event loop, on two threads. Every owner starts on the quick lane, whose checks get so
+ * little time that they hardly delay each other. When one of its checks takes longer, the owner moves to the slow lane for a
+ * while. Each lane alternates between owners, so a hostile schema costs other owners one quick check.
  */
 export class IsolatedChecks {
   private readonly quick: Lane;
@@ -65,23 +65,23 @@ export class IsolatedChecks {
     this.slow = new Lane((job) => this.perform(job, slow, (spent) => this.giveUp(job, spent)));
   }
 
-  /** @param owner whose schema it is; owners share the threads fairly */
+  /** @param owner of the schema; owners share the threads fairly */
   check(schema: IsolatedSchema, args: unknown, owner: string): Promise<ArgumentVerdict> {
     return new Promise((settle) => {
-      const job: Job = { schema, args, owner, since: performance.now(), settle };
+      const job: Job = { schema, args, owner, queuedAt: performance.now(), settle };
       const lane = this.isDemoted(owner) ? this.slow : this.quick;
       if (!lane.add(job)) settle(BUSY);
     });
   }
 
-  /** Ends the threads; what waits or comes later is told `busy`. */
+  /** Ends the threads. Queued and later checks resolve with `busy`. */
   async close(): Promise<void> {
     await Promise.all(this.threads.map((thread) => thread.close()));
   }
 
   private async performQuickly(job: Job, thread: CheckThread): Promise<void> {
-    // What an owner had in this line before its demotion moves on with it.
-    if (this.isDemoted(job.owner)) this.handOn(job);
+    // The checks that the owner queued before its demotion move with it.
+    if (this.isDemoted(job.owner)) this.moveToSlowLane(job);
     else await this.perform(job, thread, () => this.demote(job));
   }
 
@@ -89,8 +89,8 @@ export class IsolatedChecks {
     const { schema, settle } = job;
     const now = performance.now();
     if (schema.unusable !== undefined) return settle(schema.unusable);
-    if (schema.quarantine.holds(now)) return settle(QUARANTINED);
-    if (now - job.since > this.times.patience) return settle(BUSY);
+    if (schema.quarantine.isActive(now)) return settle(QUARANTINED);
+    if (now - job.queuedAt > this.times.maxWait) return settle(BUSY);
     const text = (job.text ??= textOf(job.args));
     if (text === undefined) return settle(TOO_DEEP);
     try {
@@ -112,10 +112,10 @@ export class IsolatedChecks {
   private demote(job: Job): void {
     this.demoted.delete(job.owner);
     this.demoted.set(job.owner, performance.now() + this.times.demotion);
-    this.handOn(job);
+    this.moveToSlowLane(job);
   }
 
-  private handOn(job: Job): void {
+  private moveToSlowLane(job: Job): void {
     if (!this.slow.add(job)) job.settle(BUSY);
   }
 
@@ -134,29 +134,29 @@ export class IsolatedChecks {
   }
 }
 
-/** Works off what waits, one at a time. */
+/** Performs queued checks, one at a time. */
 class Lane {
-  private readonly queue = new FairQueue<Job>(WAITING);
-  private working = false;
+  private readonly queue = new FairQueue<Job>(QUEUE_LIMITS);
+  private isRunning = false;
 
   /** @param work must not reject */
   constructor(private readonly work: (job: Job) => Promise<void>) {}
 
-  /** False if no more can wait. */
+  /** Returns false if the queue is full. */
   add(job: Job): boolean {
-    const isTaken = this.queue.add(job.owner, job);
-    if (isTaken && !this.working) void this.run();
-    return isTaken;
+    const isQueued = this.queue.add(job.owner, job);
+    if (isQueued && !this.isRunning) void this.run();
+    return isQueued;
   }
 
   private async run(): Promise<void> {
-    this.working = true;
+    this.isRunning = true;
     for (let job = this.queue.take(); job !== undefined; job = this.queue.take()) await this.work(job);
-    this.working = false;
+    this.isRunning = false;
   }
 }
 
-/** Undefined for a value so deep that it cannot be written. */
+/** Undefined for a value that is too deep to serialize. */
 function textOf(args: unknown): string | undefined {
   try {
     return JSON.stringify(args) ?? 'null';

@@ -75,7 +75,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 
 describe('plainFormOf', () => {
-  it('means what the whole schema means, in either draft', () => {
+  it('accepts the same values as the whole schema, in both drafts', () => {
     const reference = {
       strict: false,
       strictNumbers: true,
@@ -105,8 +105,8 @@ describe('plainFormOf', () => {
 
   it.each([
     ['a reference', { properties: { a: { $ref: '#' } } }],
-    ['an expression', { properties: { a: { pattern: 'x' } } }],
-    ['expressions for names', { patternProperties: { x: true } }],
+    ['a regular expression', { properties: { a: { pattern: 'x' } } }],
+    ['regular expressions for names', { patternProperties: { x: true } }],
     ['a comparison of items', { uniqueItems: true }],
     ['a condition', { if: true }],
     ['a list of items', { items: [true] }],
@@ -115,28 +115,28 @@ describe('plainFormOf', () => {
     ['an unknown type', { type: 'objekt' }],
     ['a type twice', { type: ['string', 'string'] }],
     ['a negative count', { minLength: -1 }],
-    ['a bound that is none', { minimum: '1' }],
+    ['a bound that is not a number', { minimum: '1' }],
     ['a division by zero', { multipleOf: 0 }],
     ['no alternative', { anyOf: [] }],
-    ['a schema that is none', { properties: { a: null } }],
+    ['a subschema that is not a schema', { properties: { a: null } }],
     ['properties in a list', { properties: [] }],
-    ['a name that is none', { required: [1] }],
-    ['a format that is none', { format: 1 }],
+    ['a name that is not a string', { required: [1] }],
+    ['a format that is not a string', { format: 1 }],
     ['a member named __proto__', { properties: JSON.parse('{"__proto__":true}') as object }],
     ['many properties', { properties: Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, true])) }],
     ['long names', { required: ['x'.repeat(100_000)] }],
     ['many alternatives', { anyOf: Array.from({ length: 100 }, () => true) }],
-  ])('is none for %s', (_, schema) => {
+  ])('is undefined for %s', (_, schema) => {
     expect(plainFormOf({ allOf: [schema] })).toBeUndefined();
   });
 
-  it('is none for what is deep, without following it down', () => {
+  it('is undefined for a deep schema, without traversing it', () => {
     let schema: object = {};
     for (let level = 0; level < 100_000; level++) schema = { not: schema };
     expect(plainFormOf(schema)).toBeUndefined();
   });
 
-  it('leaves out what has no effect, and keeps "or null"', () => {
+  it('omits keywords without effect, and keeps `nullable`', () => {
     const schema = {
       $schema: 'urn:x',
       $id: 'urn:y',

@@ -2,19 +2,19 @@ import { isRecord } from '../../common/is-record.js';
 import { ASSERTED_FORMATS } from './schema-validator.js';
 
 /**
- * A schema cut down to what checks in bounded time: the keywords of `READERS`, well-formed and few, without annotations.
- * It holds no reference and no regular expression, so each of its nodes meets each node of the arguments at most once:
- * a check costs at most `nodes` × the nodes of the arguments.
+ * A schema reduced to keywords that check in bounded time: those of `READERS`, well-formed and few, without annotations. It
+ * contains no reference and no regular expression, so a check compares each of its nodes with each node of the arguments at most
+ * once.
  */
 export interface PlainForm {
   readonly schema: object;
-  /** Subschemas and names, counted. */
+  /** The number of subschemas and names. */
   readonly nodes: number;
-  /** It measures texts, so that their lengths count too. */
+  /** Does it measure texts? Then their lengths add to the cost. */
   readonly measuresText: boolean;
 }
 
-/** Compiling a form of this size takes the main thread a few milliseconds, once. */
+/** Compiling a form of this size once takes the main thread a few milliseconds. */
 const MAX_NODES = 64;
 const MAX_DEPTH = 10;
 const MAX_CHARACTERS = 16 * 1024;
@@ -22,7 +22,7 @@ const MAX_CHARACTERS = 16 * 1024;
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 const FORMATS = new Set<string>(ASSERTED_FORMATS);
 
-/** Keywords that a plain schema does without. Keywords in neither list are annotations or unknown, and have no effect. */
+/** Keywords that a plain schema cannot have. Keywords in neither list are annotations or unknown, and have no effect. */
 const NOT_PLAIN = new Set([
   '$ref',
   '$dynamicRef',
@@ -46,10 +46,10 @@ const NOT_PLAIN = new Set([
   'else',
 ]);
 
-/** The schema is not plain. Never leaves this file. */
+/** Thrown if the schema is not plain; `plainFormOf` catches it. */
 class NotPlain extends Error {}
 
-/** The plain form of a schema; undefined if it has none. Looks at no more of the schema than a plain one may have. */
+/** The plain form of a schema; undefined if it has none. Stops reading once the schema exceeds the limits of a plain one. */
 export function plainFormOf(schema: object): PlainForm | undefined {
   const reader = new PlainReader();
   try {
@@ -110,7 +110,7 @@ class PlainReader {
       else if (keyword === 'format') this.format(form, value);
       else if (NOT_PLAIN.has(keyword) && !(keyword === 'uniqueItems' && value === false)) throw new NotPlain();
     }
-    // OpenAPI's word for "or null", which many servers write.
+    // OpenAPI's keyword for "or null", which many servers use.
     if (Reflect.get(schema, 'nullable') === true && form['type'] !== undefined) form['nullable'] = true;
     return form;
   }

@@ -1,10 +1,10 @@
-/** Of a core that a schema may cost by checks that run over their time, in the long run. */
+/** The share of a core that a schema's overrunning checks can cost in the long run. */
 const SHARE = 0.05;
 
 /**
- * Bounds what a schema may cost by checks that run over their time. Each overrun is a debt that time pays off; while it
- * exceeds the tolerance, the schema is kept away from the threads. So a few overruns, which the arguments of one caller
- * can bring about, do not take the tool away from the others. Times in milliseconds.
+ * Bounds the cost of a schema's overrunning checks. Each overrun adds to a debt that decreases over time. While the debt exceeds
+ * the tolerance, the schema is not checked. A few overruns, which the arguments of one caller can cause, therefore do not disable
+ * the tool for others. Times are in milliseconds.
  */
 export class Quarantine {
   private debt = 0;
@@ -12,17 +12,17 @@ export class Quarantine {
 
   constructor(private readonly tolerance: number) {}
 
-  /** A check ran over its time and was ended after `spent`. */
+  /** Adds a check that was ended after `spent`. */
   charge(spent: number, now: number): void {
-    this.debt = this.owed(now) + spent;
+    this.debt = this.debtAt(now) + spent;
     this.since = now;
   }
 
-  holds(now: number): boolean {
-    return this.owed(now) > this.tolerance;
+  isActive(now: number): boolean {
+    return this.debtAt(now) > this.tolerance;
   }
 
-  private owed(now: number): number {
+  private debtAt(now: number): number {
     return Math.max(0, this.debt - (now - this.since) * SHARE);
   }
 }

@@ -3,12 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { fastFormats } from 'ajv-formats/dist/formats.js';
 import type { FieldError } from '../../common/domain-error.js';
 
-// Imports nothing but packages and types: the worker thread loads this file by its own path, in `dist` and under Jest.
+// Imports only packages and types, because the worker thread loads this file directly, in `dist` and under Jest.
 
-/** The faults of these arguments, none if they fit. */
+/** Returns the faults of the arguments; an empty list if they are valid. */
 export type Validate = (args: unknown) => readonly FieldError[];
 
-/** Formats that are asserted: each is tested in time linear in the text. Every other format is an annotation. */
+/** The formats that are asserted, because each is tested in linear time. Every other format is an annotation. */
 export const ASSERTED_FORMATS = [
   'date',
   'date-time',
@@ -27,24 +27,24 @@ const LONGEST_TEXT = 200;
 const OPTIONS: Options = {
   strict: false,
   logger: false,
-  // `NaN` and infinity are no numbers of JSON.
+  // JSON has neither `NaN` nor infinity.
   strictNumbers: true,
-  // A schema must see only what the caller sent: `constructor` is no property of `{}`.
+  // A schema must see only what the caller sent: `{}` has no property `constructor`.
   ownProperties: true,
-  // 19.99 is a multiple of 0.01, whatever the division says.
+  // 19.99 is a multiple of 0.01, despite floating-point division.
   multipleOfPrecision: 9,
   formats: Object.fromEntries(ASSERTED_FORMATS.map((name) => [name, fastFormats[name]])),
-  // Ajv's optimizer costs more than it brings, and drops variables that are used (`items0 is not defined`).
+  // Ajv's optimizer costs more than it saves, and drops variables that are in use (`items0 is not defined`).
   code: { optimize: false, regExp: Object.assign(lenientRegExp, { code: 'new RegExp' }) },
 };
 
-/** They check schemas against the meta-schema of their draft; nothing of a checked schema stays in them. */
+/** These check schemas against the meta-schema of their draft; they keep no state of a checked schema. */
 const draft7 = new Ajv(OPTIONS);
 const draft2020 = new Ajv2020(OPTIONS);
 
 /**
- * Compiles a plain form (see `plain-form.ts`), which needs no meta-schema and means the same in every draft. All faults
- * are named, by a second validator that is compiled with the first arguments that do not fit.
+ * Compiles a plain form (see `plain-form.ts`), which needs no meta-schema and means the same in every draft. A second validator,
+ * compiled for the first invalid arguments, finds all faults.
  */
 export function compilePlain(form: object): Validate {
   const compile = (allErrors: boolean): ValidateFunction =>
@@ -60,10 +60,10 @@ export function compilePlain(form: object): Validate {
 }
 
 /**
- * Compiles any schema; the first fault is named. The draft is that of `$schema`: draft-07 and its elders, or 2020-12. A
- * schema that names no draft of these is 2020-12, the default of MCP since 2025-11-25, and draft-07 if it is valid as that
- * only, which is what servers of the older revisions mean. Nothing is ever fetched for a `$ref`.
- * @throws Error with a message that says what is wrong with the schema
+ * Compiles any schema. The validator returns the first fault. `$schema` selects the draft: draft-07 and older, or 2020-12.
+ * Without one of these, the draft is 2020-12, the default of MCP since 2025-11-25, or draft-07 if the schema is valid only as
+ * that, which is what servers of the older revisions mean. A `$ref` is never fetched.
+ * @throws Error with a message that describes the fault of the schema
  */
 export function compileSchema(schema: unknown): Validate {
   const own = withoutDialect(schema);
@@ -75,7 +75,7 @@ export function compileSchema(schema: unknown): Validate {
   // A fresh instance for each schema: `$id`s of one must not answer the `$ref`s of another.
   const options = { ...OPTIONS, validateSchema: false };
   const ajv = ownFormats(meta === draft2020 ? new Ajv2020(options) : new Ajv(options));
-  // An old spelling of `$id`, which Ajv refuses and both drafts ignore.
+  // An old form of `$id`, which Ajv rejects and both drafts ignore.
   ajv.removeKeyword('id');
   const validate = compiled(ajv, own);
   return (args) => (validate(args) ? [] : faultsOf(validate.errors));
@@ -100,13 +100,13 @@ function compiled(ajv: Ajv, schema: object | boolean): ValidateFunction {
   }
 }
 
-/** So that the format `constructor` is an unknown one, not a member that every object inherits. */
+/** Removes the prototype of the formats, so that the format `constructor` is unknown instead of an inherited member. */
 function ownFormats<T extends Ajv>(ajv: T): T {
   Object.setPrototypeOf(ajv.formats, null);
   return ajv;
 }
 
-/** JSON Schema asks for Unicode patterns; many in the field are valid only as the older kind. */
+/** JSON Schema requires Unicode patterns, but many servers use patterns that are valid only without the flag. */
 function lenientRegExp(pattern: string, flags: string): RegExp {
   try {
     return new RegExp(pattern, flags);
@@ -116,8 +116,8 @@ function lenientRegExp(pattern: string, flags: string): RegExp {
 }
 
 /**
- * A copy without what Ajv knows beyond the standard and would stumble over: `$async`, and `nullable` beside no `type`; and
- * without `$schema`, as the draft has been decided.
+ * Returns a copy without Ajv's extensions that would cause errors: `$async`, and `nullable` without a `type`. It also omits
+ * `$schema`, because the draft has been selected.
  */
 function withoutDialect(schema: unknown): object | boolean {
   if (typeof schema === 'boolean') return schema;
@@ -138,7 +138,7 @@ function faultsOf(errors: readonly ErrorObject[] | null | undefined): FieldError
   }));
 }
 
-/** `a.list[0].name`, of the property that is missing or not accepted too. */
+/** The path, such as `a.list[0].name`, including a property that is missing or not accepted. */
 function pathOf({ instancePath, params, propertyName }: ErrorObject): string {
   const steps = instancePath.split('/').slice(1);
   const names = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));

@@ -5,41 +5,41 @@ describe('ListChangeFeed', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  function heardFrom(feed: ListChangeFeed): string[] {
-    const heard: string[] = [];
-    feed.onChange((id, kind) => void heard.push(`${kind} of ${id}`));
-    return heard;
+  function recordChanges(feed: ListChangeFeed): string[] {
+    const changes: string[] = [];
+    feed.onChange((id, kind) => void changes.push(`${kind} of ${id}`));
+    return changes;
   }
 
-  it('passes on at once what is said, and says no more when nothing follows', () => {
+  it('reports a single change once and at once', () => {
     const feed = new ListChangeFeed();
-    const heard = heardFrom(feed);
+    const changes = recordChanges(feed);
     feed.tell('a', 'tools');
 
-    expect(heard).toEqual(['tools of a']);
+    expect(changes).toEqual(['tools of a']);
     jest.advanceTimersByTime(60_000);
-    expect(heard).toEqual(['tools of a']);
+    expect(changes).toEqual(['tools of a']);
     feed.tell('a', 'tools');
-    expect(heard).toHaveLength(2);
+    expect(changes).toHaveLength(2);
   });
 
-  it('makes a flood of the same one at its beginning and one a second, the last word included', () => {
+  it('reduces repeated changes to the first one and one each second, including the last', () => {
     const feed = new ListChangeFeed();
-    const heard = heardFrom(feed);
+    const changes = recordChanges(feed);
     for (let count = 0; count < 10_000; count++) feed.tell('a', 'tools');
 
-    expect(heard).toHaveLength(1);
+    expect(changes).toHaveLength(1);
     jest.advanceTimersByTime(60_000);
-    expect(heard).toHaveLength(2);
+    expect(changes).toHaveLength(2);
   });
 
-  it('keeps kinds and connections apart', () => {
+  it('reports each kind and connection separately', () => {
     const feed = new ListChangeFeed();
-    const heard = heardFrom(feed);
+    const changes = recordChanges(feed);
     feed.tell('a', 'tools');
     feed.tell('a', 'prompts');
     feed.tell('b', 'tools');
 
-    expect(heard).toEqual(['tools of a', 'prompts of a', 'tools of b']);
+    expect(changes).toEqual(['tools of a', 'prompts of a', 'tools of b']);
   });
 });

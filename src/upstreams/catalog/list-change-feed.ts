@@ -3,14 +3,14 @@ import type { ListedKind } from '../contract/list-change.js';
 
 type Listener = (connectionId: string, kind: ListedKind) => void;
 
-/** However often an upstream says the same, it is passed on at once and then once more after this time, in milliseconds. */
-const GATHER_MS = 1_000;
+/** Repeated changes of the same list are reported at once and then at most once in this time, in milliseconds. */
+const THROTTLE_MS = 1_000;
 
-/** Tells this process what its upstreams say of their lists (`notifications/…/list_changed`). */
+/** Publishes the list changes that upstreams report to this process (`notifications/…/list_changed`). */
 @Injectable()
 export class ListChangeFeed {
   private readonly listeners: Listener[] = [];
-  /** What was told just now, by kind and connection: has the upstream said it again since? */
+  /** The changes that were reported just now, by kind and connection: did the upstream repeat the report since? */
   private readonly recent = new Map<string, boolean>();
 
   onChange(listener: Listener): void {
@@ -25,10 +25,10 @@ export class ListChangeFeed {
     }
     this.recent.set(key, false);
     setTimeout(() => {
-      const isSaidAgain = this.recent.get(key) === true;
+      const wasRepeated = this.recent.get(key) === true;
       this.recent.delete(key);
-      if (isSaidAgain) this.tell(connectionId, kind);
-    }, GATHER_MS).unref();
+      if (wasRepeated) this.tell(connectionId, kind);
+    }, THROTTLE_MS).unref();
     for (const listener of this.listeners) listener(connectionId, kind);
   }
 }

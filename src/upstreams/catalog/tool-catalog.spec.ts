@@ -10,15 +10,15 @@ Logger.overrideLogger(false);
 
 const CONNECTION = { id: 'c1', revision: 1, status: 'active' } as Connection;
 
-/** A catalog over an upstream whose readings are counted and can be made slow or fail. */
+/** A catalog of an upstream that counts its listings, and can be slow or fail. */
 function catalog() {
-  const upstream = { tools: ['first'], readings: 0, delayMs: 0, isAway: false };
+  const upstream = { tools: ['first'], listings: 0, delayMs: 0, isUnavailable: false };
   const lister = {
     list: async () => {
-      upstream.readings++;
+      upstream.listings++;
       const listed = upstream.tools.map((name) => ({ name, inputSchema: { type: 'object' as const } }));
       if (upstream.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, upstream.delayMs));
-      if (upstream.isAway) throw new Error('away');
+      if (upstream.isUnavailable) throw new Error('unavailable');
       return listed;
     },
   };
@@ -26,85 +26,85 @@ function catalog() {
   const feed = new ListChangeFeed();
   const made = new ToolCatalog(directory as unknown as ConnectionDirectory, lister as unknown as ToolLister, feed);
   const names = async (): Promise<string[]> => [...(await made.of(CONNECTION)).tools.keys()];
-  return { upstream, feed, names, pass: (ms: number) => jest.advanceTimersByTimeAsync(ms) };
+  return { upstream, feed, names, advance: (ms: number) => jest.advanceTimersByTimeAsync(ms) };
 }
 
-describe('ToolCatalog, told of a change', () => {
+describe('ToolCatalog after a change notification', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  it('reads the list anew, though it has only just read it', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('reads the list again, even if it has just read it', async () => {
+    const { upstream, feed, names, advance } = catalog();
     expect(await names()).toEqual(['first']);
     upstream.tools = ['first', 'second'];
     feed.tell('c1', 'tools');
-    await pass(2_500);
+    await advance(2_500);
 
     expect(await names()).toEqual(['first', 'second']);
-    expect(upstream.readings).toBe(2);
+    expect(upstream.listings).toBe(2);
   });
 
-  it('reads it once more when it was told while it was reading', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('reads the list again if it changed during a reading', async () => {
+    const { upstream, feed, names, advance } = catalog();
     upstream.delayMs = 1_000;
     const first = names();
-    await pass(500);
+    await advance(500);
     upstream.tools = ['second'];
     feed.tell('c1', 'tools');
-    await pass(500);
+    await advance(500);
     expect(await first).toEqual(['first']);
-    await pass(5_000);
+    await advance(5_000);
 
     expect(await names()).toEqual(['second']);
   });
 
-  it('is not made to read more often than every 2 s', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('reads the list at most every 2 s', async () => {
+    const { upstream, feed, names, advance } = catalog();
     await names();
     for (let tenth = 0; tenth < 300; tenth++) {
       feed.tell('c1', 'tools');
-      await pass(100);
+      await advance(100);
     }
 
-    expect(upstream.readings).toBeGreaterThan(5);
-    expect(upstream.readings).toBeLessThanOrEqual(17);
+    expect(upstream.listings).toBeGreaterThan(5);
+    expect(upstream.listings).toBeLessThanOrEqual(17);
   });
 
-  it('reads nothing for a list that nobody has asked for in a while, until somebody does', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('reads a list that is not in use only on its next use', async () => {
+    const { upstream, feed, names, advance } = catalog();
     await names();
-    await pass(6 * 60_000);
+    await advance(6 * 60_000);
     upstream.tools = ['second'];
     feed.tell('c1', 'tools');
-    await pass(60_000);
-    expect(upstream.readings).toBe(1);
+    await advance(60_000);
+    expect(upstream.listings).toBe(1);
     await names();
-    await pass(0);
+    await advance(0);
 
     expect(await names()).toEqual(['second']);
   });
 
-  it('keeps the list that it has while the upstream is away', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('keeps its list while the upstream is unavailable', async () => {
+    const { upstream, feed, names, advance } = catalog();
     await names();
-    upstream.isAway = true;
+    upstream.isUnavailable = true;
     feed.tell('c1', 'tools');
-    await pass(10_000);
+    await advance(10_000);
 
     expect(await names()).toEqual(['first']);
-    expect(upstream.readings).toBe(2);
+    expect(upstream.listings).toBe(2);
   });
 
-  it('reads nothing for other lists, and nothing of a connection that it does not know', async () => {
-    const { upstream, feed, names, pass } = catalog();
+  it('ignores other lists and unknown connections', async () => {
+    const { upstream, feed, names, advance } = catalog();
     feed.tell('c1', 'tools');
-    await pass(5_000);
-    expect(upstream.readings).toBe(0);
+    await advance(5_000);
+    expect(upstream.listings).toBe(0);
     await names();
     feed.tell('c1', 'prompts');
     feed.tell('c1', 'resources');
-    await pass(5_000);
+    await advance(5_000);
 
-    expect(upstream.readings).toBe(1);
+    expect(upstream.listings).toBe(1);
   });
 });

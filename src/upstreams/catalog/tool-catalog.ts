@@ -6,33 +6,33 @@ import { ToolLister } from './tool-lister.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { type ToolList, toToolList } from './tool-list.js';
 
-/** After this time a list that is used is read anew, in the background. */
+/** After this time a list in use is refreshed in the background. */
 const FRESH_MS = 60_000;
-/** A tool that is not on the list may be new: the list is read anew for it, but not more often than this. */
-const RECHECK_MS = 2_000;
-/** A list that nobody has asked for during this time is not read when it changes: an upstream cannot keep itself in use. */
+/** A tool that is not listed may be new, so the list is read again, but not more often than this. */
+const MIN_INTERVAL_MS = 2_000;
+/** A list that was not used during this time is not read when it changes, so that an upstream cannot keep its list in use. */
 const IN_USE_MS = 5 * 60_000;
-/** All lists together, in UTF-16 code units of their JSON text. */
+/** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
 
 interface Entry {
   readonly revision: number;
   list: ToolList | undefined;
   reading: Promise<ToolList> | undefined;
-  /** When it was last asked for, in milliseconds since the epoch. */
+  /** When it was last used, in milliseconds since the epoch. */
   usedAt: number;
-  /** The upstream has said that the list is another one by now; it will be read. */
-  due: NodeJS.Timeout | undefined;
+  /** The scheduled refresh, after the upstream reported a change. */
+  scheduled: NodeJS.Timeout | undefined;
 }
 
 /**
- * The tools of every connection in use: for checking arguments, and for knowing the public ones. A list comes from the
- * database or, when it was never listed, from the upstream; then it is kept, and refreshed in the background.
+ * Caches the tools of every connection in use, with their input schemas and public marks. A list is read from the database or, if
+ * it is not stored, from the upstream. It is then refreshed in the background.
  */
 @Injectable()
 export class ToolCatalog {
   private readonly logger = new Logger(ToolCatalog.name);
-  /** In the order of last reading. */
+  /** In the order of the last reads. */
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: ((connectionId: string) => void)[] = [];
   private size = 0;
@@ -47,12 +47,12 @@ export class ToolCatalog {
     });
   }
 
-  /** Tells of every connection whose list is new or not what it was. */
+  /** Calls the listener for every connection whose list is new or has changed. */
   onChange(listener: (connectionId: string) => void): void {
     this.listeners.push(listener);
   }
 
-  /** The connection's tools; a promise only when they have to be waited for. Rejects as `ToolLister.list` does. */
+  /** The connection's tools; a promise only if they are not cached. Rejects as `ToolLister.list` does. */
   of(connection: Connection): ToolList | Promise<ToolList> {
     const entry = this.entryOf(connection);
     entry.usedAt = Date.now();
@@ -61,7 +61,7 @@ export class ToolCatalog {
     return entry.list;
   }
 
-  /** A list that is not older than it may be: a mark that was withdrawn since must not decide. */
+  /** A list that is not outdated, so that a public mark that was withdrawn has no effect. */
   async fresh(connection: Connection): Promise<ToolList> {
     const list = await this.of(connection);
     if (Date.now() - list.at <= FRESH_MS) return list;
@@ -69,39 +69,39 @@ export class ToolCatalog {
     return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
   }
 
-  /** The list that has to be looked at before a tool is said not to exist. */
+  /** A list that is recent enough to report a tool as unknown. */
   async recheck(connection: Connection): Promise<ToolList> {
     const list = await this.of(connection);
     const entry = this.entryOf(connection);
-    if (Date.now() - list.at < RECHECK_MS) return list;
+    if (Date.now() - list.at < MIN_INTERVAL_MS) return list;
     return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
   }
 
-  /** Takes over a complete list that the upstream has just sent for another reason. */
+  /** Stores a complete list that the upstream has just sent to a caller. */
   learn(connection: Connection, tools: readonly UpstreamTool[]): void {
     this.keep(connection, this.entryOf(connection), toToolList(tools, Date.now()));
   }
 
-  /** The upstream says that its tools have changed (`notifications/tools/list_changed`). */
+  /** Call when the upstream reports that its tools have changed (`notifications/tools/list_changed`). */
   refresh(connection: Connection): void {
     const entry = this.entries.get(connection.id);
-    if (entry?.revision !== connection.revision || entry.due !== undefined) return;
+    if (entry?.revision !== connection.revision || entry.scheduled !== undefined) return;
     const { list, reading } = entry;
     if (list === undefined && reading === undefined) return;
     const now = Date.now();
     if (list !== undefined && now - entry.usedAt > IN_USE_MS) {
-      // Whoever asks for it next has it read anew.
+      // The next use reads it again.
       entry.list = { ...list, at: 0 };
       return;
     }
-    // What is being read now may have been listed before the change.
-    const waitMs = list === undefined || reading !== undefined ? RECHECK_MS : list.at + RECHECK_MS - now;
+    // A read in progress may have started before the change.
+    const waitMs = list === undefined || reading !== undefined ? MIN_INTERVAL_MS : list.at + MIN_INTERVAL_MS - now;
     if (waitMs <= 0) this.refreshInBackground(connection, entry);
-    else entry.due = setTimeout(() => this.refreshLate(connection, entry), waitMs).unref();
+    else entry.scheduled = setTimeout(() => this.refreshLate(connection, entry), waitMs).unref();
   }
 
   private refreshLate(connection: Connection, entry: Entry): void {
-    entry.due = undefined;
+    entry.scheduled = undefined;
     if (this.entries.get(connection.id) === entry) this.refresh(connection);
   }
 
@@ -111,15 +111,15 @@ export class ToolCatalog {
       const connection = await this.directory.findAnywhere(connectionId);
       if (connection !== undefined && connection.status !== 'inactive') this.refresh(connection);
     } catch (error) {
-      this.logger.debug({ connection_id: connectionId, err: error }, 'The tools of a connection were not refreshed');
+      this.logger.debug({ connection_id: connectionId, err: error }, 'Could not refresh the tools of a connection');
     }
   }
 
   private refreshInBackground(connection: Connection, entry: Entry): void {
     if (entry.reading !== undefined) return;
     this.read(connection, entry, () => this.fetch(connection)).catch((error: Error) => {
-      this.logger.debug({ connection_id: connection.id, err: error }, 'The tools of a connection were not refreshed');
-      // The old list goes on for another while.
+      this.logger.debug({ connection_id: connection.id, err: error }, 'Could not refresh the tools of a connection');
+      // Keep the old list for another interval.
       if (entry.list !== undefined) entry.list = { ...entry.list, at: Date.now() };
     });
   }
@@ -138,7 +138,7 @@ export class ToolCatalog {
 
   private async load(connection: Connection): Promise<ToolList> {
     const stored = await this.directory.lastKnownTools(connection);
-    // What was stored came from `listTools`.
+    // The stored tools came from `listTools`.
     if (stored !== undefined) return toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
     return this.fetch(connection);
   }
@@ -150,19 +150,19 @@ export class ToolCatalog {
   private entryOf({ id, revision }: Connection): Entry {
     const known = this.entries.get(id);
     if (known?.revision === revision) return known;
-    const entry: Entry = { revision, list: undefined, reading: undefined, usedAt: Date.now(), due: undefined };
+    const entry: Entry = { revision, list: undefined, reading: undefined, usedAt: Date.now(), scheduled: undefined };
     this.drop(id);
     this.entries.set(id, entry);
     return entry;
   }
 
   private keep({ id }: Connection, entry: Entry, list: ToolList): void {
-    // It may have been dropped for another revision meanwhile.
+    // The entry may have been dropped for another revision in the meantime.
     if (this.entries.get(id) !== entry) return;
     this.entries.delete(id);
     this.entries.set(id, entry);
     if (entry.list?.digest === list.digest) {
-      // The same objects stay: compiled validators hang on them.
+      // Keep the same objects: compiled validators are cached by them.
       entry.list = { ...entry.list, at: list.at };
       return;
     }
@@ -177,7 +177,7 @@ export class ToolCatalog {
 
   private drop(id: string): void {
     const entry = this.entries.get(id);
-    clearTimeout(entry?.due);
+    clearTimeout(entry?.scheduled);
     this.size -= entry?.list?.size ?? 0;
     this.entries.delete(id);
   }

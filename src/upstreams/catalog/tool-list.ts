@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto';
 import type { UpstreamTool } from '../contract/upstream.js';
 
-/** What must be known of a tool to decide on a call of it. */
+/** The properties of a tool that decide on a call. */
 export interface KnownTool {
   readonly name: string;
-  /** As the upstream sent it. One object for as long as the list is kept: compiled validators hang on it. */
+  /**
+   * As the upstream sent it. The object stays the same as long as the list is cached, because compiled validators are cached by
+   * it.
+   */
   readonly inputSchema: object;
-  /** The upstream marks it as callable by anyone (`_meta`, interface "Tool metadata"). */
+  /** Does the upstream mark it as callable by everyone (`_meta`, interface "Tool metadata")? */
   readonly isPublic: boolean;
   /** The tool as the upstream listed it. */
   readonly definition: UpstreamTool;
@@ -18,9 +21,9 @@ export interface ToolList {
   readonly hasPublic: boolean;
   /** When it was listed, in milliseconds since the epoch. */
   readonly at: number;
-  /** The length of the list as JSON text: what it may cost to keep. */
+  /** The length of the list as JSON text, as a measure of its memory. */
   readonly size: number;
-  /** Equal for lists that hold the same: SHA-256 of the JSON text. */
+  /** SHA-256 of the JSON text, equal for equal lists. */
   readonly digest: string;
 }
 
@@ -41,7 +44,7 @@ export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList
   return { tools: known, hasPublic, at, size: text.length, digest: hash('sha256', text) };
 }
 
-/** Does the upstream mark the tool as callable by anyone? @param meta the `_meta` of the tool */
+/** Does the upstream mark the tool as callable by everyone? @param meta the `_meta` of the tool */
 export function isMarkedPublic(meta: Record<string, unknown> | undefined): boolean {
   return METADATA_KEYS.some((key) => {
     const value = meta?.[key];

@@ -6,7 +6,7 @@ import { UpstreamHealth } from '../pool/upstream-health.js';
 import { UpstreamPool } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 
-/** Asks upstreams for their tools. */
+/** Lists the tools of upstreams. */
 @Injectable()
 export class ToolLister {
   constructor(
@@ -17,7 +17,7 @@ export class ToolLister {
   ) {}
 
   /**
-   * The tools that the upstream lists now; they become the last known ones.
+   * Requests the upstream's tools, and stores them as the last known ones.
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
   async list(connection: Connection, signal?: AbortSignal): Promise<UpstreamTool[]> {

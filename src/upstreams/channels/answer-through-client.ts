@@ -10,8 +10,8 @@ interface Request {
 }
 
 /**
- * Answers a caller's message through the MCP client of an upstream that cannot take its bytes: a process, or a server that
- * speaks the modern era only. One-way messages of callers without a session have nobody to go to.
+ * Answers a caller's message through the MCP client of an upstream that cannot receive its bytes: a process, or a server that
+ * supports only the modern era. One-way messages of callers without a session are dropped.
  */
 export async function answerThroughClient(
   upstream: Upstream,
@@ -19,7 +19,7 @@ export async function answerThroughClient(
   options: ExchangeOptions,
 ): Promise<UpstreamAnswer> {
   if (message.id === undefined) return { status: 202, contentType: undefined, headers: {}, body: Buffer.alloc(0) };
-  // The body was read as JSON before; what comes from our own proxy has this shape.
+  // The proxy has validated the body, which has this shape.
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
   if (progressToken === undefined) {
@@ -27,10 +27,10 @@ export async function answerThroughClient(
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
   const body = new PassThrough();
-  // Without a listener, an error before anybody reads would end this process.
+  // Without a listener, an error before the first read would end this process.
   body.on('error', () => undefined);
   const onProgress = (progress: Progress): void => {
-    // A caller who does not read gets no progress, rather than all of it in the end.
+    // A caller who does not read loses progress notifications, instead of getting all of them at the end.
     if (body.destroyed || body.writableNeedDrain) return;
     const params = { ...progress, progressToken };
     body.write(frame(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
@@ -68,7 +68,7 @@ async function resultOf(
   if (method === 'ping') return {};
   if (method === 'tools/list') return { tools: await upstream.listTools(options.signal) };
   if (method !== 'tools/call') return upstream.request(method, params, options);
-  // The proxy has checked both.
+  // The proxy has validated both.
   const { name, arguments: args = {} } = params as { name: string; arguments?: Record<string, unknown> };
   return upstream.callTool(name, args, options);
 }

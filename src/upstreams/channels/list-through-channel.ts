@@ -9,7 +9,7 @@ import type { ExchangeOptions, UpstreamChannel } from '../messages/upstream-chan
 const ADDRESS = 'the end of the session';
 
 /**
- * The tools that an upstream lists to the session of this channel, every page.
+ * Lists all pages of an upstream's tools in the session of this channel.
  * @throws UpstreamError
  */
 export async function listThroughChannel(channel: UpstreamChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
@@ -27,7 +27,7 @@ async function readPage(
   cursor: string | undefined,
   options: ExchangeOptions,
 ): Promise<ToolPage> {
-  // Not an id that the caller uses in the same session.
+  // An id that the caller does not use in the same session.
   const id = `signalbox-list-${count++}`;
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));

@@ -11,8 +11,8 @@ import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messag
 const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
- * Carries the messages of callers without a session: in the session that this process keeps with the upstream. Its callers
- * share it, so the ids of their requests must be made unique before.
+ * Sends the messages of callers without a session, in the session that this process keeps with the upstream. Callers share it, so
+ * the ids of their requests must be unique.
  */
 export class PooledChannel {
   constructor(
@@ -25,7 +25,7 @@ export class PooledChannel {
     const loan = this.pool.borrow(this.target);
     try {
       const answer = await this.postTo(loan.upstream, message, options);
-      // The upstream stays borrowed until its answer has been read.
+      // The upstream stays borrowed until the answer has been read.
       onceRead(answer.body, () => loan.giveBack());
       return answer;
     } catch (error) {
@@ -34,12 +34,12 @@ export class PooledChannel {
     }
   }
 
-  /** What the upstream says of itself; connects if need be. @throws UpstreamError */
+  /** The upstream's description of itself; connects if necessary. @throws UpstreamError */
   serverDescription(signal: AbortSignal): Promise<ServerDescription> {
     return this.pool.use(this.target, (upstream) => upstream.serverDescription(signal));
   }
 
-  /** Tells the upstream that nobody waits for the answer any longer (MCP 2025-11-25, cancellation). Never rejects. */
+  /** Notifies the upstream that the request is cancelled (MCP 2025-11-25, cancellation). Never rejects. */
   async cancel(requestId: string, caller: string): Promise<void> {
     const body = Buffer.from(
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`,
@@ -57,8 +57,8 @@ export class PooledChannel {
     options: ExchangeOptions,
   ): Promise<UpstreamAnswer> {
     if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
-    const lent = upstream.lend(options);
-    const { session, channel } = lent instanceof Promise ? await lent : lent;
+    const lentSession = upstream.lend(options);
+    const { session, channel } = lentSession instanceof Promise ? await lentSession : lentSession;
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {

@@ -8,19 +8,19 @@ import { HttpChannel } from '../http/http-channel.js';
 import { PooledChannel } from './pooled-channel.js';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
 
-/** What is known of a caller's session with an upstream. */
+/** A caller's session with an upstream. */
 export interface SessionAtUpstream {
-  /** Unique; names the session in this process. */
+  /** Unique; identifies the session in this process. */
   readonly key: string;
-  /** The upstream's own id of it, if it gave one. */
+  /** The upstream's session id, if it assigned one. */
   readonly upstreamId?: string | undefined;
-  /** The API key of its caller, for whom a program is counted. */
+  /** The caller's API key, whose share a program counts towards. */
   readonly callerId?: string | undefined;
-  /** How the session was opened: a process that runs no more is started anew with it. */
+  /** The request that opened the session, which is repeated to a restarted process. */
   readonly initialize?: OutgoingMessage | undefined;
 }
 
-/** Opens the ways by which messages reach an upstream as bytes. The stored credentials are injected here. */
+/** Opens channels that send messages to an upstream as bytes, with the stored credentials. */
 @Injectable()
 export class UpstreamChannels {
   constructor(
@@ -36,7 +36,7 @@ export class UpstreamChannels {
   }
 
   /**
-   * For one session of a caller, to open it or to go on in it.
+   * For one session of a caller, to open it or to continue it.
    * @throws DomainError `connection_unavailable`, UpstreamError if a process cannot be started
    */
   async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {

@@ -2,8 +2,8 @@ import { unlessAborted } from '../../common/with-timeout.js';
 import { UpstreamError } from './upstream-error.js';
 
 /**
- * The time of one call: ends when its deadline passes or its caller gives up, whichever is first. The reason that its
- * signal carries is fixed, because the SDK sends it to the upstream.
+ * The deadline of one call: ends when its time is over or its caller gives up, whichever is first. The abort reason is fixed,
+ * because the SDK sends it to the upstream.
  */
 export class CallDeadline {
   private controller: AbortController | undefined;
@@ -21,7 +21,7 @@ export class CallDeadline {
     else caller?.addEventListener('abort', this.giveUp, { once: true });
   }
 
-  /** Made when it is first asked for: most calls end without it. */
+  /** Created on first use, because most calls do not need it. */
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
@@ -30,41 +30,41 @@ export class CallDeadline {
     return this.controller.signal;
   }
 
-  /** Why the scope ended early; undefined while it has not. */
+  /** Why the call was stopped; undefined if it was not. */
   get stopped(): 'timeout' | 'cancelled' | undefined {
     return this.why;
   }
 
-  /** Waits for something that is shared with other calls: rejects when this scope ends, and lets the work go on. */
+  /** Waits for work that is shared with other calls. Rejects when this call is stopped; the work continues. */
   async wait<T>(start: () => Promise<T>): Promise<T> {
     this.signal.throwIfAborted();
     return unlessAborted(start(), this.signal);
   }
 
-  /** Calls back when the scope ends early, at once if it has. Cheaper than a signal and its listeners for every call. */
+  /** Calls back when the call is stopped, at once if it already is. Cheaper than a signal with listeners for every call. */
   onStop(callback: () => void): void {
     if (this.why === undefined) this.stopCallbacks.push(callback);
     else callback();
   }
 
-  /** The caller has given up. */
+  /** Call when the caller gives up. */
   cancel(): void {
     this.stop('cancelled');
   }
 
-  /** What an error that came out of the call means, now that it is known why the call ended. */
+  /** Maps an error of the call to its cause: the timeout or cancellation if there was one, otherwise the error itself. */
   explain(error: unknown): unknown {
     if (this.why === 'timeout') return new UpstreamError('timeout', 'The upstream did not answer in time.');
     if (this.why === 'cancelled') return new UpstreamError('cancelled', 'The request was cancelled.');
     return error;
   }
 
-  /** To be called when the call is over. */
+  /** Call when the call has ended. */
   end(): void {
     clearTimeout(this.timer);
     this.caller?.removeEventListener('abort', this.giveUp);
-    // They hold on to all of the exchange. A scope that the garbage collector finds late must not keep it: it would be copied
-    // into the old generation call by call.
+    // The callbacks reference the whole exchange. A deadline that is collected late must not keep it, or every call would be
+    // copied into the old generation.
     this.stopCallbacks.length = 0;
   }
 

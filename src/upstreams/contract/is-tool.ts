@@ -1,7 +1,7 @@
 import { isRecord } from '../../common/is-record.js';
 import type { UpstreamTool } from './upstream.js';
 
-/** Has this, as an upstream lists it, what every tool must have: a name, and a schema that is an object (MCP, "Tool")? */
+/** Does this listed item have what every tool must have: a name, and a schema that is an object (MCP, "Tool")? */
 export function isTool(value: unknown): value is UpstreamTool {
   return isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
 }

@@ -1,8 +1,8 @@
-/** The lists of an MCP server that may change, and whose change it announces where it promises to (`listChanged`). */
+/** The lists whose changes an MCP server can announce (`listChanged`). */
 export const LISTED_KINDS = ['tools', 'prompts', 'resources'] as const;
 export type ListedKind = (typeof LISTED_KINDS)[number];
 
-/** Is told that an upstream says that one of its lists has changed. */
+/** Called when an upstream reports that one of its lists has changed. */
 export type OnListChanged = (kind: ListedKind) => void;
 
 /** The notification of both eras (MCP 2025-11-25 and 2026-07-28, "List Changed Notification"). */
@@ -10,7 +10,7 @@ export function listChangedMethod<K extends ListedKind>(kind: K): `notifications
   return `notifications/${kind}/list_changed`;
 }
 
-/** What `subscriptions/listen` is asked for (MCP 2026-07-28). */
+/** The parameters of `subscriptions/listen` for these lists (MCP 2026-07-28). */
 export function subscriptionTo(kinds: readonly ListedKind[]): Record<string, true> {
   return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true as const]));
 }

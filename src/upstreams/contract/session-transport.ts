@@ -1,13 +1,13 @@
 import type { Transport } from '@modelcontextprotocol/client';
 
-/** A transport of the SDK, with what a session must know of what it is carried by. */
+/** A transport of the SDK, with the state of its connection. */
 export interface SessionTransport extends Transport {
-  /** The session that the upstream opened, where it names one. */
+  /** The session that the upstream opened, if it assigned an id. */
   readonly sessionId: string | undefined;
-  /** Has the connection ended, so that a new session is needed? A transport that connects for each request never has. */
+  /** Has the connection ended, so that a new session is needed? Always false for a transport that connects for each request. */
   readonly hasEnded: boolean;
-  /** Why the connection ended, if that was not asked for. */
+  /** Why the connection ended, if it was not closed on request. */
   readonly fault: Error | undefined;
-  /** Tells the upstream that the session is over. May reject. */
+  /** Ends the session at the upstream. May reject. */
   terminateSession(): Promise<void>;
 }

@@ -41,7 +41,7 @@ describe('toUpstreamError', () => {
     [new errors.SocketError('SECRET'), 'unreachable', 'closed the connection'],
     [new errors.ConnectTimeoutError('SECRET'), 'unreachable', 'did not accept the connection in time'],
     [new errors.HeadersTimeoutError('SECRET'), 'timeout', 'did not answer in time'],
-    [new errors.BodyTimeoutError('SECRET'), 'timeout', 'fell silent'],
+    [new errors.BodyTimeoutError('SECRET'), 'timeout', 'stopped sending'],
     [socket('CERT_HAS_EXPIRED'), 'unreachable', 'TLS handshake'],
     [socket('DEPTH_ZERO_SELF_SIGNED_CERT'), 'unreachable', 'TLS handshake'],
     [socket('ERR_TLS_CERT_ALTNAME_INVALID'), 'unreachable', 'TLS handshake'],
@@ -68,12 +68,12 @@ describe('toUpstreamError', () => {
       'protocol version',
     ],
     [new SdkError(SdkErrorCode.RequestTimeout, 'SECRET'), 'timeout', 'did not answer in time'],
-    [new SdkError(SdkErrorCode.ConnectionClosed, 'SECRET'), 'cancelled', 'not waited for'],
+    [new SdkError(SdkErrorCode.ConnectionClosed, 'SECRET'), 'cancelled', 'before the request was cancelled'],
     [new SdkError(SdkErrorCode.InvalidResult, 'SECRET'), 'protocol', 'does not fit the request'],
     [new SdkError(SdkErrorCode.UnsupportedResultType, 'SECRET'), 'protocol', 'further input'],
-    [new Error('SECRET'), 'protocol', 'could not be talked to in MCP'],
-    ['SECRET', 'protocol', 'could not be talked to in MCP'],
-    [undefined, 'protocol', 'could not be talked to in MCP'],
+    [new Error('SECRET'), 'protocol', 'failed unexpectedly'],
+    ['SECRET', 'protocol', 'failed unexpectedly'],
+    [undefined, 'protocol', 'failed unexpectedly'],
   ])('maps %s to %s', (error, kind, words) => {
     const mapped = toUpstreamError(error, ADDRESS);
     expect(mapped.kind).toBe(kind);
@@ -82,7 +82,7 @@ describe('toUpstreamError', () => {
     expect(JSON.stringify([mapped.message, mapped.cause, mapped.rpc])).not.toContain('SECRET');
   });
 
-  it('keeps a JSON-RPC error beside the message, not in it', () => {
+  it('keeps a JSON-RPC error separate from the message', () => {
     const mapped = toUpstreamError(new ProtocolError(-32602, 'bad argument 42', { path: 'a' }), ADDRESS);
     expect(mapped).toMatchObject({
       kind: 'rpc',
@@ -91,7 +91,7 @@ describe('toUpstreamError', () => {
     expect(mapped.message).toBe('The upstream at example.com:443 answered with JSON-RPC error -32602.');
   });
 
-  it('finds the JSON-RPC error in the body of a failed status, but not behind 401 and 5xx', () => {
+  it('reads the JSON-RPC error from the body of an error status, except 401 and 5xx', () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32601, message: 'no such method' } });
     expect(toUpstreamError(http(404, body), ADDRESS)).toMatchObject({
       kind: 'rpc',
@@ -103,7 +103,7 @@ describe('toUpstreamError', () => {
     expect(toUpstreamError(http(400, '{"error":{"code":"x"}}'), ADDRESS).kind).toBe('protocol');
   });
 
-  it('keeps the sentence of a refused address, however deep it lies', () => {
+  it('keeps the message of a refused address at any depth', () => {
     const refused = new AddressRefusedError('The host a.example resolves to a private address.');
     expect(toUpstreamError(negotiation(new TypeError('fetch failed', { cause: refused })), ADDRESS)).toMatchObject({
       kind: 'refused_address',
@@ -111,7 +111,7 @@ describe('toUpstreamError', () => {
     });
   });
 
-  it('returns its own error as it is, and survives causes in a circle', () => {
+  it('returns its own errors unchanged, and handles circular causes', () => {
     const own = new UpstreamError('timeout', 'x');
     expect(toUpstreamError(own, ADDRESS)).toBe(own);
     const circle = new Error('a');

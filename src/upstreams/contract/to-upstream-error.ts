@@ -30,26 +30,26 @@ const SOCKET_FINDINGS: Readonly<Record<string, Finding>> = {
   ETIMEDOUT: ['unreachable', 'did not accept the connection in time'],
   UND_ERR_CONNECT_TIMEOUT: ['unreachable', 'did not accept the connection in time'],
   UND_ERR_HEADERS_TIMEOUT: ['timeout', 'did not answer in time'],
-  UND_ERR_BODY_TIMEOUT: ['timeout', 'fell silent in the middle of its answer'],
-  UND_ERR_HEADERS_OVERFLOW: ['protocol', 'answered with too large headers'],
-  UND_ERR_ABORTED: ['cancelled', 'was not waited for any longer'],
+  UND_ERR_BODY_TIMEOUT: ['timeout', 'stopped sending in the middle of its answer'],
+  UND_ERR_HEADERS_OVERFLOW: ['protocol', 'answered with headers that are too large'],
+  UND_ERR_ABORTED: ['cancelled', 'did not answer before the request was cancelled'],
 };
 
 const SDK_FINDINGS: Partial<Record<SdkErrorCode, Finding>> = {
   [SdkErrorCode.RequestTimeout]: ['timeout', 'did not answer in time'],
-  [SdkErrorCode.ConnectionClosed]: ['cancelled', 'was not waited for any longer'],
-  [SdkErrorCode.NotConnected]: ['cancelled', 'was not waited for any longer'],
+  [SdkErrorCode.ConnectionClosed]: ['cancelled', 'did not answer before the request was cancelled'],
+  [SdkErrorCode.NotConnected]: ['cancelled', 'did not answer before the request was cancelled'],
   [SdkErrorCode.InvalidResult]: ['protocol', 'answered with a result that does not fit the request'],
-  [SdkErrorCode.UnsupportedResultType]: ['protocol', 'asked for further input, which this service cannot give'],
+  [SdkErrorCode.UnsupportedResultType]: ['protocol', 'requested further input, which this service cannot provide'],
 };
 
-/** `host:port` of a target, as it stands in messages. */
+/** `host:port` of a target, as messages name it. */
 export function addressLabel(url: string): string {
   const parsed = new URL(url);
   return `${parsed.hostname}:${portOf(parsed)}`;
 }
 
-/** Turns whatever the SDK, undici or our own checks threw into an `UpstreamError`. Pure; quotes no text of the upstream. */
+/** Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the upstream. */
 export function toUpstreamError(error: unknown, address: string): UpstreamError {
   if (error instanceof UpstreamError) return error;
   const chain = [...causesOf(error)];
@@ -57,11 +57,11 @@ export function toUpstreamError(error: unknown, address: string): UpstreamError 
   if (refused !== undefined) return new UpstreamError('refused_address', refused.message);
 
   const finding = chain.map(findingOf).find((found) => found !== undefined);
-  const [kind, predicate, details] = finding ?? ['protocol', 'could not be talked to in MCP'];
+  const [kind, predicate, details] = finding ?? ['protocol', 'failed unexpectedly during the MCP exchange'];
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
 }
 
-/** An HTTP answer that says that the request failed, as an `UpstreamError`. @param body the text of the answer, as far as it was read */
+/** Converts an HTTP error answer to an `UpstreamError`. @param body the part of the answer that was read */
 export function httpError(status: number, body: string, address: string): UpstreamError {
   const [kind, predicate, details] = httpFinding(status, body);
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
@@ -70,18 +70,18 @@ export function httpError(status: number, body: string, address: string): Upstre
 function findingOf(error: unknown): Finding | undefined {
   if (error instanceof UpstreamMisbehaviour) return ['protocol', error.message];
   if (error instanceof UnsupportedProtocolVersionError) {
-    return ['protocol', 'speaks no protocol version that this service knows'];
+    return ['protocol', 'has no protocol version in common with this service'];
   }
   if (error instanceof ProtocolError) return rpcFinding({ code: error.code, message: error.message, data: error.data });
   if (error instanceof SdkHttpError) return httpFinding(error.status, error.data['text']);
   if (error instanceof SdkError) return sdkFinding(error);
-  // By name and code, not by class: these come from other libraries, and in tests from another realm.
+  // Compared by name and code, not by class: these errors come from other libraries, and in tests from another realm.
   if (!isObject(error)) return undefined;
   if (error['name'] === 'SyntaxError') return ['protocol', 'answered with malformed JSON'];
   if (error['name'] === 'ZodError') {
     return ['protocol', 'does not speak MCP: it answered with JSON that is not JSON-RPC 2.0'];
   }
-  if (error['name'] === 'AbortError') return ['cancelled', 'was not waited for any longer'];
+  if (error['name'] === 'AbortError') return ['cancelled', 'did not answer before the request was cancelled'];
   return typeof error['code'] === 'string' ? socketFinding(error['code']) : undefined;
 }
 
@@ -93,7 +93,7 @@ function sdkFinding(error: SdkError): Finding | undefined {
 }
 
 function socketFinding(code: string): Finding | undefined {
-  // OpenSSL and Node name the faults of certificates and handshakes in many ways.
+  // OpenSSL and Node use many names for faults of certificates and handshakes.
   if (/CERT|^ERR_(SSL|TLS)|^EPROTO$|SELF_SIGNED|UNABLE_TO_/.test(code)) {
     return ['unreachable', `failed the TLS handshake (${code})`];
   }
@@ -128,7 +128,7 @@ function rpcFinding(rpc: UpstreamRpcError, status?: number): Finding {
   ];
 }
 
-/** The JSON-RPC error of a response body that an HTTP status marked as failed. */
+/** The JSON-RPC error in the body of an HTTP error answer. */
 function rpcErrorIn(body: unknown): UpstreamRpcError | undefined {
   if (typeof body !== 'string') return undefined;
   const parsed = parseJson(body);
@@ -146,7 +146,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Only what has the form of a media type is quoted. */
+/** Quotes a content type only if it has the form of a media type. */
 function mediaType(contentType: unknown): string {
   const essence = typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim() : undefined;
   return essence !== undefined && /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(essence)
@@ -154,7 +154,7 @@ function mediaType(contentType: unknown): string {
     : 'without a usable content type';
 }
 
-/** The error, its causes, and what an AggregateError gathers (several addresses tried), outermost first. */
+/** The error, its causes, and the errors of an AggregateError (several addresses tried), outermost first. */
 function* causesOf(error: unknown): Generator {
   const seen = new Set<unknown>();
   const waiting: unknown[] = [error];

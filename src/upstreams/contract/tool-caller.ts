@@ -1,4 +1,4 @@
-/** On whose behalf a tool is called. */
+/** The caller of a tool. */
 export interface ToolCaller {
   /** Absent for a caller without a credential. */
   readonly userId?: string;
@@ -8,10 +8,10 @@ export interface ToolCaller {
   readonly requestId: string;
 }
 
-/** In whose name the service itself asks an upstream: for its tools, its news, its state. */
+/** The caller of the service's own requests, such as listing tools. */
 export const SERVICE = 'service';
 
-/** Who shares a quota: everything that one key does, and all callers without a credential together. */
+/** The key of a caller's quota: one for each API key, and one for all callers without a credential. */
 export function keyOfCaller({ apiKeyId, userId }: { readonly apiKeyId?: string; readonly userId?: string }): string {
   return apiKeyId ?? userId ?? 'anonymous';
 }

@@ -29,7 +29,7 @@ describe('collectTools', () => {
     expect(listed).toEqual([tool('a', 'first')]);
   });
 
-  it('ends a walk in a circle', async () => {
+  it('rejects circular cursors', async () => {
     const circle = pages({
       '': { tools: [tool('a')], nextCursor: 'x' },
       x: { tools: [], nextCursor: 'y' },
@@ -38,7 +38,7 @@ describe('collectTools', () => {
     await expect(collectTools(circle)).rejects.toThrow('repeats a page');
   });
 
-  it('ends a walk without end', async () => {
+  it('rejects an endless list', async () => {
     let page = 0;
     await expect(collectTools(async () => ({ tools: [], nextCursor: String(page++) }))).rejects.toThrow('1000 pages');
     expect(page).toBeLessThan(1_010);
@@ -59,7 +59,7 @@ describe('collectTools', () => {
     expect(page).toBe(2);
   });
 
-  it('bounds what parsing the list costs, over all pages', async () => {
+  it('bounds the cost of parsing the list over all pages', async () => {
     let page = 0;
     const heavy = (name: string) => ({
       ...tool(name),

@@ -12,8 +12,8 @@ const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 
 /**
- * Follows `nextCursor` to the last page. A tool that is listed twice counts once, as first listed. Rejects with
- * `UpstreamMisbehaviour` when the list goes round in a circle or has no end worth waiting for.
+ * Follows `nextCursor` to the last page. If a tool is listed twice, the first one counts. Rejects with `UpstreamMisbehaviour` if
+ * the cursors are circular or the list is too long.
  */
 export async function collectTools(fetchPage: (cursor: string | undefined) => Promise<ToolPage>): Promise<Tool[]> {
   const tools = new Map<string, Tool>();
@@ -22,9 +22,10 @@ export async function collectTools(fetchPage: (cursor: string | undefined) => Pr
   let cursor: string | undefined;
   do {
     const page = await fetchPage(cursor);
-    // The list is kept as a whole, and parsed again when it is read from the database.
+    // The list is stored as a whole, and parsed again when it is read from the database.
     cost.add(Buffer.from(JSON.stringify(page.tools)));
-    if (cost.isTooHigh) throw new UpstreamMisbehaviour('lists its tools with more text or values than are read');
+    if (cost.isTooHigh)
+      throw new UpstreamMisbehaviour('lists its tools with more text or values than the service accepts');
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
     }

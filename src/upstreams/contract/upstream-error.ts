@@ -1,9 +1,9 @@
 /**
- * What went wrong, as far as a caller must tell it apart:
- * `unreachable` no connection, or the upstream reports that it cannot serve (429, 5xx) · `unauthorized` it does not accept
- * the stored credential · `timeout` no answer in time · `protocol` it answered, but not with MCP, or beyond our limits ·
- * `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it · `cancelled` we gave up first ·
- * `session_lost` it has forgotten the session, and not taken the request · `busy` we have no socket or process left for it.
+ * The kinds of failures that callers distinguish: `unreachable` no connection, or the upstream reports that it cannot serve (429,
+ * 5xx) · `unauthorized` it does not accept the stored credential · `timeout` no answer in time · `protocol` its answer violates
+ * MCP or exceeds the limits · `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it ·
+ * `cancelled` the service ended the request · `session_lost` it no longer knows the session and did not process the request ·
+ * `busy` no socket or process is free for it.
  */
 export type UpstreamErrorKind =
   | 'unreachable'
@@ -16,7 +16,7 @@ export type UpstreamErrorKind =
   | 'session_lost'
   | 'busy';
 
-/** A JSON-RPC error as the upstream sent it. It may quote arguments: relay it to the caller, never log it. */
+/** A JSON-RPC error as the upstream sent it. It can quote arguments: relay it to the caller, but never log it. */
 export interface UpstreamRpcError {
   code: number;
   message: string;
@@ -24,14 +24,14 @@ export interface UpstreamRpcError {
 }
 
 /**
- * A failed exchange with an upstream. The message is a sentence for the caller that holds no header, body or credential,
- * and there is deliberately no `cause`: the errors underneath quote what the upstream sent.
+ * A failed exchange with an upstream. The message is a sentence for the caller without any header, body or credential. There is
+ * deliberately no `cause`, because the underlying errors quote what the upstream sent.
  */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   /** Present exactly when `kind` is `rpc`. */
   readonly rpc?: UpstreamRpcError;
-  /** The HTTP status, when one decided the kind. */
+  /** The HTTP status, if one decided the kind. */
   readonly status?: number;
 
   constructor(
@@ -46,8 +46,8 @@ export class UpstreamError extends Error {
 }
 
 /**
- * Something an upstream did that MCP does not allow or that exceeds our limits. The message completes the sentence
- * "The upstream at <address> …"; `toUpstreamError` turns it into one of kind `protocol`.
+ * An upstream violated MCP or exceeded the limits of this service. The message completes the sentence "The upstream at <address>
+ * …"; `toUpstreamError` turns it into one of kind `protocol`.
  */
 export class UpstreamMisbehaviour extends Error {
   override readonly name = 'UpstreamMisbehaviour';

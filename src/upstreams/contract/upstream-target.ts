@@ -1,24 +1,24 @@
 import type { UpstreamAccess, UpstreamConnector } from '../../connections/upstream-kind.js';
 
-/** What every kind of target has. */
+/** The members of every kind of target. */
 interface TargetBase {
   connectionId: string;
-  /** Changes whenever the connection is edited, so that no session outlives the credentials it was opened with. */
+  /** Changes when the connection is edited, so that a session ends with the credentials that it was opened with. */
   revision: string;
-  /** Longest time for one tool call, in milliseconds. */
+  /** Time limit of one tool call, in milliseconds. */
   timeoutMs: number;
 }
 
-/** Everything that is needed to talk to one HTTP connection's upstream. */
+/** Everything that is needed to call the upstream of one HTTP connection. */
 export interface HttpTarget extends TargetBase {
   kind?: 'http';
-  /** Shares sockets with other organizations. */
+  /** The organization that its sockets count towards. */
   organizationId: string;
   /** The MCP endpoint, `http` or `https`. */
   url: string;
   /** The connection's stored headers, decrypted. */
   headers: Readonly<Record<string, string>>;
-  /** Sent as `Authorization: Bearer …`, unless `headers` holds an `Authorization` of its own. */
+  /** Sent as `Authorization: Bearer …`, unless `headers` contains `Authorization`. */
   bearerToken?: string;
 }
 
@@ -28,13 +28,13 @@ export interface StdioTarget extends TargetBase {
   organizationId: string;
   command: string;
   args: readonly string[];
-  /** The connection's stored variables, decrypted; they come on top of the few that every program gets. */
+  /** The connection's stored variables, decrypted, in addition to those that every program gets. */
   env: Readonly<Record<string, string>>;
   /** An absolute path. */
   cwd: string;
 }
 
-/** Everything that is needed to reach the upstream of a connection whose type a module has added. */
+/** How the upstream of a connection is called whose type a module has added. */
 export interface CustomTarget extends TargetBase {
   kind: 'custom';
   type: string;
@@ -42,5 +42,5 @@ export interface CustomTarget extends TargetBase {
   access: UpstreamAccess;
 }
 
-/** Where and how a connection's upstream is called. It holds decrypted secrets: never log it. */
+/** How a connection's upstream is called. It contains decrypted secrets: never log it. */
 export type UpstreamTarget = HttpTarget | StdioTarget | CustomTarget;

@@ -1,7 +1,7 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
 import type { ServerDescription } from './server-description.js';
 
-/** A tool as the upstream lists it, members unknown to this version of MCP included. */
+/** A tool as the upstream lists it, including members that this version of MCP does not define. */
 export type UpstreamTool = Tool;
 
 export interface CallToolOptions {
@@ -10,35 +10,35 @@ export interface CallToolOptions {
   /** Milliseconds for the whole call, connecting included; at most and by default the target's. */
   timeoutMs?: number;
   onProgress?: (progress: Progress) => void;
-  /** In whose name (`keyOfCaller`); without it, the service's own. */
+  /** The caller's key (`keyOfCaller`); by default the service itself. */
   caller?: string;
-  /** Sent to the upstream as `x-request-id`, where it takes headers. */
+  /** Sent to the upstream as `x-request-id`, if it is called over HTTP. */
   requestId?: string;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /**
- * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session for all callers,
- * and opens a new one when the upstream has lost it. Every method rejects with `UpstreamError` and nothing else.
+ * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session for all callers, and
+ * opens a new one when the upstream no longer knows it. Methods reject only with `UpstreamError`.
  */
 export interface Upstream {
   /** The negotiated MCP revision, such as `2025-11-25`; undefined until the first request. */
   readonly protocolVersion: string | undefined;
-  /** What the upstream says it is; undefined until the first request, and when it does not say. */
+  /** The upstream's name and version; undefined until the first request, or if it does not provide them. */
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
-  /** What the upstream says of itself; opens the session if there is none. */
+  /** The upstream's description of itself; opens the session if there is none. */
   serverDescription(signal: AbortSignal): Promise<ServerDescription>;
-  /** All tools of the upstream, every page of the list; an upstream without tools has none. */
+  /** All tools of the upstream, from every page of the list; empty for an upstream without tools. */
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]>;
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */
   callTool(name: string, args: Record<string, unknown>, options?: CallToolOptions): Promise<CallToolResult>;
   /**
-   * Any other request that an MCP client may make (`resources/read`, `prompts/get`, …): its result as the upstream sent it.
-   * @param params without `_meta.progressToken`, which is the client's own affair
+   * Sends any other request of an MCP client (`resources/read`, `prompts/get`, …) and returns the result as the upstream sent it.
+   * @param params without `_meta.progressToken`, which the client sets
    */
   request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;
-  /** Ends the session; what is under way fails with `cancelled`. Never rejects. */
+  /** Ends the session; active requests fail with `cancelled`. Never rejects. */
   close(): Promise<void>;
 }

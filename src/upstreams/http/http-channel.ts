@@ -25,22 +25,22 @@ const ACCEPT: Readonly<Record<Method, string>> = {
   DELETE: 'application/json',
 };
 /**
- * The response headers that may come back, beside the content type. Cookies and challenges are not among them, nor is what would let
- * caches keep private answers.
+ * The response headers that are relayed in addition to the content type. Cookies, challenges and caching headers, which could
+ * expose private answers, are not relayed.
  */
 const RELAYED_HEADERS = ['allow', 'retry-after'];
-/** Statuses that speak about our credential or the upstream's health, whatever the body says. */
+/** Statuses that concern the stored credential or the upstream's health, whatever the body says. */
 const UNRELAYED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 429]);
 
 /**
- * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed: each would have to
- * be trusted with the stored credentials.
+ * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed, because each target
+ * would receive the stored credentials.
  */
 export class HttpChannel implements UpstreamChannel {
   private readonly url: URL;
   private readonly stored: Readonly<Record<string, string>>;
 
-  /** @param isShared do several callers send requests in the session, which are cancelled by messages (legacy era)? */
+  /** @param isShared do several callers send requests in the session, which notifications cancel (legacy era)? */
   constructor(
     private readonly target: HttpTarget,
     private readonly sockets: UpstreamSockets,
@@ -52,11 +52,11 @@ export class HttpChannel implements UpstreamChannel {
   }
 
   post({ body, method }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
-    return this.exchange('POST', options, { body, isNews: method === LISTEN });
+    return this.exchange('POST', options, { body, isNotificationStream: method === LISTEN });
   }
 
   listen(options: ExchangeOptions): Promise<UpstreamAnswer> {
-    return this.exchange('GET', options, { isNews: true });
+    return this.exchange('GET', options, { isNotificationStream: true });
   }
 
   end(options: ExchangeOptions): Promise<UpstreamAnswer> {
@@ -66,13 +66,22 @@ export class HttpChannel implements UpstreamChannel {
   private async exchange(
     method: Method,
     options: ExchangeOptions,
-    { body = null, isNews = false }: { body?: Buffer | null; isNews?: boolean } = {},
+    { body = null, isNotificationStream = false }: { body?: Buffer | null; isNotificationStream?: boolean } = {},
   ): Promise<UpstreamAnswer> {
     const { url, target, isShared } = this;
     const headers = this.headersFor(method, options);
     try {
       const caller = options.caller ?? SERVICE;
-      const request = { target, url, method, headers, body, caller, isNews, isCancelledByMessage: isShared };
+      const request = {
+        target,
+        url,
+        method,
+        headers,
+        body,
+        caller,
+        isNotificationStream,
+        isCancelledByMessage: isShared,
+      };
       const answer = await this.sockets.exchange(request, options);
       const isFailure = answer.status < 200 || answer.status >= 300;
       return isFailure ? await this.failureOf(method, answer) : { ...headOf(answer), body: answer.body };
@@ -90,14 +99,14 @@ export class HttpChannel implements UpstreamChannel {
     return Object.assign(all, headers);
   }
 
-  /** @throws UpstreamError unless it is for the caller to see */
+  /** @throws UpstreamError unless the failure is relayed to the caller */
   private async failureOf(method: Method, answer: HttpAnswer): Promise<UpstreamAnswer> {
     const { status, body } = answer;
     const chunks: Buffer[] = [];
     for await (const chunk of beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes)) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString('utf8');
     if (this.session.id !== undefined && isSessionLost(status, text)) {
-      throw new UpstreamError('session_lost', `The upstream at ${this.url.host} has forgotten the session.`, {
+      throw new UpstreamError('session_lost', `The upstream at ${this.url.host} no longer knows the session.`, {
         status,
       });
     }

@@ -10,7 +10,7 @@ import { addressLabel } from '../contract/to-upstream-error.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 import { UpstreamTransport } from './upstream-transport.js';
 
-/** A session, and the way to send bytes in it. */
+/** A session, and the channel that sends bytes in it. */
 export interface LentSession {
   readonly session: McpSession;
   readonly channel: HttpChannel;
@@ -18,10 +18,10 @@ export interface LentSession {
 
 /** The MCP client of one HTTP target (streamable HTTP, both eras). */
 export class HttpUpstream extends SessionUpstream {
-  private lent: LentSession | undefined;
+  private current: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
 
-  /** @param onChanged wants to hear of changed lists */
+  /** @param onChanged called when a list changes */
   constructor(
     readonly target: HttpTarget,
     private readonly sockets: UpstreamSockets,
@@ -32,13 +32,13 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   /**
-   * The session, for messages that are sent in it as bytes; a promise only when it has to be opened. A borrower that finds it
-   * lost says so with `forget`.
+   * The session, for messages that are sent in it as bytes; a promise only if it has to be opened. Call `forget` if the session
+   * proves to be lost.
    */
   lend(options: Pick<ExchangeOptions, 'signal'>): LentSession | Promise<LentSession> {
     const { openSession } = this;
-    if (openSession !== undefined) return this.lentOf(openSession);
-    return this.perform(options.signal, this.longestMs, async (session) => this.lentOf(session));
+    if (openSession !== undefined) return this.asLent(openSession);
+    return this.perform(options.signal, this.maxTimeoutMs, async (session) => this.asLent(session));
   }
 
   override forget(session: McpSession): void {
@@ -54,14 +54,14 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   protected override inTurn<T>(caller: string, { signal }: CallDeadline, work: () => Promise<T>): Promise<T> {
-    return this.sockets.whileTaken(this.target, caller, signal, work);
+    return this.sockets.withSocket(this.target, caller, signal, work);
   }
 
-  private lentOf(session: McpSession): LentSession {
-    if (this.lent?.session !== session) {
-      this.lent = { session, channel: this.channelOf(session) };
+  private asLent(session: McpSession): LentSession {
+    if (this.current?.session !== session) {
+      this.current = { session, channel: this.channelOf(session) };
     }
-    return this.lent;
+    return this.current;
   }
 
   private channelOf(session: McpSession): HttpChannel {

@@ -10,20 +10,20 @@ import type { HttpTarget } from '../contract/upstream-target.js';
 
 const { maxAnswerBytes } = UPSTREAM_LIMITS;
 
-/** The response headers that MCP needs. Cookies and challenges of an upstream go nowhere. */
+/** The response headers that MCP needs. An upstream's cookies and challenges are dropped. */
 const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
 
-/** What the transport wants to know about the HTTP answer to the request that it is waiting for. */
+/** Receives the state of the HTTP answer that the transport waits for. */
 export interface AnswerObserver {
-  /** The answer is an event stream, so that messages may arrive until it ends. */
+  /** Is the answer an event stream, so that messages can arrive until it ends? */
   streaming: boolean;
   /** Why the answer could not be read to its end. */
   fault?: unknown;
 }
 
 /**
- * The `fetch` of the MCP transport: goes through the given sockets, adds the connection's credentials, bounds every
- * answer, and follows no redirect by itself. `observer` is asked for whatever waits for the request's answer, if anything.
+ * Creates the `fetch` of the MCP transport. It uses the given sockets, adds the connection's credentials, bounds every answer,
+ * and does not follow redirects. `observer` returns the exchange that waits for the answer, if any.
  */
 export function createUpstreamFetch(
   target: HttpTarget,
@@ -34,10 +34,10 @@ export function createUpstreamFetch(
 
   return async (url, init = {}) => {
     const headers = new Headers(init.headers);
-    // The optional stream for unsolicited messages (a GET that resumes nothing) is answered as a server without it would.
+    // A GET for unsolicited messages, which resumes nothing, is answered like by a server without that optional stream.
     if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 });
 
-    const waiting = observer();
+    const observed = observer();
     try {
       const request = {
         target,
@@ -47,15 +47,15 @@ export function createUpstreamFetch(
         body: typeof init.body === 'string' ? init.body : null,
       } as const;
       const answer = await sockets.exchange(request, { signal: init.signal ?? new AbortController().signal });
-      return toResponse(answer, waiting);
+      return toResponse(answer, observed);
     } catch (error) {
-      if (waiting !== undefined) waiting.fault = error;
+      if (observed !== undefined) observed.fault = error;
       throw error;
     }
   };
 }
 
-function toResponse(answer: HttpAnswer, waiting: AnswerObserver | undefined): Response {
+function toResponse(answer: HttpAnswer, observed: AnswerObserver | undefined): Response {
   const { status, body } = answer;
   const headers = new Headers();
   for (const name of RELAYED_HEADERS) {
@@ -67,32 +67,32 @@ function toResponse(answer: HttpAnswer, waiting: AnswerObserver | undefined): Re
     return new Response(null, { status, headers });
   }
   const succeeded = status >= 200 && status < 300;
-  if (waiting !== undefined && succeeded) {
-    waiting.streaming = headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
+  if (observed !== undefined && succeeded) {
+    observed.streaming = headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
   }
-  const bytes = succeeded ? whole(body, waiting) : beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes);
+  const bytes = succeeded ? whole(body, observed) : beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes);
   return new Response(ReadableStream.from(bytes), { status, headers });
 }
 
-/** The bytes of an answer; fails when there are too many of them, or more values than may be parsed. */
-async function* whole(body: AnswerBody, waiting: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
-  const cost = new ParseCost(waiting?.streaming);
+/** The bytes of an answer; fails if it has too many bytes or values. */
+async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
+  const cost = new ParseCost(observed?.streaming);
   let size = 0;
   try {
     for await (const chunk of chunksOf(body)) {
       size += chunk.byteLength;
       cost.add(chunk);
       if (size > maxAnswerBytes) throw new UpstreamMisbehaviour(`answered with more than ${maxAnswerBytes} bytes`);
-      if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than is read');
+      if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than the service accepts');
       yield chunk;
     }
   } catch (error) {
-    if (waiting !== undefined) waiting.fault = error;
+    if (observed !== undefined) observed.fault = error;
     throw error;
   }
 }
 
-/** Stored headers were checked when they were saved; checked again here, because a forbidden one would break the protocol. */
+/** Stored headers are checked again here, because a forbidden one would break the protocol. */
 export function storedHeaders(target: HttpTarget): Record<string, string> {
   const headers: Record<string, string> = { 'user-agent': 'signalbox' };
   if (target.bearerToken !== undefined) headers['authorization'] = `Bearer ${target.bearerToken}`;

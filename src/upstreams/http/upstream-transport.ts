@@ -15,22 +15,22 @@ import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 
-/** Time for a message that nobody waits for: a notification, or our answer to a request of the upstream. */
+/** The time limit of a notification, or of this service's answer to a request of the upstream. */
 const ONE_WAY_TIMEOUT_MS = 10_000;
-/** An event stream should end after its response; one that does not is closed after this time. */
+/** An event stream should end after its response; otherwise it is closed after this time. */
 const STREAM_LINGER_MS = 1_000;
-/** Exchanges at once that are given that time; further ones are closed at once. */
+/** How many exchanges get that time; further ones are closed at once. */
 const MAX_LINGERING = 64;
-/** Answers on their way to the upstream at once; further requests of an upstream that floods us stay unanswered. */
-const MAX_ANSWERS_UNDER_WAY = 16;
-/** Bounds for the pause that an upstream asks for before an interrupted stream is resumed. */
+/** How many answers are sent to the upstream at a time; further requests of an upstream stay unanswered. */
+const MAX_ACTIVE_ANSWERS = 16;
+/** Bounds for the pause that an upstream requests before an interrupted stream is resumed. */
 const MIN_RESUME_DELAY_MS = 100;
 const MAX_RESUME_DELAY_MS = 30_000;
 
 /**
- * The SDK's streamable HTTP transport, made safe against an upstream that misbehaves: `send` of a request settles when its
- * answer is in or can no longer come, its HTTP exchange ends when the protocol layer gives up on it, in both eras, and
- * nothing that the upstream sends makes us work without bound.
+ * The SDK's streamable HTTP transport, hardened against misbehaving upstreams. `send` of a request settles when its answer has
+ * arrived or can no longer arrive. In both eras, its HTTP exchange ends when the protocol layer gives up on the request. The work
+ * that an upstream can cause is bounded.
  */
 export class UpstreamTransport implements SessionTransport {
   readonly hasEnded = false;
@@ -42,9 +42,9 @@ export class UpstreamTransport implements SessionTransport {
 
   private readonly http: StreamableHTTPClientTransport;
   private readonly exchanges = new Map<RequestId, Exchange>();
-  /** Tells the fetch function, which sees only bytes, which exchange it works for. */
+  /** Tells the fetch function which exchange it works for. */
   private readonly current = new AsyncLocalStorage<Exchange>();
-  private answersUnderWay = 0;
+  private activeAnswers = 0;
   private lingering = 0;
 
   constructor(target: HttpTarget, sockets: UpstreamSockets) {
@@ -60,7 +60,7 @@ export class UpstreamTransport implements SessionTransport {
     // oxlint-enable unicorn/prefer-add-event-listener
   }
 
-  /** The session that the upstream opened at `initialize`; undefined when it keeps none. */
+  /** The session that the upstream opened at `initialize`; undefined for an upstream without sessions. */
   get sessionId(): string | undefined {
     return this.http.sessionId;
   }
@@ -77,7 +77,7 @@ export class UpstreamTransport implements SessionTransport {
     this.http.setProtocolVersion(version);
   }
 
-  /** Tells the upstream that its session is over (DELETE); rejects when it does not take it. */
+  /** Ends the session at the upstream (DELETE). Rejects if the upstream refuses. */
   terminateSession(): Promise<void> {
     return this.http.terminateSession();
   }
@@ -105,7 +105,7 @@ export class UpstreamTransport implements SessionTransport {
     }
   }
 
-  /** Reads the rest of what nobody wants any more, so that the connection can be used again, for a short time. */
+  /** Reads the rest of the answer for a short time, so that the connection can be reused. */
   private endSoon(exchange: Exchange): void {
     exchange.giveUp();
     if (this.lingering >= MAX_LINGERING) {
@@ -121,16 +121,16 @@ export class UpstreamTransport implements SessionTransport {
 
   private async sendOneWay(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     const isAnswer = !('method' in message);
-    if (isAnswer && this.answersUnderWay >= MAX_ANSWERS_UNDER_WAY) return;
-    if (isAnswer) this.answersUnderWay++;
+    if (isAnswer && this.activeAnswers >= MAX_ACTIVE_ANSWERS) return;
+    if (isAnswer) this.activeAnswers++;
     try {
       const sent = this.http.send(message, { ...options, requestSignal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS) });
-      // The notification is the cancellation (legacy era). Its upstream may end the exchange by itself then.
+      // The notification cancels the request (legacy era). The upstream can then end the exchange.
       const cancelled = this.exchanges.get(cancelledRequest(message) ?? '');
       if (cancelled !== undefined) this.endSoon(cancelled);
       await sent;
     } finally {
-      if (isAnswer) this.answersUnderWay--;
+      if (isAnswer) this.activeAnswers--;
     }
   }
 
@@ -142,7 +142,7 @@ export class UpstreamTransport implements SessionTransport {
   }
 }
 
-/** One request and the HTTP exchange that carries it, resumptions of its stream included. */
+/** One request and its HTTP exchange, including resumptions of its stream. */
 class Exchange implements AnswerObserver {
   streaming = false;
   fault?: unknown;
@@ -152,10 +152,10 @@ class Exchange implements AnswerObserver {
   private readonly abort = new AbortController();
   private readonly outcome = Promise.withResolvers<void>();
 
-  constructor(givenUp: AbortSignal | undefined) {
-    this.signal = givenUp === undefined ? this.abort.signal : AbortSignal.any([givenUp, this.abort.signal]);
+  constructor(cancelled: AbortSignal | undefined) {
+    this.signal = cancelled === undefined ? this.abort.signal : AbortSignal.any([cancelled, this.abort.signal]);
     this.signal.addEventListener('abort', () => this.outcome.reject(this.signal.reason), { once: true });
-    // The outcome may be known before anyone waits for it.
+    // The outcome can be known before it is awaited.
     this.outcome.promise.catch(() => undefined);
   }
 
@@ -168,14 +168,14 @@ class Exchange implements AnswerObserver {
     this.outcome.resolve();
   }
 
-  /** No further message can arrive. */
+  /** Call when no further message can arrive. */
   endOfAnswer(): void {
     this.outcome.reject(this.fault ?? new UpstreamMisbehaviour('ended its answer without a response to the request'));
   }
 
-  /** Nobody waits for it any longer. */
+  /** Call when the answer is no longer needed. */
   giveUp(): void {
-    this.outcome.reject(new UpstreamMisbehaviour('was not waited for any longer'));
+    this.outcome.reject(new UpstreamMisbehaviour('did not answer before the request was cancelled'));
   }
 
   abandon(): void {

@@ -1,24 +1,27 @@
 import { Readable } from 'node:stream';
 import { ParseCost } from '../../json/parse-cost.js';
 
-/** How many bytes of an answer are gathered before it is handed on, so that a failure can still be told. */
+/** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
 export const GATHERED_BYTES = 64 * 1024;
 
-/** The bytes of an answer: those of a small one, or the stream of one that is still on its way. */
+/** The bytes of an answer: a buffer for a small one, a stream for one that is still arriving. */
 export type AnswerBody = Buffer | Readable;
 
-/** Nobody wants the bytes. A little that is left of an answer over HTTP is read all the same, to keep the connection. */
+/** Drops the bytes. A small rest of an HTTP answer is still read, so that the connection can be reused. */
 export function discard(body: AnswerBody): void {
   if (body instanceof Readable) body.destroy();
 }
 
-/** Calls back when the last byte is there or the stream was given up; at once if it is so already. */
+/** Calls back when the last byte was read or the stream was destroyed; at once if it already was. */
 export function onceRead(body: AnswerBody, callback: () => void): void {
   if (body instanceof Readable && !body.closed) body.once('close', callback);
   else callback();
 }
 
-/** All of it, to be parsed. Rejects as the stream fails, or with what `tooLarge` returns if it is more than may be parsed. */
+/**
+ * Buffers the whole body for parsing. Rejects if the stream fails, or with the error of `tooLarge` if parsing would cost too
+ * much.
+ */
 export async function wholeOf(body: AnswerBody, tooLarge: () => Error): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const cost = new ParseCost();
@@ -30,7 +33,7 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error): Promise<
   return Buffer.concat(chunks);
 }
 
-/** The bytes as they come. Rejects as the stream fails. */
+/** The bytes as they arrive. Rejects if the stream fails. */
 export function chunksOf(body: AnswerBody): AsyncIterable<Buffer> | readonly Buffer[] {
   return body instanceof Readable ? body : [body];
 }

@@ -21,7 +21,7 @@ async function partsOf(text: string, sizes: readonly number[], limit: number): P
 const textOf = (parts: readonly SsePart[]): string => Buffer.concat(parts.map(({ bytes }) => bytes)).toString();
 
 const lines = fc.constantFrom('data: a', 'data:b', 'data: {"ü":1}', ': comment', 'event: message', 'id: 7', 'data');
-/** Events whose lines all end in the same way, and the beginning of one more. */
+/** Events with uniform line ends, and the beginning of a further event. */
 const streams = fc
   .record({
     end: fc.constantFrom('\n', '\r\n'),
@@ -35,7 +35,7 @@ const streams = fc
 const cuts = fc.array(fc.integer({ min: 1, max: 30 }));
 
 describe('sseParts', () => {
-  it('finds the same events wherever the stream is cut, and drops what has no end', async () => {
+  it('finds the same events however the stream is chunked, and drops an incomplete event', async () => {
     await fc.assert(
       fc.asyncProperty(streams, cuts, async ({ events, unfinished }, sizes) => {
         const parts = await partsOf(events.join('') + unfinished, sizes, NO_LIMIT);
@@ -47,16 +47,16 @@ describe('sseParts', () => {
   });
 
   it.each([
-    ['ends of lines of several kinds', 'data: a\r\rdata: b\n\rdata: c\r\n\ndata: d\n\r\n', ['a', 'b', 'c', 'd']],
+    ['mixed line ends', 'data: a\r\rdata: b\n\rdata: c\r\n\ndata: d\n\r\n', ['a', 'b', 'c', 'd']],
     ['a byte order mark', '\ufeffdata: a\n\n', ['a']],
-  ])('reads %s as its readers do', async (_title, text, expected) => {
+  ])('reads %s according to the specification', async (_title, text, expected) => {
     for (const sizes of [[], [1], [3]]) {
       const parts = await partsOf(text, sizes, NO_LIMIT);
       expect(parts.flatMap(({ bytes }) => dataOf(bytes) ?? [])).toEqual(expected);
     }
   });
 
-  it('takes time in proportion to the bytes', async () => {
+  it('takes linear time', async () => {
     const events = 50_000;
     const hostile = '\r\r'.repeat(events) + 'a\n'.repeat(events);
     const startedAt = performance.now();
@@ -65,7 +65,7 @@ describe('sseParts', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('hands out events that are too large in pieces, byte for byte, the last of which ends them', async () => {
+  it('yields large events in pieces, byte for byte', async () => {
     await fc.assert(
       fc.asyncProperty(streams, cuts, fc.nat(40), async ({ events }, sizes, limit) => {
         const parts = await partsOf(events.join(''), sizes, limit);
@@ -78,14 +78,14 @@ describe('sseParts', () => {
     );
   });
 
-  it('knows events whose lines end with a lone CR', async () => {
+  it('finds events with CR line ends', async () => {
     const parts = await partsOf('data: a\r\rdata: b\r\r', [1], NO_LIMIT);
     expect(parts.map(({ bytes }) => dataOf(bytes))).toEqual(['a', 'b']);
   });
 
-  it('takes time in proportion to the bytes of an event, however small the chunks are', async () => {
+  it('takes linear time in the bytes of an event, however small the chunks are', async () => {
     const piece = Buffer.alloc(1_000, 'x');
-    // Gathered anew with each chunk, this would be 500 GB to copy: the test would not end.
+    // Copying the buffer with each chunk would copy 500 GB, and the test would not end.
     const body = Readable.from(
       Array.from({ length: 32_000 }, () => piece),
       { objectMode: false },
@@ -97,7 +97,7 @@ describe('sseParts', () => {
 });
 
 describe('withData', () => {
-  it('puts other data into an event and keeps the rest, however many lines the data has', () => {
+  it('replaces the data of an event and keeps the rest, with any number of data lines', () => {
     const texts = fc.array(fc.constantFrom('a', '{', '"b": 1', ' '), { minLength: 1 }).map((parts) => parts.join('\n'));
     fc.assert(
       fc.property(texts, (data) => {

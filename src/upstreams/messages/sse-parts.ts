@@ -1,7 +1,7 @@
 import { type AnswerBody, chunksOf } from './answer-body.js';
 import { ParseCost } from '../../json/parse-cost.js';
 
-/** A whole event with the empty line that ends it, or a piece of one that is too large to be gathered. */
+/** A whole event with the empty line that ends it, or a piece of an event that is too large to buffer. */
 export interface SsePart {
   readonly bytes: Buffer;
   readonly isWhole: boolean;
@@ -9,22 +9,22 @@ export interface SsePart {
 
 const LF = 0x0a;
 const CR = 0x0d;
-/** Readers pass over one at the beginning of a stream. */
+/** Readers skip one at the beginning of a stream. */
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-/** One byte less than the longest end of an event. */
+/** One byte less than the longest sequence that ends an event. */
 const SEARCHED_AGAIN = 2;
 
 /**
- * Cuts an event stream (WHATWG HTML, "Server-sent events") into events. An event that the stream ends before is dropped, as
- * that specification wants it; of one that was cut, the pieces have been handed out by then.
- * @param limit bytes up to which an event is gathered; without it, as much as may be parsed
+ * Splits an event stream (WHATWG HTML, "Server-sent events") into events. An incomplete event at the end of the stream is
+ * dropped, as the specification requires; pieces of a large one have been yielded by then.
+ * @param limit bytes up to which an event is buffered; by default the limit on parsing
  */
 export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerator<SsePart> {
   let gathered: Buffer[] = [];
   let size = 0;
   let isCut = false;
   let cost = new ParseCost();
-  /** The last bytes, in which an end may have begun. */
+  /** The last bytes, which can contain the beginning of an event's end. */
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = true;
   const take = (last: Buffer): Buffer => {
@@ -45,11 +45,11 @@ export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerato
       start = end;
     }
     const bytes = searched.subarray(start);
-    const kept = Math.max(0, bytes.length - SEARCHED_AGAIN);
-    rest = bytes.subarray(kept);
-    if (kept > 0) gathered.push(bytes.subarray(0, kept));
-    size += kept;
-    if (limit === undefined) cost.add(bytes.subarray(0, kept));
+    const unchanged = Math.max(0, bytes.length - SEARCHED_AGAIN);
+    rest = bytes.subarray(unchanged);
+    if (unchanged > 0) gathered.push(bytes.subarray(0, unchanged));
+    size += unchanged;
+    if (limit === undefined) cost.add(bytes.subarray(0, unchanged));
     if (limit === undefined ? cost.isTooHigh : size > limit) {
       yield { bytes: take(Buffer.alloc(0)), isWhole: false };
       isCut = true;
@@ -58,8 +58,8 @@ export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerato
 }
 
 /**
- * The indexes after all empty lines, in one pass: a search for each of them would read the same bytes again and again. A line
- * ends with LF, CR or both, and whoever took another one for an end would see other events than the caller does.
+ * The indexes after all empty lines, in one pass; separate searches would read the same bytes repeatedly. A line ends with LF, CR
+ * or both; any other rule would find other events than the caller does.
  */
 function* endsOfEvents(bytes: Buffer): Generator<number> {
   let [lf, cr] = [bytes.indexOf(LF), bytes.indexOf(CR)];
@@ -67,7 +67,7 @@ function* endsOfEvents(bytes: Buffer): Generator<number> {
   while (lf !== -1 || cr !== -1) {
     const at = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
     const next = at === cr && lf === at + 1 ? at + 2 : at + 1;
-    // Its LF may be on its way.
+    // The LF of a CR LF may be in the next chunk.
     const isHalf = at === bytes.length - 1 && bytes[at] === CR && bytes[at - 1] === LF;
     if (at === lineStart && !isHalf) yield next;
     lineStart = at === lineStart ? -1 : next;
@@ -76,7 +76,7 @@ function* endsOfEvents(bytes: Buffer): Generator<number> {
   }
 }
 
-/** Do these bytes, which come from a stream of events, end with the end of one? */
+/** Do these bytes of an event stream end with the end of an event? */
 export function endsEvent(bytes: Buffer): boolean {
   const [third, second, last] = [bytes.at(-3), bytes.at(-2), bytes.at(-1)];
   return last === LF && second === CR ? isLineEnd(third) : isLineEnd(last) && isLineEnd(second);
@@ -96,14 +96,14 @@ export function dataOf(event: Buffer): string | undefined {
   return data.length === 0 ? undefined : data.join('\n');
 }
 
-/** The same event, its id included, with other data. */
+/** Replaces the data of an event, and keeps its other fields. */
 export function withData(event: Buffer, data: string): Buffer {
-  const kept = event
+  const unchanged = event
     .toString('utf8')
     .split(/\r\n|\n|\r/)
     .filter((line) => line !== '' && !line.startsWith('data:'));
   const lines = data.split(/\r\n|\n|\r/).map((line) => `data: ${line}`);
-  return Buffer.from([...kept, ...lines, '', ''].join('\n'));
+  return Buffer.from([...unchanged, ...lines, '', ''].join('\n'));
 }
 
 export function messageEvent(data: string): Buffer {

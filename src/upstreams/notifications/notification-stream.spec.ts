@@ -3,26 +3,26 @@ import { PassThrough, Readable } from 'node:stream';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
 import { MAX_EVENTS } from './notification-stream.js';
-import { followNews } from './notification-stream.js';
+import { followNotifications } from './notification-stream.js';
 
 type Opening = UpstreamAnswer | UpstreamError;
 
 const KINDS = ['tools', 'prompts'] as const;
 
-/** An upstream that answers one opening of the stream after the other. */
+/** An upstream with a scripted answer for each opening of the stream. */
 function upstream(...answers: Opening[]) {
-  const heard: string[] = [];
+  const received: string[] = [];
   let opened = 0;
   const source = {
     open: (): Promise<UpstreamAnswer> => {
       const answer = answers[opened++];
-      if (answer === undefined) return Promise.reject(new UpstreamError('protocol', 'Opened once too often.'));
+      if (answer === undefined) return Promise.reject(new UpstreamError('protocol', 'Unexpected opening.'));
       return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
     },
-    changed: (kind: string) => void heard.push(kind),
-    pinged: (id: string | number) => void heard.push(`ping ${id}`),
+    changed: (kind: string) => void received.push(kind),
+    pinged: (id: string | number) => void received.push(`ping ${id}`),
   };
-  return { source, heard, opened: () => opened };
+  return { source, received, opened: () => opened };
 }
 
 function stream(body: Readable): UpstreamAnswer {
@@ -34,17 +34,20 @@ const events = (...data: string[]): UpstreamAnswer =>
 const notification = (method: string): string => JSON.stringify({ jsonrpc: '2.0', method });
 const fault = (kind: UpstreamErrorKind, status?: number): UpstreamError =>
   new UpstreamError(kind, 'It failed.', status === undefined ? {} : { status });
-const forever = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-describe('followNews', () => {
-  it('hears of changed lists and of pings, and of nothing else', async () => {
+describe('followNotifications', () => {
+  it('reports only changed lists and pings', async () => {
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'ping' });
     const tools = notification('notifications/tools/list_changed');
     const others = ['rubbish', '[]', 'null', '{"method":{}}', notification('notifications/message')];
-    const { source, heard, opened } = upstream(events(...others, tools, ping, '{"method":"ping"}'), fault('protocol'));
+    const { source, received, opened } = upstream(
+      events(...others, tools, ping, '{"method":"ping"}'),
+      fault('protocol'),
+    );
 
-    expect(await followNews(source, KINDS, forever, 10)).toBe('over');
-    expect(heard).toEqual(['tools', 'ping 7']);
+    expect(await followNotifications(source, KINDS, neverAborted, 10)).toBe('over');
+    expect(received).toEqual(['tools', 'ping 7']);
     expect(opened()).toBe(2);
   });
 
@@ -52,51 +55,51 @@ describe('followNews', () => {
     ['405', { status: 405, contentType: undefined, headers: {}, body: Readable.from([]) }],
     ['JSON', { status: 200, contentType: 'application/json', headers: {}, body: Readable.from([]) }],
     ['a refusal', fault('protocol', 406)],
-    ['a refusal of our credential', fault('unauthorized', 401)],
+    ['a refusal of the credential', fault('unauthorized', 401)],
     ['an internal error', fault('unreachable', 500)],
     ['a refused address', fault('refused_address')],
     ['404, although the session is new', fault('session_lost', 404)],
-  ])('asks no second time after %s', async (_what, answer) => {
-    const { source, heard, opened } = upstream(answer);
+  ])('does not open the stream again after %s', async (_what, answer) => {
+    const { source, received, opened } = upstream(answer);
 
-    expect(await followNews(source, KINDS, forever, 10)).toBe('over');
+    expect(await followNotifications(source, KINDS, neverAborted, 10)).toBe('over');
     expect(opened()).toBe(1);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   it.each<[string, Opening]>([
     ['ended', events()],
     ['could not be opened', fault('unreachable')],
     ['found the upstream busy', fault('unreachable', 503)],
-  ])('opens a stream again that %s; only one that was open may have missed something', async (_what, answer) => {
-    const { source, heard } = upstream(answer, events(), fault('protocol'));
+  ])('reopens a stream that %s; only one that was open can have missed changes', async (_what, answer) => {
+    const { source, received } = upstream(answer, events(), fault('protocol'));
 
-    await followNews(source, KINDS, forever, 10);
-    expect(heard).toEqual(answer instanceof Error ? [] : ['tools', 'prompts']);
+    await followNotifications(source, KINDS, neverAborted, 10);
+    expect(received).toEqual(answer instanceof Error ? [] : ['tools', 'prompts']);
   });
 
-  it('says that the session is lost when a stream that was open cannot be opened again', async () => {
+  it('reports a lost session when a stream that was open cannot be reopened', async () => {
     const { source } = upstream(events(), fault('session_lost', 404));
 
-    expect(await followNews(source, KINDS, forever, 10)).toBe('lost');
+    expect(await followNotifications(source, KINDS, neverAborted, 10)).toBe('lost');
   });
 
-  it('lets go of a stream that floods it', async () => {
+  it('closes a stream that floods it', async () => {
     const body = new PassThrough();
     const closed = new Promise((resolve) => body.once('close', resolve));
     body.on('error', () => undefined);
-    const { source, heard, opened } = upstream(stream(body));
+    const { source, received, opened } = upstream(stream(body));
     body.write(`data: ${notification('notifications/tools/list_changed')}\n\n`.repeat(MAX_EVENTS + 1));
 
-    expect(await followNews(source, KINDS, forever, 10)).toBe('over');
+    expect(await followNotifications(source, KINDS, neverAborted, 10)).toBe('over');
     await closed;
-    expect([heard.length, opened()]).toEqual([MAX_EVENTS, 1]);
+    expect([received.length, opened()]).toEqual([MAX_EVENTS, 1]);
   });
 
-  it('ends at once when nobody needs it any longer, also between two streams', async () => {
+  it('ends at once when it is aborted, also between two streams', async () => {
     const abort = new AbortController();
     const { source, opened } = upstream(fault('unreachable'), events());
-    const following = followNews(source, KINDS, abort.signal);
+    const following = followNotifications(source, KINDS, abort.signal);
     setTimeout(() => abort.abort(), 50);
 
     expect(await following).toBe('over');

@@ -5,50 +5,50 @@ import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/li
 import { UpstreamError } from '../contract/upstream-error.js';
 import { discard } from '../messages/answer-body.js';
 
-/** A stream of news is quiet by nature; within this time, in milliseconds, it may hold so many events and bytes. */
+/** A notification stream is normally quiet; the limits on its events and bytes apply to this time, in milliseconds. */
 const WINDOW_MS = 10_000;
 export const MAX_EVENTS = 500;
 export const MAX_BYTES = 2 * 1024 * 1024;
 
-/** News of a session is short; a longer event is passed over, in bytes. */
+/** Notifications are short; a longer event is skipped, in bytes. */
 const MAX_EVENT_BYTES = 64 * 1024;
-/** Milliseconds before a stream that broke off is opened anew; doubled each time it soon breaks off again. */
+/** Milliseconds before a broken stream is reopened; doubled each time it soon breaks again. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A stream that was open for this long has worked. */
-export const WORKED_MS = 30_000;
-/** The answers that say that the upstream is away or busy for the moment. */
+/** A stream that was open for this long resets the pause. */
+export const STABLE_MS = 30_000;
+/** Statuses of an upstream that is temporarily unavailable. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** What a stream of news needs of the session that it belongs to. */
-export interface NewsSource {
+/** The session that a notification stream belongs to. */
+export interface NotificationSource {
   /** Opens the stream. Rejects with `UpstreamError`. */
   open(signal: AbortSignal): Promise<UpstreamAnswer>;
-  /** @param kind a list that has changed, or may have while nobody listened */
+  /** @param kind a list that has changed, or may have changed while the stream was closed */
   changed(kind: ListedKind): void;
-  /** The upstream asks whether we are there. @param id of the request */
+  /** The upstream sent a ping. @param id of the request */
   pinged(id: string | number): void;
 }
 
 /**
- * How it ended: `over` the upstream offers no such stream, holds one already, floods it, or nobody needs it any longer ·
- * `lost` it has forgotten the session.
+ * How the stream ended: `over` the upstream does not offer it, has one already or floods it, or it was aborted · `lost` the
+ * upstream no longer knows the session.
  */
-export type EndOfNews = 'over' | 'lost';
-type EndOfStream = EndOfNews | 'broken';
+export type EndOfNotifications = 'over' | 'lost';
+type EndOfStream = EndOfNotifications | 'broken';
 
 /**
- * Listens to what an upstream sends unasked. A stream that breaks off is opened again, with growing pauses; as it may have
- * missed something, every list counts as changed then. Never rejects.
- * @param kinds the lists whose changes the upstream promises to announce
+ * Listens to an upstream's unsolicited messages. A broken stream is reopened with growing pauses; every list then counts as
+ * changed, because notifications may have been missed. Never rejects.
+ * @param kinds the lists whose changes the upstream announces
  * @param firstPauseMs the pause after the first break
  */
-export async function followNews(
-  source: NewsSource,
+export async function followNotifications(
+  source: NotificationSource,
   kinds: readonly ListedKind[],
   signal: AbortSignal,
   firstPauseMs = FIRST_PAUSE_MS,
-): Promise<EndOfNews> {
+): Promise<EndOfNotifications> {
   const flood = new FloodGuard();
   let pauseMs = firstPauseMs / 2;
   let wasOpen = false;
@@ -73,20 +73,20 @@ export async function followNews(
     const end = await listenOnce();
     if (signal.aborted) return 'over';
     if (end !== 'broken') return end;
-    pauseMs = performance.now() - startedAt >= WORKED_MS ? firstPauseMs : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-    // Many streams that broke at once do not all come back at once.
+    pauseMs = performance.now() - startedAt >= STABLE_MS ? firstPauseMs : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    // The jitter spreads the reopening of many streams that broke at once.
     const waited = sleep(pauseMs * (1 + Math.random() / 2), undefined, { signal, ref: false });
     await waited.catch(() => undefined);
     if (signal.aborted) return 'over';
   }
 }
 
-async function read({ body }: UpstreamAnswer, source: NewsSource, flood: FloodGuard): Promise<EndOfStream> {
+async function read({ body }: UpstreamAnswer, source: NotificationSource, flood: FloodGuard): Promise<EndOfStream> {
   try {
     for await (const { bytes, isWhole } of sseParts(body, MAX_EVENT_BYTES)) {
       if (!flood.allows(bytes.length)) return 'over';
       const data = isWhole ? dataOf(bytes) : undefined;
-      if (data !== undefined) hear(data, source);
+      if (data !== undefined) handleEvent(data, source);
     }
     return 'broken';
   } finally {
@@ -94,7 +94,7 @@ async function read({ body }: UpstreamAnswer, source: NewsSource, flood: FloodGu
   }
 }
 
-function hear(data: string, source: NewsSource): void {
+function handleEvent(data: string, source: NotificationSource): void {
   const { method, id } = parse(data);
   const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
   if (kind !== undefined) source.changed(kind);
@@ -110,26 +110,26 @@ function parse(data: string): { method?: unknown; id?: unknown } {
   }
 }
 
-/** A server without this stream may know no path for it: before it was open once, 404 does not speak of the session. */
+/** A server without this stream may answer 404. Before the stream was first open, 404 therefore does not mean a lost session. */
 function isSessionLost(error: unknown): boolean {
   return error instanceof UpstreamError && error.kind === 'session_lost';
 }
 
 function endOf(error: unknown): EndOfStream {
-  // What fails after the head of the answer is the socket.
+  // After the head of the answer, only the socket can fail.
   if (!(error instanceof UpstreamError)) return 'broken';
   if (error.kind === 'session_lost') return 'lost';
   if (error.status !== undefined) return PASSING_STATUSES.has(error.status) ? 'broken' : 'over';
   return error.kind === 'unreachable' || error.kind === 'timeout' ? 'broken' : 'over';
 }
 
-/** Judges whether an upstream sends more than anybody has to listen to. */
+/** Limits the events and bytes of a notification stream. */
 export class FloodGuard {
   private startedAt = -Infinity;
   private events = 0;
   private bytes = 0;
 
-  /** Takes the next event; false when it is one too many. @param now milliseconds of a monotonic clock */
+  /** Counts the next event; false if it exceeds a limit. @param now on the monotonic clock, in milliseconds */
   allows(size: number, now = performance.now()): boolean {
     if (now - this.startedAt >= WINDOW_MS) {
       this.startedAt = now;

@@ -8,28 +8,28 @@ import type { Upstream, UpstreamTool } from '../contract/upstream.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
 /**
- * How long connecting and listing the tools may take together, in milliseconds. The first start of a program may be the time
- * when `npx` fetches it.
+ * The time limit for connecting and listing the tools, in milliseconds. The first start of a program can include its download by
+ * `npx`.
  */
 const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000, custom: 15_000 } as const;
 
-/** What a test of a connection found. */
+/** The result of a connection test. */
 export interface ConnectionCheck {
-  /** Milliseconds until it was known. */
+  /** The duration of the test in milliseconds. */
   readonly latencyMs: number;
   /** How many tools were listed. */
   readonly tools: number;
-  /** The negotiated MCP revision; null when it did not come to that. */
+  /** The negotiated MCP revision; null if the test failed before. */
   readonly protocolVersion: string | null;
-  /** Why the connection does not work, in a sentence; absent when it does. */
+  /** Why the connection does not work, in a sentence; absent if it works. */
   readonly fault?: string;
 }
 
-/** Tests connections with a session of their own, so that an old one that still works hides nothing. */
+/** Tests connections in a new session, so that an existing session cannot hide a fault. */
 @Injectable()
 export class ConnectionTester {
   /** By connection and revision. */
-  private readonly underway = new Map<string, Promise<ConnectionCheck>>();
+  private readonly active = new Map<string, Promise<ConnectionCheck>>();
 
   constructor(
     private readonly directory: ConnectionDirectory,
@@ -37,13 +37,13 @@ export class ConnectionTester {
     private readonly upstreams: UpstreamFactory,
   ) {}
 
-  /** Connects, lists the tools, and records what was found. Tests of the same connection at the same time are one. */
+  /** Connects, lists the tools, and records the result. Concurrent tests of a connection share one run. */
   test(connection: Connection): Promise<ConnectionCheck> {
     const key = `${connection.id}@${connection.revision}`;
-    const known = this.underway.get(key);
+    const known = this.active.get(key);
     if (known !== undefined) return known;
-    const check = this.check(connection).finally(() => this.underway.delete(key));
-    this.underway.set(key, check);
+    const check = this.check(connection).finally(() => this.active.delete(key));
+    this.active.set(key, check);
     return check;
   }
 

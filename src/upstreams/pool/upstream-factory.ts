@@ -8,7 +8,7 @@ import { TransportUpstream } from '../session/transport-upstream.js';
 import type { Upstream } from '../contract/upstream.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 
-/** Makes the MCP client of a target, whatever its kind. Whoever asks for one closes it. */
+/** Creates the MCP client of a target of any kind. The caller closes it. */
 @Injectable()
 export class UpstreamFactory {
   constructor(
@@ -16,7 +16,7 @@ export class UpstreamFactory {
     private readonly processes: StdioProcesses,
   ) {}
 
-  /** @param onChanged wants to hear of changed lists for as long as the client lives; without it, nobody listens */
+  /** @param onChanged called when a list changes; without it, the client does not listen */
   create(target: UpstreamTarget, onChanged?: OnListChanged): Upstream {
     if (target.kind === 'stdio') return new StdioUpstream(target, this.processes, onChanged);
     if (target.kind === 'custom') return new TransportUpstream(target, onChanged);

@@ -6,19 +6,19 @@ import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ConnectionTester } from './connection-tester.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
 
-/** This many failures in a row open the breaker. */
+/** The number of consecutive failures that opens the breaker. */
 const FAILURES_TO_OPEN = 5;
-/** Milliseconds until the first probe; doubled with each probe that fails. */
+/** Milliseconds until the first probe; doubled after each failed probe. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Beyond so many connections, the one that was called longest ago is forgotten: failures elsewhere reset no breaker in use. */
 const MAX_CIRCUITS = 10_000;
 
-/** What speaks against the upstream itself. Other answers may be the doing of one caller, who must not close it to all. */
+/** Failures of the upstream itself. Other errors can be caused by one caller, who must not block the upstream for all. */
 const FAILURES: ReadonlySet<UpstreamErrorKind> = new Set<UpstreamErrorKind>(['unreachable', 'refused_address']);
 const FAILURE_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504]);
 
-/** The failures of one connection as this process saw them. */
+/** The failures of one connection in this process. */
 interface Circuit {
   readonly revision: number;
   failures: number;
@@ -29,8 +29,8 @@ interface Circuit {
 }
 
 /**
- * A circuit breaker for each connection. After repeated failures calls are refused without asking the upstream, the
- * connection's status becomes `error`, and probes go on in the background until one succeeds and closes the breaker.
+ * A circuit breaker for each connection. After repeated failures, it refuses calls without contacting the upstream, sets the
+ * connection's status to `error`, and probes in the background until a probe succeeds and closes the breaker.
  */
 @Injectable()
 export class UpstreamHealth implements OnApplicationShutdown {
@@ -46,7 +46,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Does the work unless the breaker is open, and learns from how it ends.
+   * Does the work unless the breaker is open, and records its success or failure.
    * @throws DomainError `connection_unavailable` with `Retry-After`, and what the work throws
    */
   async watch<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
@@ -71,7 +71,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
     const seconds = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
     throw new DomainError(
       'connection_unavailable',
-      'The upstream has failed repeatedly; calls are refused until it is seen to work again.',
+      'The upstream has failed repeatedly. Calls are refused until it works again.',
       [],
       { headers: { 'retry-after': String(seconds) } },
     );
@@ -79,7 +79,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
 
   private noteSuccess(connection: Connection): void {
     const circuit = this.circuitOf(connection);
-    // While the breaker is open, only the probe decides: this call began before.
+    // While the breaker is open, only the probe closes it; this call began before.
     if (circuit?.retryAt !== undefined) return;
     this.circuits.delete(connection.id);
     if (connection.status === 'error') this.record(connection, undefined);
@@ -102,14 +102,14 @@ export class UpstreamHealth implements OnApplicationShutdown {
   private async probe(connection: Connection, circuit: Circuit): Promise<void> {
     const isCurrent = (): boolean => this.circuits.peek(connection.id) === circuit;
     try {
-      const present = await this.directory.find(connection.organizationId, connection.id);
-      const isGone = present?.revision !== circuit.revision || present.status === 'inactive';
-      const fault = isGone ? undefined : (await this.tester.test(present)).fault;
+      const current = await this.directory.find(connection.organizationId, connection.id);
+      const isGone = current?.revision !== circuit.revision || current.status === 'inactive';
+      const fault = isGone ? undefined : (await this.tester.test(current)).fault;
       if (!isCurrent()) return;
       if (fault === undefined) this.circuits.delete(connection.id);
       else this.open(connection, circuit);
     } catch (error) {
-      this.logger.warn({ connection_id: connection.id, err: error }, 'A connection could not be probed');
+      this.logger.warn({ connection_id: connection.id, err: error }, 'Could not probe a connection');
       if (isCurrent()) this.open(connection, circuit);
     }
   }
@@ -127,7 +127,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
 
   private record(connection: Connection, fault: string | undefined): void {
     this.directory.recordHealth(connection, fault).catch((error: Error) => {
-      this.logger.warn({ connection_id: connection.id, err: error }, 'The status of a connection was not recorded');
+      this.logger.warn({ connection_id: connection.id, err: error }, 'Could not record the status of a connection');
     });
   }
 }

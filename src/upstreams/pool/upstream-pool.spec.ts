@@ -61,7 +61,7 @@ describe('UpstreamPool', () => {
     expect(created).toEqual(['a@1', 'a@2']);
   });
 
-  it('closes what is idle, and nothing that is in use', async () => {
+  it('closes idle upstreams, but none in use', async () => {
     await touch(target('idle'));
     const release = hold(target('busy'));
     jest.advanceTimersByTime(1_000);
@@ -73,7 +73,7 @@ describe('UpstreamPool', () => {
     expect(closed).toEqual(['idle@1', 'busy@1']);
   });
 
-  it('makes room by closing the least recently used idle one', async () => {
+  it('evicts the least recently used idle upstream', async () => {
     await touch(target('a'));
     await touch(target('b'));
     await touch(target('a'));
@@ -85,14 +85,14 @@ describe('UpstreamPool', () => {
     await release();
   });
 
-  it('lets the calls of a displaced one finish', async () => {
+  it('lets active calls of an evicted upstream finish', async () => {
     const releases = [hold(target('a')), hold(target('b')), hold(target('c'))];
     expect(closed).toEqual([]);
     await Promise.all(releases.map((release) => release()));
     expect(closed).toEqual(['a@1']);
   });
 
-  it('evicts every revision of a connection, the busy ones when they are done', async () => {
+  it('evicts every revision of a connection, busy ones after their last call', async () => {
     await touch(target('a', '1'));
     const release = hold(target('a', '2'));
     pool.evict('a');
@@ -103,14 +103,14 @@ describe('UpstreamPool', () => {
     expect(closed).toEqual(['a@1', 'a@2']);
   });
 
-  it('lets go of an older revision as soon as there is a newer one', async () => {
+  it('closes an older revision when a newer one is used', async () => {
     await touch(target('a', '1'));
     await touch(target('b', '1'));
     await touch(target('a', '2'));
     expect(closed).toEqual(['a@1']);
   });
 
-  it('gives the upstream back when the work fails', async () => {
+  it('returns the upstream when the work fails', async () => {
     await expect(pool.use(target('a'), () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
     jest.advanceTimersByTime(1_000);
     expect(closed).toEqual(['a@1']);

@@ -4,19 +4,19 @@ import { UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 
 export interface UpstreamPoolLimits {
-  /** Upstreams kept at once; the least recently used one makes room for a new one. */
+  /** How many upstreams are kept; a new one evicts the least recently used. */
   size: number;
   /** Milliseconds without use after which an upstream's session is closed. */
   idleMs: number;
 }
 
-/** Tells when a target is no longer what its connection says; returns how to stop that. */
+/** Calls back when a target's connection is edited or closed; returns a function that stops watching. */
 export type WatchTarget = (target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void) => () => void;
 
 /** An upstream in use. */
 export interface Loan {
   readonly upstream: Upstream;
-  /** To be called once. */
+  /** Call exactly once. */
   giveBack(): void;
 }
 
@@ -24,22 +24,22 @@ interface Entry {
   key: string;
   connectionId: string;
   upstream: Upstream;
-  /** Calls under way. */
+  /** The number of active calls. */
   users: number;
-  /** When it was last borrowed, as the count of all borrowings. */
+  /** The number of the last use, counted over all entries. */
   lastUse: number;
-  /** No longer in the pool: closes with its last user. */
+  /** Is it no longer in the pool? Then its last user closes it. */
   retired: boolean;
-  /** Runs from the last use; runs out in vain while somebody uses it. */
+  /** Runs from the last use; has no effect while the entry is in use. */
   readonly idle: NodeJS.Timeout;
-  /** It holds what the old revision gave it, as a program does, and is ended with it. */
+  /** The upstream keeps the secrets of its revision, as a program does, so it is ended with the revision. */
   readonly endsWithRevision: boolean;
   readonly unwatch: () => void;
 }
 
 /**
- * The live upstreams of this process, one for each connection and revision. Callers borrow one; whatever leaves
- * the pool (idle, edited, displaced) is closed when its last caller is done with it.
+ * The open upstreams of this process, one for each connection and revision. Callers borrow them. An upstream that leaves the pool
+ * (idle, edited, evicted) is closed after its last caller.
  */
 export class UpstreamPool implements OnApplicationShutdown {
   private readonly entries = new Map<string, Entry>();
@@ -62,7 +62,7 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  /** Lends the upstream of this target until it is given back. @throws UpstreamError when the service is stopping */
+  /** Lends the upstream of this target until it is returned. @throws UpstreamError if the service is stopping */
   borrow(target: UpstreamTarget): Loan {
     if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
     const entry = this.entryOf(target);
@@ -71,14 +71,14 @@ export class UpstreamPool implements OnApplicationShutdown {
     return { upstream: entry.upstream, giveBack: () => this.giveBack(entry) };
   }
 
-  /** Lets go of every revision of a connection that was edited or deleted; calls under way finish. */
+  /** Evicts every revision of a connection that was edited or deleted; active calls finish. */
   evict(connectionId: string): void {
     for (const entry of this.entries.values()) {
       if (entry.connectionId === connectionId) this.retire(entry);
     }
   }
 
-  /** Closes everything at once and for good; calls under way fail with `cancelled`. */
+  /** Closes all upstreams permanently; active calls fail with `cancelled`. */
   async closeAll(): Promise<void> {
     this.isClosed = true;
     const entries = [...this.entries.values()];
@@ -101,7 +101,7 @@ export class UpstreamPool implements OnApplicationShutdown {
     const key = `${target.connectionId}@${target.revision}`;
     const known = this.entries.get(key);
     if (known !== undefined) return known;
-    // What was opened with credentials that were replaced since is of no more use.
+    // Sessions that were opened with replaced credentials are no longer needed.
     for (const entry of this.entries.values()) {
       if (entry.connectionId === target.connectionId) this.end(entry, 'edited');
     }
@@ -137,8 +137,8 @@ export class UpstreamPool implements OnApplicationShutdown {
 
   private makeRoom(): void {
     const byLastUse = [...this.entries.values()].toSorted((a, b) => a.lastUse - b.lastUse);
-    const displaced = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
-    if (displaced !== undefined) this.retire(displaced);
+    const evicted = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
+    if (evicted !== undefined) this.retire(evicted);
   }
 
   private retire(entry: Entry): void {
@@ -149,7 +149,7 @@ export class UpstreamPool implements OnApplicationShutdown {
     if (entry.users === 0) void entry.upstream.close();
   }
 
-  /** Calls under way go on over HTTP when the connection was edited; whatever else holds what was taken back is cut off. */
+  /** Active HTTP calls continue after an edit. Programs, and all calls of a closed connection, are ended. */
   private end(entry: Entry, end: 'edited' | 'closed'): void {
     this.retire(entry);
     if (entry.users > 0 && (end === 'closed' || entry.endsWithRevision)) void entry.upstream.close();

@@ -9,12 +9,15 @@ import type { CustomTarget, HttpTarget, StdioTarget, UpstreamTarget } from '../c
 
 const DEFAULT_DIRECTORY = '/';
 
-/** Injects the stored credentials: a connection in, what its kind of client needs out. */
+/** Builds the target of a connection, with its decrypted credentials. */
 @Injectable()
 export class UpstreamTargets {
   private readonly commands: readonly string[];
   private readonly variables: VariableRule;
-  /** Goes with the connection, which is believed for less than a second: a busy one is not decrypted for each call. */
+  /**
+   * Cached by the connection object, which itself is cached for less than a second, so that a busy connection is not decrypted
+   * for each call.
+   */
   private readonly targets = new WeakMap<Connection, UpstreamTarget>();
 
   constructor(
@@ -39,7 +42,7 @@ export class UpstreamTargets {
     if (connection.type === 'HTTP') return this.httpTarget(connection);
     if (connection.type === 'STDIO') return this.stdioTarget(connection);
     if (connection.type !== 'VIRTUAL') return this.customTarget(connection);
-    throw new DomainError('connection_unavailable', 'An agent cannot be called as a connection by this version.');
+    throw new DomainError('connection_unavailable', 'This version cannot call an agent as a connection.');
   }
 
   private customTarget(connection: Connection): CustomTarget {
@@ -63,9 +66,9 @@ export class UpstreamTargets {
   private stdioTarget({ id, organizationId, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {
     if (stdio === null) throw new DomainError('connection_unavailable', 'The connection has no program.');
     const { command, args, cwd } = stdio;
-    // The list may have become shorter since the connection was saved.
+    // The allowed commands may have changed since the connection was saved.
     if (!this.commands.includes(command)) {
-      throw new DomainError('connection_unavailable', 'This service does not run the command of the connection.');
+      throw new DomainError('connection_unavailable', 'This service does not allow the command of the connection.');
     }
     const env = opened(() => this.secrets.openStdioEnv(id, sealed.stdioEnv));
     this.refuseVariables(Object.keys(env));
@@ -73,11 +76,11 @@ export class UpstreamTargets {
     return { kind: 'stdio', organizationId, ...identity, command, args, env, cwd: cwd ?? DEFAULT_DIRECTORY };
   }
 
-  /** Stored ones, too: the rule may have become stricter since the connection was saved. */
+  /** Checks stored variables again, because the rule may have changed since the connection was saved. */
   private refuseVariables(names: readonly string[]): void {
     const refused = names.filter((name) => !isSettable(name, this.variables));
     if (refused.length === 0) return;
-    const detail = `This service does not let connections set ${refused.join(', ')}; STDIO_ENV_ALLOW lists what it does.`;
+    const detail = `This service does not allow connections to set ${refused.join(', ')}; STDIO_ENV_ALLOW lists the allowed variables.`;
     throw new DomainError('connection_unavailable', detail);
   }
 }
@@ -86,7 +89,7 @@ function opened<T>(open: () => T): T {
   try {
     return open();
   } catch (cause) {
-    const detail = 'The stored credentials of the connection cannot be decrypted; store them anew.';
+    const detail = 'The stored credentials of the connection cannot be decrypted. Store them again.';
     throw new DomainError('connection_unavailable', detail, [], { cause });
   }
 }

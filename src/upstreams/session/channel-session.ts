@@ -1,14 +1,14 @@
-/** The session of the upstream that a channel speaks in; empty for an upstream that keeps none. */
+/** The upstream session of a channel; empty for an upstream without sessions. */
 export interface ChannelSession {
   readonly id?: string;
-  /** Sent as `MCP-Protocol-Version`, unless the exchange's own headers name one. */
+  /** Sent as `MCP-Protocol-Version`, unless the headers of the exchange contain it. */
   readonly protocolVersion?: string;
 }
 
 /**
- * Does this answer to a request in a session say that the upstream has forgotten the session, and so has not taken the
- * request? The specification wants 404. Servers built after the SDK's old examples answer 400 with an error that has a word
- * on the session and, because they have not read the request, no id.
+ * Does this answer say that the upstream no longer knows the session, and so did not process the request? The specification
+ * requires 404. Servers based on old SDK examples answer 400 with an error that mentions the session and, because they have not
+ * read the request, has no id.
  */
 export function isSessionLost(status: number, body: string): boolean {
   if (status !== 400) return status === 404;

@@ -24,7 +24,7 @@ import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { collectTools } from '../contract/tool-listing.js';
 import type { SessionTransport } from '../contract/session-transport.js';
 
-/** How a request is bounded and identified; times in milliseconds. */
+/** The limits and id of a request; times in milliseconds. */
 export interface RequestBounds {
   signal: AbortSignal;
   timeoutMs: number;
@@ -35,20 +35,20 @@ export interface RequestBounds {
   onProgress?: (progress: Progress) => void;
 }
 
-/** What this service calls itself to upstreams. */
+/** The name and version that this service sends to upstreams. */
 export const CLIENT_INFO: Implementation = { name: 'signalbox', version: '0.1.0' };
-/** For each step of connecting: the probe for the modern era, then `initialize`. */
+/** The time limit of each step of connecting: the probe for the modern era, then `initialize`. */
 const CONNECT_STEP_TIMEOUT_MS = 30_000;
 const TERMINATE_TIMEOUT_MS = 2_000;
-/** MCP 2026-07-28: the `Mcp-*` headers do not match the body; the server has not run the request. */
+/** MCP 2026-07-28: the `Mcp-*` headers do not match the body; the server did not process the request. */
 const HEADER_MISMATCH = -32020;
 
 /**
- * One MCP session of either era: modern (2026-07-28) when the upstream answers `server/discover`, else legacy
- * (`initialize`). It declares no client capability and compiles no schema of the upstream. Throws what the SDK throws.
+ * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy (`initialize`).
+ * It declares no client capabilities and does not compile the upstream's schemas. Throws what the SDK throws.
  */
 export class McpSession {
-  /** Tools whose arguments the modern era wants repeated in `Mcp-Param-*` headers, as last listed. */
+  /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
   private readonly mirrored = new Map<string, Tool>();
 
   private constructor(
@@ -57,8 +57,8 @@ export class McpSession {
   ) {}
 
   /**
-   * @param versionNegotiation how the era is found out; mode `legacy` spares the probe for the modern one
-   * @param onListChanged hears what comes over this transport; for HTTP, that is only what comes with an answer
+   * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
+   * @param onListChanged called for notifications over this transport; for HTTP, only for those within an answer
    */
   static async open(
     transport: SessionTransport,
@@ -72,7 +72,7 @@ export class McpSession {
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: {
         getValidator() {
-          throw new Error('Schemas of an upstream are not compiled here');
+          throw new Error('Upstream schemas must not be compiled here');
         },
       },
     });
@@ -96,7 +96,7 @@ export class McpSession {
     return this.client.getServerVersion();
   }
 
-  /** What a message needs to be sent in this session as bytes. */
+  /** The session as a channel needs it to send bytes. */
   get channelSession(): ChannelSession {
     return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
   }
@@ -114,19 +114,19 @@ export class McpSession {
     return { isModern, serverInfo, instructions, capabilities: this.client.getServerCapabilities() ?? {} };
   }
 
-  /** The lists whose changes the upstream promises to announce. */
-  get promisedLists(): readonly ListedKind[] {
+  /** The lists whose changes the upstream announces (`listChanged`). */
+  get announcedLists(): readonly ListedKind[] {
     const capabilities = this.client.getServerCapabilities();
     return LISTED_KINDS.filter((kind) => capabilities?.[kind]?.listChanged === true);
   }
 
   /**
-   * Asks a modern upstream to announce the changes that it promises, over the transport of this session. In the legacy era
-   * they come unasked. Rejects when it does not take the subscription.
+   * Subscribes to the announced changes of a modern upstream, over the transport of this session. Legacy upstreams send them
+   * without a subscription. Rejects if the upstream refuses the subscription.
    */
   async subscribe(signal: AbortSignal): Promise<void> {
-    if (!this.isModern || this.promisedLists.length === 0) return;
-    await this.client.listen(subscriptionTo(this.promisedLists), { signal });
+    if (!this.isModern || this.announcedLists.length === 0) return;
+    await this.client.listen(subscriptionTo(this.announcedLists), { signal });
   }
 
   async listTools(bounds: RequestBounds): Promise<Tool[]> {
@@ -138,7 +138,7 @@ export class McpSession {
         toOptions(bounds),
       ),
     );
-    this.rememberMirrored(tools);
+    this.storeMirrored(tools);
     return tools;
   }
 
@@ -156,12 +156,12 @@ export class McpSession {
     return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
   }
 
-  /** Has what carried it ended? */
+  /** Has the transport's connection ended? */
   get hasEnded(): boolean {
     return this.transport.hasEnded;
   }
 
-  /** What is behind a request's failure: why the connection ended, if that is what made it fail. */
+  /** The cause of a failed request: why the connection ended if that made it fail, otherwise the error itself. */
   causeOf(error: unknown): unknown {
     const hasEnded =
       error instanceof SdkError &&
@@ -169,16 +169,14 @@ export class McpSession {
     return (hasEnded ? this.transport.fault : undefined) ?? error;
   }
 
-  /**
-   * Does this error say that the upstream has forgotten the session, so that it has not taken the request?
-   */
+  /** Does this error say that the upstream no longer knows the session, and so did not process the request? */
   wasForgotten(error: unknown): boolean {
     if (this.transport.sessionId === undefined || !(error instanceof SdkHttpError)) return false;
     const body = error.data['text'];
     return isSessionLost(error.status, typeof body === 'string' ? body : '');
   }
 
-  /** Ends the session on both sides; what is under way fails. Never rejects. */
+  /** Ends the session on both sides; active requests fail. Never rejects. */
   async close(): Promise<void> {
     await endsWithin(this.transport.terminateSession(), TERMINATE_TIMEOUT_MS, { ref: false });
     await this.client.close().catch(() => undefined);
@@ -192,7 +190,7 @@ export class McpSession {
       : this.client.callTool(params, { ...toOptions(bounds), toolDefinition });
   }
 
-  private rememberMirrored(tools: readonly Tool[]): void {
+  private storeMirrored(tools: readonly Tool[]): void {
     this.mirrored.clear();
     if (this.client.getProtocolEra() !== 'modern') return;
     for (const { name, inputSchema } of tools) {

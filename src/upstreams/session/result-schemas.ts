@@ -4,8 +4,8 @@ import { isTool } from '../contract/is-tool.js';
 import type { ToolPage } from '../contract/tool-listing.js';
 
 /**
- * A `tools/call` result, kept as the upstream sent it: members that this version of MCP does not know stay, in the
- * content blocks too, where the SDK's own schema would drop them. An absent `content` becomes an empty list.
+ * A `tools/call` result as the upstream sent it. Members that this version of MCP does not define are kept, also in content
+ * blocks, where the SDK's schema would drop them. An absent `content` becomes an empty list.
  */
 export const CALL_TOOL_RESULT = schema<CallToolResult>((value) => {
   const content = value['content'] ?? [];
@@ -18,17 +18,19 @@ export const CALL_TOOL_RESULT = schema<CallToolResult>((value) => {
 /** The result of any request, as the upstream sent it. */
 export const ANY_RESULT = schema<object>((value) => value);
 
-/** A `tools/list` result; the tools are kept as the upstream sent them. */
+/** A `tools/list` result, with the tools as the upstream sent them. */
 export const TOOL_PAGE = schema<ToolPage>(({ tools, nextCursor }) => {
   if (!Array.isArray(tools) || !tools.every(isTool)) return undefined;
   return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
 });
 
-/** A Standard Schema over a plain function; undefined means that the value does not fit. */
+/** Creates a Standard Schema from a function that returns undefined for an invalid value. */
 function schema<T>(read: (value: Record<string, unknown>) => T | undefined): StandardSchemaV1<unknown, T> {
   const validate = (input: unknown): StandardSchemaV1.Result<T> => {
     const value = isRecord(input) ? read(input) : undefined;
-    return value === undefined ? { issues: [{ message: 'The result has another shape than MCP defines' }] } : { value };
+    return value === undefined
+      ? { issues: [{ message: 'The result does not have the shape that MCP defines' }] }
+      : { value };
   };
   return { '~standard': { version: 1, vendor: 'signalbox', validate } };
 }

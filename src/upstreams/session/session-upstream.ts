@@ -9,20 +9,20 @@ import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstre
 
 const LIST_TIMEOUT_MS = 60_000;
 
-/** An upstream whose callers share one session of the SDK's client; kinds differ in how the session is opened. */
+/** An upstream whose callers share one session of the SDK's client. Subclasses open the session. */
 export abstract class SessionUpstream implements Upstream {
   private readonly lifetime = new AbortController();
-  /** The session, or the one attempt to open it that all callers share; a failed attempt is not kept. */
+  /** The session, or the attempt to open it, which all callers share; a failed attempt is not kept. */
   private session: Promise<McpSession> | undefined;
   private live: McpSession | undefined;
 
   /**
-   * @param address what the upstream is called in messages: "The upstream at <address> …"
-   * @param longestMs the longest time for one call
+   * @param address names the upstream in messages: "The upstream at <address> …"
+   * @param maxTimeoutMs the time limit of one call
    */
   protected constructor(
     protected readonly address: string,
-    protected readonly longestMs: number,
+    protected readonly maxTimeoutMs: number,
   ) {}
 
   protected abstract open(signal: AbortSignal): Promise<McpSession>;
@@ -39,24 +39,24 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.instructions;
   }
 
-  /** What it says of itself; connects if need be. */
+  /** The upstream's description of itself; connects if necessary. */
   serverDescription(signal: AbortSignal): Promise<ServerDescription> {
-    return this.perform(signal, this.longestMs, async ({ serverDescription }) => serverDescription);
+    return this.perform(signal, this.maxTimeoutMs, async ({ serverDescription }) => serverDescription);
   }
 
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]> {
-    const timeoutMs = Math.min(LIST_TIMEOUT_MS, this.longestMs);
-    return this.perform(signal, timeoutMs, (session, scope) =>
-      this.inTurn(SERVICE, scope, () => session.listTools({ signal: scope.signal, timeoutMs })),
+    const timeoutMs = Math.min(LIST_TIMEOUT_MS, this.maxTimeoutMs);
+    return this.perform(signal, timeoutMs, (session, deadline) =>
+      this.inTurn(SERVICE, deadline, () => session.listTools({ signal: deadline.signal, timeoutMs })),
     );
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
     const { signal, onProgress, requestId, traceHeaders, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
-    return this.perform(signal, timeoutMs, (session, scope) =>
-      this.inTurn(caller, scope, () =>
-        session.callTool(name, args, { signal: scope.signal, timeoutMs, onProgress, requestId, traceHeaders }),
+    return this.perform(signal, timeoutMs, (session, deadline) =>
+      this.inTurn(caller, deadline, () =>
+        session.callTool(name, args, { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders }),
       ),
     );
   }
@@ -64,9 +64,9 @@ export abstract class SessionUpstream implements Upstream {
   request(method: string, params: Record<string, unknown> | undefined, options: CallToolOptions = {}): Promise<object> {
     const { signal, onProgress, requestId, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
-    return this.perform(signal, timeoutMs, (session, scope) =>
-      this.inTurn(caller, scope, () =>
-        session.request(method, params, { signal: scope.signal, timeoutMs, onProgress, requestId }),
+    return this.perform(signal, timeoutMs, (session, deadline) =>
+      this.inTurn(caller, deadline, () =>
+        session.request(method, params, { signal: deadline.signal, timeoutMs, onProgress, requestId }),
       ),
     );
   }
@@ -79,7 +79,7 @@ export abstract class SessionUpstream implements Upstream {
 
   /** Opens a new session with the next request. */
   forget(session: McpSession): void {
-    // Others may have found out as well, and have a new session already.
+    // Another caller may have opened a new session already.
     if (this.live !== session) return;
     this.live = undefined;
     this.session = undefined;
@@ -90,37 +90,37 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.hasEnded === false ? this.live : undefined;
   }
 
-  /** Does the work when it is this caller's turn, if the upstream is one at which callers have to wait for each other. */
-  protected inTurn<T>(_caller: string, _scope: CallDeadline, work: () => Promise<T>): Promise<T> {
+  /** Does the work when it is the caller's turn, for upstreams at which callers have to wait. */
+  protected inTurn<T>(_caller: string, _deadline: CallDeadline, work: () => Promise<T>): Promise<T> {
     return work();
   }
 
   protected async perform<T>(
     signal: AbortSignal | undefined,
     timeoutMs: number,
-    work: (session: McpSession, scope: CallDeadline) => Promise<T>,
+    work: (session: McpSession, deadline: CallDeadline) => Promise<T>,
   ): Promise<T> {
-    const scope = new CallDeadline(signal, timeoutMs);
+    const deadline = new CallDeadline(signal, timeoutMs);
     let session: McpSession | undefined;
     try {
-      session = await scope.wait(() => this.connected());
+      session = await deadline.wait(() => this.connected());
       try {
-        return await work(session, scope);
+        return await work(session, deadline);
       } catch (error) {
         if (!session.wasForgotten(error)) throw error;
         this.forget(session);
-        session = await scope.wait(() => this.connected());
-        return await work(session, scope);
+        session = await deadline.wait(() => this.connected());
+        return await work(session, deadline);
       }
     } catch (error) {
-      throw this.explain(session?.causeOf(error) ?? error, scope, timeoutMs);
+      throw this.explain(session?.causeOf(error) ?? error, deadline, timeoutMs);
     } finally {
-      scope.end();
+      deadline.end();
     }
   }
 
-  private timeOf({ timeoutMs = this.longestMs }: CallToolOptions): number {
-    return Math.min(timeoutMs, this.longestMs);
+  private timeOf({ timeoutMs = this.maxTimeoutMs }: CallToolOptions): number {
+    return Math.min(timeoutMs, this.maxTimeoutMs);
   }
 
   private connected(): Promise<McpSession> {
@@ -139,11 +139,11 @@ export abstract class SessionUpstream implements Upstream {
     }
   }
 
-  private explain(error: unknown, scope: CallDeadline, timeoutMs: number): UpstreamError {
-    if (scope.stopped === 'timeout') {
+  private explain(error: unknown, deadline: CallDeadline, timeoutMs: number): UpstreamError {
+    if (deadline.stopped === 'timeout') {
       return new UpstreamError('timeout', `The upstream at ${this.address} did not answer within ${timeoutMs} ms.`);
     }
-    if (scope.stopped === 'cancelled' || this.lifetime.signal.aborted) {
+    if (deadline.stopped === 'cancelled' || this.lifetime.signal.aborted) {
       return new UpstreamError('cancelled', `The request to the upstream at ${this.address} was cancelled.`);
     }
     return toUpstreamError(error, this.address);

@@ -1,10 +1,9 @@
 /**
- * Divides places among holders. One more is given only to a holder that has fewer than are free: alone it gets half of them,
- * two that want all get a third each, and so on. So something is left for whoever comes next, and nobody has to be asked to
- * give anything back.
+ * Divides places among holders. A holder gets another place only if it has fewer places than are free. A single holder gets at
+ * most half of them, two holders a third each, and so on, so places remain for the next holder without taking any back.
  */
 export class FairShare {
-  private readonly held = new Map<string, number>();
+  private readonly countByHolder = new Map<string, number>();
   private taken = 0;
 
   constructor(private readonly capacity: number) {}
@@ -14,19 +13,19 @@ export class FairShare {
   }
 
   isOpenTo(holder: string): boolean {
-    return (this.held.get(holder) ?? 0) < this.capacity - this.taken;
+    return (this.countByHolder.get(holder) ?? 0) < this.capacity - this.taken;
   }
 
-  /** To be called only while it is open to the holder. */
+  /** Call only if `isOpenTo` is true for the holder. */
   take(holder: string): void {
-    this.held.set(holder, (this.held.get(holder) ?? 0) + 1);
+    this.countByHolder.set(holder, (this.countByHolder.get(holder) ?? 0) + 1);
     this.taken++;
   }
 
   giveBack(holder: string): void {
-    const left = (this.held.get(holder) ?? 0) - 1;
-    if (left > 0) this.held.set(holder, left);
-    else this.held.delete(holder);
+    const left = (this.countByHolder.get(holder) ?? 0) - 1;
+    if (left > 0) this.countByHolder.set(holder, left);
+    else this.countByHolder.delete(holder);
     this.taken--;
   }
 }

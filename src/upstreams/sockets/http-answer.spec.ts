@@ -27,59 +27,59 @@ afterEach(async () => {
 });
 afterAll(() => void server.close());
 
-function ask(script: typeof answerWith, signal = new AbortController().signal): Promise<HttpAnswer> {
+function request(script: typeof answerWith, signal = new AbortController().signal): Promise<HttpAnswer> {
   answerWith = script;
   agent = new Agent({ connections: 1 });
   agents.push(agent);
-  return askAgain(signal);
+  return requestAgain(signal);
 }
 
-function askAgain(signal = new AbortController().signal): Promise<HttpAnswer> {
+function requestAgain(signal = new AbortController().signal): Promise<HttpAnswer> {
   const reader = new HttpAnswerReader({ signal });
   agent.dispatch({ origin, path: '/', method: 'GET' }, reader);
   return reader.answer;
 }
 
 function streamOf({ body }: HttpAnswer): Readable {
-  if (!(body instanceof Readable)) throw new Error('The body came as a whole.');
+  if (!(body instanceof Readable)) throw new Error('The body was buffered.');
   return body;
 }
 
 describe('HttpAnswerReader', () => {
-  it('waits for the whole of a small body', async () => {
-    const { status, headers, body } = await ask((response) => {
+  it('buffers a small body', async () => {
+    const { status, headers, body } = await request((response) => {
       response.writeHead(201, JSON_TYPE).write('{"a":');
       setTimeout(() => response.end('1}'), 20);
     });
     expect([status, headers['content-type'], String(body)]).toEqual([201, 'application/json', '{"a":1}']);
   });
 
-  it('gives an empty body where there is none', async () => {
-    expect((await ask((response) => response.writeHead(204).end())).body).toHaveLength(0);
+  it('returns an empty buffer without a body', async () => {
+    expect((await request((response) => response.writeHead(204).end())).body).toHaveLength(0);
   });
 
-  it('hands a large body over as it comes, every byte of it', async () => {
+  it('streams a large body completely', async () => {
     const text = 'x'.repeat(50 * GATHERED_BYTES);
-    const body = streamOf(await ask((response) => response.writeHead(200, JSON_TYPE).end(text)));
+    const body = streamOf(await request((response) => response.writeHead(200, JSON_TYPE).end(text)));
     expect(Buffer.concat((await body.toArray()) as Buffer[]).toString()).toBe(text);
   });
 
-  it('hands an event stream over as it begins', async () => {
-    const body = streamOf(await ask((response) => response.writeHead(200, SSE_TYPE).flushHeaders()));
+  it('streams an event stream from its first byte', async () => {
+    const body = streamOf(await request((response) => response.writeHead(200, SSE_TYPE).flushHeaders()));
     body.destroy();
   });
 
-  it('does not take 1xx for the answer', async () => {
-    const { status } = await ask((response) => {
+  it('ignores 1xx answers', async () => {
+    const { status } = await request((response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(200, JSON_TYPE).end('{}');
     });
     expect(status).toBe(200);
   });
 
-  it('lets what came be read before it says that the body broke off', async () => {
+  it('delivers the received bytes of a broken body before the error', async () => {
     const body = streamOf(
-      await ask((response) => {
+      await request((response) => {
         response.writeHead(200, { ...JSON_TYPE, 'content-length': '100' }).write('{"a":1');
         setTimeout(() => response.destroy(), 20);
       }),
@@ -93,16 +93,16 @@ describe('HttpAnswerReader', () => {
     expect(chunks.join('')).toBe('{"a":1');
   });
 
-  it('fails when nothing came', async () => {
-    await expect(ask((response) => response.destroy())).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
+  it('fails without an answer', async () => {
+    await expect(request((response) => response.destroy())).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
   });
 
   it.each([
     ['before the answer', () => undefined],
-    ['in a body that is gathered', (response: ServerResponse) => response.writeHead(200, JSON_TYPE).write('{')],
-  ])('gives up when it is told to: %s', async (_when, script) => {
+    ['in a body that is buffered', (response: ServerResponse) => response.writeHead(200, JSON_TYPE).write('{')],
+  ])('rejects when it is aborted: %s', async (_when, script) => {
     const abort = new AbortController();
-    const answer = ask((response) => {
+    const answer = request((response) => {
       script(response);
       setTimeout(() => abort.abort(), 20);
     }, abort.signal);
@@ -110,10 +110,10 @@ describe('HttpAnswerReader', () => {
     await expect(failed).rejects.toMatchObject({ code: 'UND_ERR_ABORTED' });
   });
 
-  it('ends the stream when it is told to, and the connection with it', async () => {
+  it('ends the stream and the connection when it is aborted', async () => {
     const abort = new AbortController();
     const closed = Promise.withResolvers<void>();
-    const answer = await ask((response) => {
+    const answer = await request((response) => {
       response.on('close', closed.resolve);
       response.writeHead(200, SSE_TYPE).write('data: 1\n\n');
     }, abort.signal);
@@ -122,9 +122,9 @@ describe('HttpAnswerReader', () => {
     await closed.promise;
   });
 
-  it('lets go of the connection when nobody wants the rest', async () => {
+  it('closes the connection when the stream is destroyed', async () => {
     const closed = Promise.withResolvers<void>();
-    const answer = await ask((response) => {
+    const answer = await request((response) => {
       response.on('close', closed.resolve);
       response.writeHead(200, SSE_TYPE).write('data: 1\n\n');
     });
@@ -132,19 +132,19 @@ describe('HttpAnswerReader', () => {
     await closed.promise;
   });
 
-  it('does not wait for a connection that others hold once it is told to give up', async () => {
-    const held = await ask((response) => response.writeHead(200, SSE_TYPE).flushHeaders());
+  it('stops waiting for a connection when it is aborted', async () => {
+    const held = await request((response) => response.writeHead(200, SSE_TYPE).flushHeaders());
     const abort = new AbortController();
-    const waiting = askAgain(abort.signal);
+    const waiting = requestAgain(abort.signal);
     abort.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'UND_ERR_ABORTED' });
     streamOf(held).destroy();
-    await expect(askAgain(AbortSignal.abort())).rejects.toMatchObject({ code: 'UND_ERR_ABORTED' });
+    await expect(requestAgain(AbortSignal.abort())).rejects.toMatchObject({ code: 'UND_ERR_ABORTED' });
   });
 
-  it('reads no faster than the reader', async () => {
+  it('applies backpressure', async () => {
     let sent = 0;
-    const answer = await ask((response) => {
+    const answer = await request((response) => {
       response.writeHead(200, SSE_TYPE);
       const piece = Buffer.alloc(64 * 1024, 'x');
       const more = (): void => {
@@ -169,10 +169,10 @@ describe('HttpAnswerReader', () => {
       ],
     ];
 
-    /** Answers with raw bytes; the body, and the upstream's end of the connection. */
-    async function askRaw(bytes: string): Promise<{ body: Readable; socket: Socket }> {
+    /** Answers with raw bytes. Returns the body and the upstream's end of the connection. */
+    async function requestRaw(bytes: string): Promise<{ body: Readable; socket: Socket }> {
       const sockets: Socket[] = [];
-      const answer = await ask((response) => {
+      const answer = await request((response) => {
         const socket = response.socket as Socket;
         sockets.push(socket.on('error', () => undefined));
         socket.end(bytes);
@@ -180,10 +180,10 @@ describe('HttpAnswerReader', () => {
       return { body: streamOf(answer), socket: sockets[0] as Socket };
     }
 
-    it.each(FORMS)('comes whole to a reader that is slower: %s', async (_name, header) => {
-      // The last piece fills what the reader is behind by, whatever the pieces are.
+    it.each(FORMS)('is delivered completely to a slow reader: %s', async (_name, header) => {
+      // The sizes cover all alignments of the last piece with the reader's buffer.
       for (let size = 32 * 1024; size <= 288 * 1024; size += 32 * 1024) {
-        const { body, socket } = await askRaw(header(size) + 'x'.repeat(size));
+        const { body, socket } = await requestRaw(header(size) + 'x'.repeat(size));
         await new Promise((resolve) => setTimeout(resolve, 20));
         expect(Buffer.concat((await body.toArray()) as Buffer[])).toHaveLength(size);
         socket.destroy();

@@ -6,7 +6,7 @@ import type { ExchangeOptions } from '../messages/upstream-channel.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The answer to an HTTP request, once its header section is there and as much of the body as was waited for. */
+/** The answer to an HTTP request, once its header section and the buffered part of its body have arrived. */
 export interface HttpAnswer {
   readonly status: number;
   /** Lower-case names. */
@@ -14,23 +14,23 @@ export interface HttpAnswer {
   readonly body: AnswerBody;
 }
 
-/** What becomes of an answer that nobody wants to its end. */
+/** How the unread rest of an answer is handled. */
 export interface RemainderOptions {
   /**
-   * Takes a place among the answers whose rest is read when nobody wants it any more; undefined when there is none. Without it,
-   * the connection is closed at once.
+   * Takes a place among the answers whose unread rest is drained; returns undefined if there is none. Without it, the connection
+   * is closed at once.
    */
-  readonly remain?: () => (() => void) | undefined;
-  /** Is the rest read also when the request was given up? Only where closing the connection tells the upstream nothing. */
-  readonly remainsWhenStopped?: boolean;
-  /** Called once, when nobody waits for anything of the answer any longer. */
+  readonly takeDrainPlace?: () => (() => void) | undefined;
+  /** Is the rest also drained after an abort? Only if closing the connection does not cancel the request at the upstream. */
+  readonly drainWhenStopped?: boolean;
+  /** Called once, when the answer is no longer needed. */
   readonly onOver?: () => void;
 }
 
 /**
- * Takes in the answer to one request of undici's `dispatch`. An event stream is handed over as it begins, anything else when
- * it is complete or too large to be waited for. Small answers need no stream that way, which costs more than all the rest
- * of reading them.
+ * Reads the answer to one request of undici's `dispatch`. An event stream is delivered from its first byte, any other body once
+ * it is complete or too large to buffer. Small answers therefore need no stream, which would cost more than the rest of reading
+ * them.
  */
 export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   private readonly settling = Promise.withResolvers<HttpAnswer>();
@@ -44,10 +44,10 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   private hasEnded = false;
   private stopListening: (() => void) | undefined;
   private onOver: (() => void) | undefined;
-  /** While the rest of the answer is read away. */
+  /** Set while the rest of the answer is drained. */
   private remainder: { left: number; readonly giveBack: () => void; readonly timer: NodeJS.Timeout } | undefined;
 
-  /** @param exchange says when to give up: the request, or the body if that is still on its way */
+  /** @param exchange aborts the request, or the body if it is still arriving */
   constructor(
     exchange: Pick<ExchangeOptions, 'signal' | 'onStop'>,
     private readonly options: RemainderOptions = {},
@@ -64,7 +64,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     this.stopListening = () => signal.removeEventListener('abort', stop);
   }
 
-  /** Rejects with what undici says as long as there is no header section; later it is the body that fails. */
+  /** Rejects with undici's error before the header section has arrived; later, the body fails instead. */
   get answer(): Promise<HttpAnswer> {
     return this.settling.promise;
   }
@@ -75,12 +75,12 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
-    // 1xx announce the answer (RFC 9110 §15.2).
+    // 1xx precede the answer (RFC 9110 §15.2).
     if (status < 200) return;
     this.status = status;
     this.headers = headers;
     if (this.remainder !== undefined) return;
-    if (String(headers['content-type']).toLowerCase().startsWith('text/event-stream')) this.handOver();
+    if (String(headers['content-type']).toLowerCase().startsWith('text/event-stream')) this.startStream();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -96,7 +96,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
       return;
     }
     this.chunks.push(chunk);
-    if (this.size > GATHERED_BYTES) this.handOver();
+    if (this.size > GATHERED_BYTES) this.startStream();
   }
 
   onResponseEnd(): void {
@@ -114,15 +114,15 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     else this.resolve(brokenOff(this.chunks, error));
   }
 
-  /** What there is of the body, and what comes, as a stream. */
-  private handOver(): void {
+  /** Delivers the body as a stream. */
+  private startStream(): void {
     const { controller } = this;
     this.stream = new Readable({
       read: () => controller?.resume(),
       destroy: (error, done) => {
         const isOver = this.hasEnded || this.remainder !== undefined;
-        // A reader that leaves its loop destroys the stream with an error too.
-        if (!isOver && (this.isStopped || !this.readAway())) controller?.abort(new errors.RequestAbortedError());
+        // A reader that leaves its loop also destroys the stream with an error.
+        if (!isOver && (this.isStopped || !this.drain())) controller?.abort(new errors.RequestAbortedError());
         done(error);
       },
     });
@@ -132,7 +132,7 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   }
 
   private resolve(body: AnswerBody): void {
-    // One that is given up before anybody reads it fails as well, and without a listener that would end this process.
+    // A stream that is destroyed before it is read emits an error too, which would end the process without a listener.
     if (body instanceof Readable) body.on('error', () => undefined);
     this.settling.resolve({ status: this.status, headers: this.headers, body });
   }
@@ -141,29 +141,29 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     if (this.hasEnded) return;
     const reason = new errors.RequestAbortedError();
     this.isStopped = true;
-    const isRead = this.options.remainsWhenStopped === true && this.controller !== undefined && this.readAway();
+    const isRead = this.options.drainWhenStopped === true && this.controller !== undefined && this.drain();
     if (this.stream?.destroyed === false) this.stream.destroy(reason);
     else if (!isRead) this.controller?.abort(reason);
-    // A request that waits for a connection is given up when it gets one.
+    // A request that waits for a connection is aborted when it gets one.
     if (isRead || this.controller === undefined) this.settling.reject(reason);
   }
 
-  /** Nobody wants the rest, but the connection may be used again when it has been read. False if that is not worth it. */
-  private readAway(): boolean {
+  /** Drains the rest of the answer, so that the connection can be reused. Returns false if that is not worthwhile. */
+  private drain(): boolean {
     if (this.remainder !== undefined) return true;
-    if (this.lengthLeft > MAX_REMAINDER_BYTES) return false;
-    const giveBack = this.options.remain?.();
+    if (this.remainingLength > MAX_REMAINDER_BYTES) return false;
+    const giveBack = this.options.takeDrainPlace?.();
     if (giveBack === undefined) return false;
     const giveUp = (): void => this.controller?.abort(new errors.RequestAbortedError());
     const timer = setTimeout(giveUp, REMAINDER_TIMEOUT_MS).unref();
     this.remainder = { left: MAX_REMAINDER_BYTES, giveBack, timer };
-    this.over();
+    this.notifyOver();
     this.controller?.resume();
     return true;
   }
 
-  /** Of the body, in bytes, as far as the upstream has said how long it is. */
-  private get lengthLeft(): number {
+  /** How many bytes of the body are left, if the upstream declared its length. */
+  private get remainingLength(): number {
     const length = Number(this.headers['content-length']);
     return Number.isNaN(length) ? 0 : length - this.size;
   }
@@ -174,10 +174,10 @@ export class HttpAnswerReader implements Dispatcher.DispatchHandler {
     this.stopListening?.();
     clearTimeout(this.remainder?.timer);
     this.remainder?.giveBack();
-    this.over();
+    this.notifyOver();
   }
 
-  private over(): void {
+  private notifyOver(): void {
     this.onOver?.();
     this.onOver = undefined;
   }

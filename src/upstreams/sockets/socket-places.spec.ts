@@ -19,7 +19,7 @@ const claimOf = (more: Partial<SocketClaim> = {}): SocketClaim => ({
   ...more,
 });
 
-/** Takes until a request would have to wait; returns what it got. */
+/** Takes sockets until a request would have to wait, and returns them. */
 function takeAll(places: SocketPlaces, claim: SocketClaim): GiveBack[] {
   const taken: GiveBack[] = [];
   for (;;) {
@@ -33,14 +33,14 @@ function takeAll(places: SocketPlaces, claim: SocketClaim): GiveBack[] {
 }
 
 describe('SocketPlaces', () => {
-  it('gives one caller of a connection half of it, and leaves the rest to others', () => {
+  it('limits one caller to half of a connection', () => {
     const places = new SocketPlaces({ ...LIMITS, waiting: 0 });
     expect(takeAll(places, claimOf())).toHaveLength(8);
     expect(takeAll(places, claimOf({ caller: 'key-2' }))).toHaveLength(4);
     expect(takeAll(places, claimOf({ caller: 'anonymous' }))).toHaveLength(2);
   });
 
-  it('gives one organization half of an origin, through however many connections', () => {
+  it('limits one organization to half of an origin, with any number of connections', () => {
     const places = new SocketPlaces({ ...LIMITS, waiting: 0 });
     let taken = 0;
     for (let i = 0; i < 20; i++) taken += takeAll(places, claimOf({ connectionId: `acme-${i}` })).length;
@@ -48,7 +48,7 @@ describe('SocketPlaces', () => {
     expect(takeAll(places, claimOf({ organizationId: 'other', connectionId: 'other-1' }))).toHaveLength(8);
   });
 
-  it('gives one organization half of the process, through however many origins', () => {
+  it('limits one organization to half of the process, with any number of origins', () => {
     const places = new SocketPlaces({ ...LIMITS, waiting: 0 });
     let taken = 0;
     for (let i = 0; i < 20; i++) {
@@ -58,7 +58,7 @@ describe('SocketPlaces', () => {
     expect(takeAll(places, claimOf({ organizationId: 'other', connectionId: 'other-1' }))).toHaveLength(8);
   });
 
-  it('lets a request wait, and the lines of callers take turns', async () => {
+  it('queues requests, and alternates between callers', async () => {
     const places = new SocketPlaces({ ...LIMITS, perConnection: 2, waitMs: 10_000 });
     const first = await places.take(claimOf(), never);
     const second = await places.take(claimOf({ caller: 'key-2' }), never);
@@ -76,10 +76,10 @@ describe('SocketPlaces', () => {
     expect(order.indexOf('key-3')).toBeLessThan(2);
   });
 
-  it('lets few wait, and not for long', async () => {
+  it('limits the queue and the waiting time', async () => {
     const places = new SocketPlaces(LIMITS);
     takeAll(places, claimOf());
-    // One more waits since `takeAll`.
+    // `takeAll` has already queued one request.
     const waiting = [1, 2].map(() => places.take(claimOf(), never));
     await expect(places.take(claimOf(), never)).rejects.toMatchObject({ kind: 'busy' });
     for (const one of waiting) await expect(one).rejects.toMatchObject({ kind: 'busy' });
@@ -88,10 +88,10 @@ describe('SocketPlaces', () => {
     );
   });
 
-  it('forgets a request that nobody waits for any longer', async () => {
+  it('removes an aborted request from the queue', async () => {
     const places = new SocketPlaces({ ...LIMITS, waitMs: 10_000 });
     const taken = takeAll(places, claimOf({ caller: 'key-9' }));
-    // That one leaves no more than it has got.
+    // The aborted request must not keep a socket.
     const stop = jest.fn<(callback: () => void) => void>();
     const waiting = places.take(claimOf({ caller: 'key-9' }), stop);
     stop.mock.calls[0]?.[0]();
@@ -100,7 +100,7 @@ describe('SocketPlaces', () => {
     expect(takeAll(places, claimOf({ caller: 'key-9' }))).toHaveLength(7);
   });
 
-  it('keeps nothing of what was given back', () => {
+  it('releases returned sockets completely', () => {
     const places = new SocketPlaces({ ...LIMITS, waiting: 0 });
     for (let round = 0; round < 3; round++) {
       const taken = takeAll(places, claimOf());

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../contract/upstream-error.js';
 import { FairShare } from './fair-share.js';
 
-/** For whom a socket is opened, and where to. */
+/** The caller and the target of a socket. */
 export interface SocketClaim {
   readonly organizationId: string;
   readonly connectionId: string;
@@ -17,15 +17,17 @@ export interface SocketLimits {
   readonly perOrigin: number;
   /** Sockets of one connection, shared among callers. */
   readonly perConnection: number;
-  /** Requests that wait for a socket, shared among organizations; without any, a request without a socket is refused at once. */
+  /**
+   * Requests that wait for a socket, shared among organizations; by default none, so that a request without a socket is refused.
+   */
   readonly waiting?: number;
-  /** Those of one caller to one connection. */
+  /** Waiting requests of one caller to one connection. */
   readonly waitingPerCaller?: number;
   /** How long they wait, in milliseconds. */
   readonly waitMs?: number;
 }
 
-/** Gives the socket back; to be called once. */
+/** Returns the socket. Call exactly once. */
 export type GiveBack = () => void;
 
 interface Waiter {
@@ -35,9 +37,9 @@ interface Waiter {
 }
 
 /**
- * Decides who may use a socket next. Organizations share the process and each origin, and callers each connection, so that
- * whoever lets requests hang takes nothing away from others. A request that has to wait does so in the line of its caller, for a
- * short time; the lines take turns.
+ * Assigns sockets to requests. Organizations share the process and each origin, and callers share each connection, so that
+ * hanging requests of one do not block others. A request that has to wait is queued for its caller, for a short time; the queues
+ * take turns.
  */
 export class SocketPlaces {
   private readonly process: FairShare;
@@ -45,7 +47,7 @@ export class SocketPlaces {
   private readonly connections = new Map<string, FairShare>();
   private readonly waiting: FairShare;
   /** By connection and caller; in the order of their turns. */
-  private readonly lines = new Map<string, Waiter[]>();
+  private readonly queues = new Map<string, Waiter[]>();
 
   constructor(private readonly limits: SocketLimits) {
     this.process = new FairShare(limits.inAll);
@@ -53,8 +55,8 @@ export class SocketPlaces {
   }
 
   /**
-   * A promise only when the request has to wait.
-   * @param onStop calls back when nobody waits for the request any longer
+   * Returns a promise only if the request has to wait.
+   * @param onStop calls back when the request is aborted
    * @throws UpstreamError `busy`
    */
   take(claim: SocketClaim, onStop: (callback: () => void) => void): GiveBack | Promise<GiveBack> {
@@ -81,64 +83,64 @@ export class SocketPlaces {
     this.process.giveBack(organizationId);
     giveBackIn(this.origins, origin, organizationId);
     giveBackIn(this.connections, connectionId, caller);
-    if (this.lines.size > 0) this.admitWaiting();
+    if (this.queues.size > 0) this.admitWaiting();
   }
 
   private async wait(claim: SocketClaim, onStop: (callback: () => void) => void): Promise<GiveBack> {
     const { organizationId } = claim;
-    const key = lineOf(claim);
+    const key = queueKeyOf(claim);
     const { waitingPerCaller = 0, waitMs } = this.limits;
-    const line = this.lines.get(key) ?? [];
-    if (line.length >= waitingPerCaller || !this.waiting.isOpenTo(organizationId)) throw busy();
+    const queue = this.queues.get(key) ?? [];
+    if (queue.length >= waitingPerCaller || !this.waiting.isOpenTo(organizationId)) throw busy();
     const { promise, resolve, reject } = Promise.withResolvers<GiveBack>();
-    const timer = setTimeout(() => this.leave(waiter) && reject(busy()), waitMs);
+    const timer = setTimeout(() => this.removeWaiter(waiter) && reject(busy()), waitMs);
     const waiter: Waiter = { claim, admit: resolve, timer };
-    line.push(waiter);
-    this.lines.set(key, line);
+    queue.push(waiter);
+    this.queues.set(key, queue);
     this.waiting.take(organizationId);
-    onStop(() => this.leave(waiter) && reject(new UpstreamError('cancelled', 'The request was cancelled.')));
+    onStop(() => this.removeWaiter(waiter) && reject(new UpstreamError('cancelled', 'The request was cancelled.')));
     return promise;
   }
 
-  /** Every line whose turn it is gets what it may have, one after the other. */
+  /** Admits waiting requests, one from each queue in turn, as long as sockets are free. */
   private admitWaiting(): void {
     let hasAdmitted = true;
     while (hasAdmitted) {
       hasAdmitted = false;
-      // A line that goes on goes to the end, where this round must not meet it again.
-      for (const first of Array.from(this.lines.values(), ([waiter]) => waiter)) {
+      // A served queue moves to the end; the copy keeps this round from serving it again.
+      for (const first of Array.from(this.queues.values(), ([waiter]) => waiter)) {
         if (first === undefined || !this.isOpenTo(first.claim)) continue;
-        this.leave(first);
-        this.toTheEnd(lineOf(first.claim));
+        this.removeWaiter(first);
+        this.moveToEnd(queueKeyOf(first.claim));
         first.admit(this.admit(first.claim));
         hasAdmitted = true;
       }
     }
   }
 
-  private toTheEnd(key: string): void {
-    const line = this.lines.get(key);
-    if (line === undefined) return;
-    this.lines.delete(key);
-    this.lines.set(key, line);
+  private moveToEnd(key: string): void {
+    const queue = this.queues.get(key);
+    if (queue === undefined) return;
+    this.queues.delete(key);
+    this.queues.set(key, queue);
   }
 
-  /** False for one that has left before. */
-  private leave(waiter: Waiter): boolean {
+  /** Returns false if the waiter was already removed. */
+  private removeWaiter(waiter: Waiter): boolean {
     const { claim, timer } = waiter;
-    const key = lineOf(claim);
-    const line = this.lines.get(key);
-    const index = line?.indexOf(waiter) ?? -1;
-    if (line === undefined || index === -1) return false;
+    const key = queueKeyOf(claim);
+    const queue = this.queues.get(key);
+    const index = queue?.indexOf(waiter) ?? -1;
+    if (queue === undefined || index === -1) return false;
     clearTimeout(timer);
-    line.splice(index, 1);
-    if (line.length === 0) this.lines.delete(key);
+    queue.splice(index, 1);
+    if (queue.length === 0) this.queues.delete(key);
     this.waiting.giveBack(claim.organizationId);
     return true;
   }
 }
 
-function lineOf({ connectionId, caller }: SocketClaim): string {
+function queueKeyOf({ connectionId, caller }: SocketClaim): string {
   return `${connectionId} ${caller}`;
 }
 
@@ -158,5 +160,5 @@ function giveBackIn(shares: Map<string, FairShare>, key: string, holder: string)
 }
 
 function busy(): UpstreamError {
-  return new UpstreamError('busy', 'The sockets for this upstream are in use; try again in a moment.');
+  return new UpstreamError('busy', 'All sockets for this upstream are in use. Try again in a moment.');
 }

@@ -14,9 +14,9 @@ const CALL_LIMITS: SocketLimits = {
   waitingPerCaller: 128,
   waitMs: 5_000,
 };
-const NEWS_LIMITS: SocketLimits = { inAll: 2_048, perOrigin: 512, perConnection: 256 };
+const NOTIFICATION_LIMITS: SocketLimits = { inAll: 2_048, perOrigin: 512, perConnection: 256 };
 
-type Waiting = Pick<ExchangeOptions, 'signal' | 'onStop'>;
+type AbortOptions = Pick<ExchangeOptions, 'signal' | 'onStop'>;
 
 /** One HTTP request to an upstream. */
 export interface UpstreamRequest {
@@ -25,45 +25,47 @@ export interface UpstreamRequest {
   readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: Record<string, string>;
   readonly body: Buffer | string | null;
-  /** Whose quota the socket counts for (`keyOfCaller`); undefined for a part of a call that has one already. */
+  /**
+   * The key of the quota that the socket counts towards (`keyOfCaller`); undefined for part of a call that has a socket already.
+   */
   readonly caller?: string;
-  /** Is the answer a stream that lasts for as long as somebody listens? */
-  readonly isNews?: boolean;
-  /** Is a request that was given up cancelled by a message of its own, so that a closed connection would say nothing? */
+  /** Is the answer a stream of notifications without an end? */
+  readonly isNotificationStream?: boolean;
+  /** Is an aborted request cancelled by a notification, so that closing the connection has no meaning? */
   readonly isCancelledByMessage?: boolean;
 }
 
 /**
- * All sockets to upstreams that speak HTTP. Streams of news have sockets of their own: however many listen, calls go through.
- * The dispatchers have to have more sockets than are given out here, so that no request waits in their lines, which know no end.
+ * All sockets to HTTP upstreams. Notification streams have their own sockets, so that they do not block calls. The dispatchers
+ * must have more sockets than are assigned here, so that no request waits in their unbounded queues.
  */
 export class UpstreamSockets {
   private readonly remainders = new Remainders();
   private readonly callPlaces: SocketPlaces;
-  private readonly newsPlaces: SocketPlaces;
+  private readonly notificationPlaces: SocketPlaces;
 
   constructor(
     private readonly calls: Dispatcher,
-    private readonly news: Dispatcher = calls,
-    limits: { readonly calls?: SocketLimits; readonly news?: SocketLimits } = {},
+    private readonly notifications: Dispatcher = calls,
+    limits: { readonly calls?: SocketLimits; readonly notifications?: SocketLimits } = {},
   ) {
     this.callPlaces = new SocketPlaces(limits.calls ?? CALL_LIMITS);
-    this.newsPlaces = new SocketPlaces(limits.news ?? NEWS_LIMITS);
+    this.notificationPlaces = new SocketPlaces(limits.notifications ?? NOTIFICATION_LIMITS);
   }
 
-  /** Sends a request and waits for the head of its answer. Rejects as undici does, and with UpstreamError `busy`. */
-  exchange(request: UpstreamRequest, options: Waiting): Promise<HttpAnswer> {
-    const { target, url, caller, isNews } = request;
+  /** Sends a request and waits for the head of its answer. Rejects with undici's errors, and with UpstreamError `busy`. */
+  exchange(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
+    const { target, url, caller, isNotificationStream } = request;
     if (caller === undefined) return this.send(request, options);
-    const places = isNews === true ? this.newsPlaces : this.callPlaces;
+    const places = isNotificationStream === true ? this.notificationPlaces : this.callPlaces;
     const taken = places.take(claimOf(target, url.origin, caller), (stop) => onStopOf(options, stop));
     return taken instanceof Promise
       ? taken.then((giveBack) => this.send(request, options, giveBack))
       : this.send(request, options, taken);
   }
 
-  /** Does work that has one socket at a time, of which every request is a part. @throws UpstreamError `busy` */
-  async whileTaken<T>(target: HttpTarget, caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  /** Does work whose requests use one socket, one after the other. @throws UpstreamError `busy` */
+  async withSocket<T>(target: HttpTarget, caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const claim = claimOf(target, new URL(target.url).origin, caller);
     const giveBack = await this.callPlaces.take(claim, (stop) => onStopOf({ signal }, stop));
     try {
@@ -74,20 +76,20 @@ export class UpstreamSockets {
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([this.calls.destroy(), this.news.destroy()]);
+    await Promise.all([this.calls.destroy(), this.notifications.destroy()]);
   }
 
-  private send(request: UpstreamRequest, options: Waiting, onOver?: GiveBack): Promise<HttpAnswer> {
-    const { target, url, method, headers, body, isNews = false, isCancelledByMessage = false } = request;
+  private send(request: UpstreamRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
+    const { target, url, method, headers, body, isNotificationStream = false, isCancelledByMessage = false } = request;
     const { origin } = url;
     const reader = new HttpAnswerReader(options, {
-      // What lasts until nobody listens has no end that could be waited for.
-      ...(!isNews && { remain: () => this.remainders.take(origin) }),
-      remainsWhenStopped: isCancelledByMessage,
+      // A notification stream does not end, so it cannot be drained.
+      ...(!isNotificationStream && { takeDrainPlace: () => this.remainders.take(origin) }),
+      drainWhenStopped: isCancelledByMessage,
       ...(onOver !== undefined && { onOver }),
     });
     const silenceMs = target.timeoutMs + UPSTREAM_LIMITS.silenceMarginMs;
-    (isNews ? this.news : this.calls).dispatch(
+    (isNotificationStream ? this.notifications : this.calls).dispatch(
       {
         origin,
         path: url.pathname + url.search,
@@ -95,8 +97,8 @@ export class UpstreamSockets {
         headers,
         body,
         headersTimeout: silenceMs,
-        // A stream of unsolicited messages may be silent for as long as it likes.
-        bodyTimeout: isNews ? 0 : silenceMs,
+        // A notification stream can be silent for any time.
+        bodyTimeout: isNotificationStream ? 0 : silenceMs,
       },
       reader,
     );
@@ -108,7 +110,7 @@ function claimOf({ organizationId, connectionId }: HttpTarget, origin: string, c
   return { organizationId, connectionId, origin, caller };
 }
 
-function onStopOf(options: Waiting, stop: () => void): void {
+function onStopOf(options: AbortOptions, stop: () => void): void {
   if (options.onStop !== undefined) options.onStop(stop);
   else if (options.signal.aborted) stop();
   else options.signal.addEventListener('abort', stop, { once: true });

@@ -35,7 +35,7 @@ describe('readMessage', () => {
 });
 
 describe('oneLine', () => {
-  it('keeps the meaning of any JSON, however it is indented', () => {
+  it('keeps the value of any JSON, with any indentation', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom('\n', '\r\n', '\r'), (json, lineEnd) => {
         const value: unknown = JSON.parse(json);
@@ -46,7 +46,7 @@ describe('oneLine', () => {
     );
   });
 
-  it('changes no byte of what is one line, and not what it was given', () => {
+  it('returns a single line unchanged, and does not modify its input', () => {
     const line = Buffer.from('{"a":"\\n"}');
     expect(oneLine(line)).toBe(line);
     const lines = Buffer.from('{\n}');
@@ -56,12 +56,12 @@ describe('oneLine', () => {
 });
 
 describe('ids and tokens', () => {
-  it('are the same however they are written', () => {
+  it('are compared independently of their notation', () => {
     expect(canonicalId('"\\u0061"')).toBe('"a"');
     expect(canonicalId('1.0')).toBe('1');
   });
 
-  it('finds the progress token of a request', () => {
+  it('reads the progress token of a request', () => {
     expect(progressTokenOf(Buffer.from('{"params":{"_meta":{"progressToken":"t"}}}'))).toBe('"t"');
     expect(progressTokenOf(Buffer.from('{"params":[]}'))).toBeUndefined();
   });

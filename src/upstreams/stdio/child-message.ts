@@ -4,18 +4,18 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 
-/** What the routing of a message from a program depends on. */
+/** The members of a program's message that decide on its routing. */
 export interface ChildMessage {
   readonly kind: 'response' | 'request' | 'notification';
   /** As JSON text; undefined for notifications. */
   readonly id?: string;
   /** Undefined for responses. */
   readonly method?: string;
-  /** Of `notifications/progress`, as JSON text. */
+  /** The token of `notifications/progress`, as JSON text. */
   readonly progressToken?: string;
 }
 
-/** What a program printed, or undefined when it is no JSON-RPC 2.0 message. */
+/** Reads a line of a program; undefined if it is not a JSON-RPC 2.0 message. */
 export function readMessage(line: Buffer): ChildMessage | undefined {
   const value = parseRecord(line);
   if (value?.['jsonrpc'] !== '2.0') return undefined;
@@ -29,20 +29,20 @@ export function readMessage(line: Buffer): ChildMessage | undefined {
   return id !== undefined && ('result' in value || 'error' in value) ? { kind: 'response', id } : undefined;
 }
 
-/** The token under which a request asks for progress, as JSON text. */
+/** The progress token of a request, as JSON text. */
 export function progressTokenOf(body: Buffer): string | undefined {
   const meta = recordOf(recordOf(parseRecord(body)?.['params'])?.['_meta']);
   return textOf(meta?.['progressToken']);
 }
 
-/** The same id whatever way it is written: `"a"` may come as `"\u0061"`, `1` as `1.0`. */
+/** Normalizes the notation of an id: `"a"` can be written as `"\u0061"`, `1` as `1.0`. */
 export function canonicalId(id: string): string {
   return JSON.stringify(JSON.parse(id));
 }
 
 /**
- * JSON text in one line: raw line breaks, which stand between its tokens only (RFC 8259 §7 wants them escaped in strings),
- * become blanks. The bytes themselves if there are none.
+ * Puts JSON text on one line: line breaks between its tokens become spaces; in strings they are escaped (RFC 8259 §7). Returns
+ * the same buffer if there are none.
  */
 export function oneLine(json: Buffer): Buffer {
   if (!json.includes(LF) && !json.includes(CR)) return json;

@@ -15,7 +15,7 @@ describe('a costly line', () => {
     ['{"id":7,"jsonrpc":"2.0","result":{}}', '7'],
     ['{"result":{"id":1},"jsonrpc":"2.0","id":9}', '9'],
     ['{"result":[{"id":1}],"id":"x","jsonrpc":"2.0"}', '"x"'],
-  ])('tells the id where libraries write it: %s', (line, id) => expect(answeredIdOf(Buffer.from(line))).toBe(id));
+  ])('finds the id where libraries write it: %s', (line, id) => expect(answeredIdOf(Buffer.from(line))).toBe(id));
 
   it.each([
     '{"jsonrpc":"2.0","method":"x","params":{"id":1}}',

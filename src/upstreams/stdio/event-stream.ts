@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
 import { UpstreamError } from '../contract/upstream-error.js';
 
-/** Bytes that a reader may be behind before it is given up; one message more may be waiting for it. */
+/** How many bytes a reader can be behind before the stream is destroyed; one further message can be buffered. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** Server-sent events (WHATWG HTML §9.2), one for each message. */
 export class EventStream extends Readable {
-  // What there is to read is pushed when it comes.
+  // Data is pushed when it arrives.
   override _read(): void {}
 
-  /** @param line JSON text without line breaks; false when the stream is over, or its reader too slow */
+  /** Returns false if the stream has ended or its reader is too slow. @param line JSON text without line breaks */
   send(line: Buffer): boolean {
     if (this.destroyed) return false;
     if (this.readableLength > MAX_UNREAD_BYTES) {

@@ -4,17 +4,17 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const PS_TIMEOUT_MS = 2_000;
-/** Files that are read at once: a program can have made any number of processes. */
+/** How many files are read at once, because a program can have any number of processes. */
 const READERS = 16;
 
-/** What the processes of one group use together. */
+/** The total usage of a process group. */
 export interface GroupUsage {
-  /** Resident memory; what they share is counted for each. */
+  /** Resident memory; shared memory is counted for each process. */
   bytes: number;
   processes: number;
 }
 
-/** The usage of process groups by their ids. Linux tells by `/proc`; elsewhere `ps` does. Groups that are gone are absent. */
+/** The usage of process groups by id, from `/proc` on Linux and `ps` elsewhere. Groups that have ended are absent. */
 export function groupUsage(groups: ReadonlySet<number>): Promise<Map<number, GroupUsage>> {
   return process.platform === 'linux' ? fromProc(groups) : fromPs(groups);
 }
@@ -34,7 +34,7 @@ async function fromProc(groups: ReadonlySet<number>): Promise<Map<number, GroupU
   return usages;
 }
 
-/** proc_pid_stat(5): the fifth field; the second one, in brackets, may hold blanks and brackets. */
+/** proc_pid_stat(5): the fifth field. The second one, in parentheses, can contain spaces and parentheses. */
 function groupIn(stat: string): number | undefined {
   const group = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2];
   return group === undefined ? undefined : Number(group);
@@ -55,7 +55,7 @@ function add(usages: Map<number, GroupUsage>, group: number, kibibytes: number):
   usages.set(group, { bytes: bytes + kibibytes * 1024, processes: processes + 1 });
 }
 
-/** A process may end between being seen and being read. */
+/** A process can end before its file is read. */
 function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }

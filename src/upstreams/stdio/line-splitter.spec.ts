@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { LineSplitter } from './line-splitter.js';
 
-/** The lines that come of these chunks; a cut one ends with `…`. */
+/** The lines of these chunks; a truncated one ends with `…`. */
 function split(chunks: readonly string[], maxBytes = 1_000): string[] {
   const lines: string[] = [];
   const splitter = new LineSplitter(maxBytes, (line, isCut) => lines.push(line.toString('utf8') + (isCut ? '…' : '')));
@@ -15,7 +15,7 @@ describe('LineSplitter', () => {
     expect(split(['one\ntwo\r\n\nfo', 'ur\r', '\nf\rive\n', 'no end'])).toEqual(['one', 'two', '', 'four', 'f\rive']);
   });
 
-  it('gives the same lines however the bytes are cut into chunks', () => {
+  it('finds the same lines however the bytes are chunked', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'ü', '\n', '\r') });
     fc.assert(
       fc.property(text, fc.array(fc.nat({ max: 50 })), (whole, cuts) => {
@@ -32,7 +32,7 @@ describe('LineSplitter', () => {
     );
   });
 
-  it('hands a line that is too long on cut, once, and goes on with the next', () => {
+  it('truncates a line that is too long, and continues with the next', () => {
     expect(split(['12345\n', '123456\n', '1234', '5678', '9\nend\n'], 5)).toEqual(['12345', '12345…', '12345…', 'end']);
   });
 });

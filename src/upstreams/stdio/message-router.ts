@@ -3,12 +3,12 @@ import type { ChildMessage } from './child-message.js';
 import type { EventStream } from './event-stream.js';
 import type { StdioExchange } from './stdio-exchange.js';
 
-/** Messages kept for the next listener, and their bytes; the oldest go first. */
+/** Limits on the messages kept for the next listener; the oldest are dropped first. */
 const MAX_BACKLOG = 64;
 const MAX_BACKLOG_BYTES = 1024 * 1024;
 
 /** Notifications about the session as a whole. */
-const OF_SESSION = /^notifications\/(?:(?:tools|prompts|resources|roots)\/list_changed|resources\/updated)$/;
+const SESSION_NOTIFICATION = /^notifications\/(?:(?:tools|prompts|resources|roots)\/list_changed|resources\/updated)$/;
 
 interface Entry {
   readonly exchange: StdioExchange;
@@ -16,14 +16,14 @@ interface Entry {
 }
 
 /**
- * Decides where a message from a program goes, because over stdio it does not say so. A response goes to its request, and
- * progress to the request with its token. News of the session goes to the listener. Anything else goes to the request under
- * way if there is one alone; with several to the listener, or without one to the oldest request. What nobody hears waits
- * for the next listener, in a small backlog. A response that nobody waits for is dropped.
+ * Routes the messages of a program, which over stdio do not name their destination. A response goes to its request, and progress
+ * to the request with its token. Notifications about the session go to the listener. Any other message goes to the active request
+ * if there is only one; with several, to the listener, or without a listener to the oldest request. A small backlog keeps
+ * undeliverable messages for the next listener. A response without a request is dropped.
  */
 export class MessageRouter {
-  /** By the request's id as JSON text, in the order in which they were sent. */
-  private readonly underway = new Map<string, Entry>();
+  /** By the request's id as JSON text, in the order of sending. */
+  private readonly active = new Map<string, Entry>();
   private listener: EventStream | undefined;
   private backlog: Buffer[] = [];
 
@@ -32,19 +32,19 @@ export class MessageRouter {
   }
 
   has(id: string): boolean {
-    return this.underway.has(id);
+    return this.active.has(id);
   }
 
-  /** @param onDone called once, when the exchange is over for whatever reason */
+  /** @param onDone called once, when the exchange ends for any reason */
   add(exchange: StdioExchange, onDone: () => void): void {
-    this.underway.set(exchange.id, { exchange, onDone });
+    this.active.set(exchange.id, { exchange, onDone });
   }
 
-  /** False when it was over already. */
+  /** Returns false if it has already ended. */
   remove(exchange: StdioExchange): boolean {
-    const entry = this.underway.get(exchange.id);
+    const entry = this.active.get(exchange.id);
     if (entry?.exchange !== exchange) return false;
-    this.underway.delete(exchange.id);
+    this.active.delete(exchange.id);
     entry.onDone();
     return true;
   }
@@ -63,12 +63,12 @@ export class MessageRouter {
     if (message.kind === 'response') return this.respond(message.id ?? '', line);
     const exchange = this.exchangeFor(message);
     if (exchange !== undefined) exchange.relay(line);
-    else if (this.listener?.send(line) !== true) this.keep(line);
+    else if (this.listener?.send(line) !== true) this.addToBacklog(line);
   }
 
-  /** Nothing more will come: what is under way fails, and the listener's stream ends. */
+  /** Call when the program sends no more messages. Active requests fail, and the listener's stream ends. */
   close(error: UpstreamError): void {
-    for (const { exchange } of this.underway.values()) {
+    for (const { exchange } of this.active.values()) {
       this.remove(exchange);
       exchange.fail(error);
     }
@@ -77,21 +77,21 @@ export class MessageRouter {
   }
 
   private respond(id: string, line: Buffer): void {
-    const exchange = this.underway.get(id)?.exchange;
+    const exchange = this.active.get(id)?.exchange;
     if (exchange === undefined) return;
     this.remove(exchange);
     exchange.respond(line);
   }
 
   private exchangeFor({ method = '', progressToken }: ChildMessage): StdioExchange | undefined {
-    const exchanges = [...this.underway.values()].map(({ exchange }) => exchange);
+    const exchanges = [...this.active.values()].map(({ exchange }) => exchange);
     const byToken = progressToken && exchanges.find((exchange) => exchange.progressToken === progressToken);
     if (byToken) return byToken;
-    if (OF_SESSION.test(method) || (exchanges.length !== 1 && this.isListenedTo)) return undefined;
+    if (SESSION_NOTIFICATION.test(method) || (exchanges.length !== 1 && this.isListenedTo)) return undefined;
     return exchanges[0];
   }
 
-  private keep(line: Buffer): void {
+  private addToBacklog(line: Buffer): void {
     this.backlog.push(line);
     let bytes = this.backlog.reduce((sum, { length }) => sum + length, 0);
     while (this.backlog.length > MAX_BACKLOG || bytes > MAX_BACKLOG_BYTES) bytes -= this.backlog.shift()?.length ?? 0;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { OutputBudget } from './output-budget.js';
 
 describe('OutputBudget', () => {
-  it('lets output take all the time for a moment, and a fifth of it in the long run', () => {
+  it('allows a short burst, and a fifth of the time in the long run', () => {
     let now = 0;
     const budget = new OutputBudget(() => now);
     let read = 0;

@@ -1,15 +1,15 @@
-/** Share of the process's time that reading the output of one organization's programs can take in the long run. */
+/** The share of the process's time for reading the output of one organization's programs, in the long run. */
 const SHARE = 0.2;
-/** Milliseconds of it that they can take at once. */
+/** How many milliseconds they can take in a burst. */
 const BURST_MS = 250;
-/** What a line costs after it was read, on its way to those who wait for it; and all lines as a multiple of their reading. */
+/** The estimated cost of forwarding: a fixed time for each line, and a factor on the reading time. */
 const PER_LINE_MS = 0.05;
-const PASSING_ON = 2;
+const FORWARDING_FACTOR = 2;
 const LONGEST_PAUSE_MS = 2_000;
-/** Bytes of unfinished lines that are held for them together: each line alone can have half of that. */
+/** The limit on all their unfinished lines, in bytes; a single line can have half of it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
-/** What the programs of one organization can cost by what they print: time of the process's one thread, and memory. */
+/** Limits the cost of the output of one organization's programs: time of the event loop, and memory. */
 export class OutputBudget {
   private spentMs = 0;
   private countedAt: number;
@@ -19,16 +19,18 @@ export class OutputBudget {
     this.countedAt = now();
   }
 
-  /** Takes note of the time that reading so many lines took. Returns for how many milliseconds the reader has to pause. */
+  /** Records the time that reading these lines took. Returns for how many milliseconds the reader has to pause. */
   spend(milliseconds: number, lines: number): number {
     const now = this.now();
     this.spentMs =
-      Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) + milliseconds * PASSING_ON + lines * PER_LINE_MS;
+      Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) +
+      milliseconds * FORWARDING_FACTOR +
+      lines * PER_LINE_MS;
     this.countedAt = now;
     return Math.min(LONGEST_PAUSE_MS, Math.max(0, (this.spentMs - BURST_MS) / SHARE));
   }
 
-  /** Takes note that a program's unfinished line has grown or was read. False when there is more of them than can be held. */
+  /** Records that a program's unfinished line has grown or shrunk. Returns false if all of them exceed the limit. */
   hold(bytes: number): boolean {
     this.heldBytes += bytes;
     return this.heldBytes <= MAX_HELD_BYTES;

@@ -25,33 +25,33 @@ describe('ProgramLog', () => {
     });
   }
 
-  const said = (): unknown[] => written.map(({ stderr }) => stderr);
+  const stderrLines = (): unknown[] => written.map(({ stderr }) => stderr);
 
-  it('replaces the values of the connection, the longest first, line by line too', () => {
+  it('replaces the variables of the connection, longest first, also line by line', () => {
     const log = logOf({ A: 'secret', B: 'secret and more', C: 'first line\nsecond line', D: 'short' });
     log.errorLine('a secret and more, twice: secret and more');
     log.errorLine('the second line of a key');
     log.errorLine('short stays');
-    expect(said()).toEqual(['a ***, twice: ***', 'the *** of a key', 'short stays']);
+    expect(stderrLines()).toEqual(['a ***, twice: ***', 'the *** of a key', 'short stays']);
     expect(written[0]).toMatchObject({ connection_id: 'c', command: 'node' });
   });
 
-  it('cuts long lines after it has replaced the secrets in them', () => {
+  it('truncates long lines after replacing secrets', () => {
     logOf({ A: 'x'.repeat(2_000) }).errorLine(`${'a'.repeat(500)}${'x'.repeat(2_000)}${'b'.repeat(5_000)}`);
-    expect(said()).toEqual([`${'a'.repeat(500)}***${'b'.repeat(521)}`]);
+    expect(stderrLines()).toEqual([`${'a'.repeat(500)}***${'b'.repeat(521)}`]);
   });
 
-  it('writes no more than its share, and says how much that left out', async () => {
+  it('limits the rate, and logs how many lines were dropped', async () => {
     const log = logOf();
     for (let n = 0; n < 1_000; n++) log.errorLine(`line ${n}`);
     expect(written.length).toBeLessThan(100);
     await new Promise((resolve) => setTimeout(resolve, 200));
     log.errorLine('the last one');
-    expect(said().at(-1)).toBe('the last one');
+    expect(stderrLines().at(-1)).toBe('the last one');
     expect(written.at(-2)).toMatchObject({ dropped: expect.any(Number) });
   });
 
-  it('does not quote what stands on standard output', () => {
+  it('does not quote standard output', () => {
     logOf().strayLine();
     expect(written).toEqual([{ connection_id: 'c', command: 'node' }]);
   });

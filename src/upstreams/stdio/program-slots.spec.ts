@@ -13,12 +13,12 @@ function slots(count: number, of: ProgramHolder, unusedMs: number | undefined): 
 }
 
 describe('findObstacle', () => {
-  it('shares a few programs so that everybody has at least one', () => {
+  it('gives every scope a share of at least one program', () => {
     expect(SHARES).toEqual({ caller: 4, connection: 8, organization: 12, service: 16 });
     expect(sharesOf(1)).toEqual({ caller: 1, connection: 1, organization: 1, service: 1 });
   });
 
-  it('bounds what one caller has, over all connections, and frees what that caller has not used for longest', () => {
+  it("limits one caller over all connections, and frees the caller's least recently used program", () => {
     const mine = [...slots(2, holder('a', 'one', 'me'), undefined), ...slots(2, holder('a', 'two', 'me'), undefined)];
     const me = holder('a', 'three', 'me');
     expect(findObstacle(me, mine, SHARES, true)).toEqual({ scope: 'caller', slot: undefined });
@@ -30,7 +30,7 @@ describe('findObstacle', () => {
     expect(obstacle).toEqual({ scope: 'caller', slot: longer[0] });
   });
 
-  it('bounds the sessions with one connection, but not the shared program beside them', () => {
+  it('limits the sessions with one connection, but not its shared program', () => {
     const sessions = ['k1', 'k2'].flatMap((key) => slots(4, holder('a', 'one', key), undefined));
     expect(findObstacle(holder('a', 'one', 'k3'), sessions, SHARES, true)).toEqual({
       scope: 'connection',
@@ -40,14 +40,14 @@ describe('findObstacle', () => {
     expect(findObstacle(holder('a', 'one'), sessions, SHARES, true)).toBeUndefined();
   });
 
-  it('keeps a share for other organizations, if there are any', () => {
+  it('reserves a share for other organizations, if there are any', () => {
     const busy = Array.from({ length: 12 }, (_, n) => slots(1, holder('a', `c${n}`), undefined)).flat();
     expect(findObstacle(holder('a', 'more'), busy, SHARES, false)).toEqual({ scope: 'organization', slot: undefined });
     expect(findObstacle(holder('a', 'more'), busy, SHARES, true)).toBeUndefined();
     expect(findObstacle(holder('b', 'other'), busy, SHARES, false)).toBeUndefined();
   });
 
-  it('frees a slot of whoever has the most when all are taken', () => {
+  it('frees a slot of the holder with the most programs if all are taken', () => {
     const large = slots(9, holder('a', 'one'), 10);
     const small = slots(7, holder('b', 'two'), 1000);
     expect(findObstacle(holder('b', 'three'), [...large, ...small], SHARES, false)?.slot?.holder).toEqual(

@@ -1,4 +1,4 @@
-/** On whose behalf a program runs. */
+/** The organization, connection and caller that a program runs for. */
 export interface ProgramHolder {
   readonly organizationId: string;
   readonly connectionId: string;
@@ -6,31 +6,31 @@ export interface ProgramHolder {
   readonly callerId?: string | undefined;
 }
 
-/** A place that a program has, or is about to have. */
+/** The slot of a program that runs or is about to start. */
 export interface ProgramSlot {
   readonly holder: ProgramHolder;
-  /** Ends the program, if nobody waits for anything from it; resolves when it is gone. Undefined while somebody does. */
+  /** Ends the program, and resolves when it has ended. Undefined while the program is in use. */
   readonly makeRoom: (() => Promise<void>) | undefined;
   /** Milliseconds since it was last used. */
   readonly unusedMs: number;
 }
 
-/** What has no room for one more program. */
+/** A scope that has reached its limit of programs. */
 export type FullScope = 'caller' | 'connection' | 'organization' | 'service';
 
-/** What keeps a newcomer from starting, and the slot to free for it, if there is one. */
+/** The limit that prevents a start, and the slot to free for it, if there is one. */
 export interface Obstacle {
   readonly scope: FullScope;
   readonly slot: ProgramSlot | undefined;
 }
 
-/** How many programs there can be at once. */
+/** How many programs can run at once. */
 export interface Shares {
   /** In sessions of one API key. */
   readonly caller: number;
-  /** In sessions with one connection; its shared program comes on top. */
+  /** In sessions with one connection, in addition to its shared program. */
   readonly connection: number;
-  /** Of one organization, where others have STDIO connections too. */
+  /** Of one organization, if others have STDIO connections too. */
   readonly organization: number;
   readonly service: number;
 }
@@ -46,10 +46,10 @@ export function sharesOf(maxProcesses: number): Shares {
 }
 
 /**
- * The first share that has no room for a program of the newcomer; undefined if it can start. The slot to free is one that is not
- * in use: within a share that is used up the one unused for longest; in the whole service one of the organization that
- * has the most programs and in it of the caller who has the most, so that nobody is displaced by someone who has more.
- * @param isAlone no other organization has STDIO connections
+ * The first limit that the newcomer's program would exceed; undefined if it can start. The slot to free is not in use. Within an
+ * exhausted share, it is the least recently used one; in the whole service, one of the organization with the most programs and
+ * its caller with the most, so that a holder never displaces one with fewer programs.
+ * @param isAlone true if no other organization has STDIO connections
  */
 export function findObstacle(
   newcomer: ProgramHolder,
@@ -66,7 +66,7 @@ export function findObstacle(
   return undefined;
 }
 
-/** The programs of sessions leave room for the shared one, which all others depend on. */
+/** Shared programs are exempt from the limits on sessions, because all callers without a session depend on them. */
 function isCounted(scope: FullScope, { callerId }: ProgramHolder): boolean {
   return callerId !== undefined || scope === 'organization' || scope === 'service';
 }

@@ -10,11 +10,11 @@ describe('RestartBackoff', () => {
       return backoff.waitMs('a');
     });
 
-  it('waits longer after each failure, within bounds', () => {
+  it('doubles the delay after each failure, up to a limit', () => {
     expect(waits(start(), 10)).toEqual([0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  it('counts each program for itself, and lets time pass', () => {
+  it('counts each program separately, and reduces the delay over time', () => {
     const backoff = start();
     waits(backoff, 3);
     expect(backoff.waitMs('b')).toBe(0);
@@ -24,7 +24,7 @@ describe('RestartBackoff', () => {
     expect(backoff.waitMs('a')).toBe(0);
   });
 
-  it('begins anew after a long run, and when a program was told to end', () => {
+  it('resets after a long run, and after a requested stop', () => {
     const backoff = start();
     waits(backoff, 5);
     backoff.failed('a', 60_000);
@@ -34,7 +34,7 @@ describe('RestartBackoff', () => {
     expect(waits(backoff, 1)).toEqual([0]);
   });
 
-  it('forgives the last failure, and not those before it', () => {
+  it('forgives only the last failure', () => {
     const backoff = start();
     waits(backoff, 3);
     backoff.forgive('a');

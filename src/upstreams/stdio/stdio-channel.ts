@@ -18,10 +18,13 @@ import type { StdioProcesses } from './stdio-processes.js';
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-/** Longest time for the answer to `initialize`, in milliseconds: the first start may be the time when `npx` fetches the program. */
+/**
+ * The time limit for the answer to `initialize`, in milliseconds. The first start can include the download of the program by
+ * `npx`.
+ */
 const INITIALIZE_TIMEOUT_MS = 60_000;
 
-/** One MCP session with a run of a program that nobody shares. Its messages are passed on as they are, a line each. */
+/** One MCP session with its own process of a program. Messages are forwarded unchanged, one on each line. */
 export class StdioChannel implements UpstreamChannel, ProcessListener {
   private readonly label: string;
   private readonly router = new MessageRouter();
@@ -36,7 +39,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
   }
 
   /**
-   * @param onEnded the run is over: this channel takes no more messages
+   * @param onEnded called when the process has ended and the channel accepts no more messages
    * @throws UpstreamError
    */
   static async open(
@@ -50,27 +53,27 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     return channel;
   }
 
-  /** Sends a request and lets its response decide which form the answer has. One that times out is cancelled. */
+  /** Sends a message. The first output for a request decides the form of the answer. A request that times out is cancelled. */
   async post(message: OutgoingMessage, { signal }: ExchangeOptions): Promise<UpstreamAnswer> {
-    const process = this.running();
+    const process = this.runningProcess();
     const line = oneLine(message.body);
     if (message.id === undefined) {
       process.write(line);
       return plainAnswer(202);
     }
     const id = canonicalId(message.id);
-    if (!isReadableId(id)) return plainAnswer(400, refusal(id, 'The id of a request is a string or an integer'));
+    if (!isSupportedId(id)) return plainAnswer(400, refusal(id, 'The id of a request must be a string or an integer'));
     if (this.router.has(id)) {
-      return plainAnswer(400, refusal(id, 'A request with this id is under way in the session'));
+      return plainAnswer(400, refusal(id, 'The session already has an active request with this id'));
     }
-    if (signal.aborted) throw this.cancelled();
+    if (signal.aborted) throw this.cancelledError();
 
     const giveUp = (error: UpstreamError): void => this.giveUp(exchange, error, message.method);
-    const onAbort = (): void => giveUp(this.cancelled());
+    const onAbort = (): void => giveUp(this.cancelledError());
     const exchange = new StdioExchange(id, progressTokenOf(message.body), onAbort);
     const isOpening = message.method === 'initialize';
     const timeoutMs = isOpening ? Math.min(INITIALIZE_TIMEOUT_MS, this.target.timeoutMs) : this.target.timeoutMs;
-    const timer = setTimeout(() => giveUp(this.timedOut(timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => giveUp(this.timeoutError(timeoutMs)), timeoutMs);
     signal.addEventListener('abort', onAbort, { once: true });
     process.enter();
     this.router.add(exchange, () => {
@@ -82,17 +85,17 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     return exchange.answer;
   }
 
-  /** Only one stream at a time, as for the SDK's server over HTTP; what came while nobody listened comes first. */
+  /** Allows one stream at a time, like the SDK's server over HTTP. The stream begins with the backlog. */
   async listen({ signal }: ExchangeOptions): Promise<UpstreamAnswer> {
-    const process = this.running();
+    const process = this.runningProcess();
     if (this.router.isListenedTo) return plainAnswer(409, CONFLICT);
-    if (signal.aborted) throw this.cancelled();
+    if (signal.aborted) throw this.cancelledError();
     const stream = new EventStream();
-    const hangUp = (): void => void stream.destroy();
-    signal.addEventListener('abort', hangUp, { once: true });
+    const closeStream = (): void => void stream.destroy();
+    signal.addEventListener('abort', closeStream, { once: true });
     stream.on('error', () => undefined);
     stream.once('close', () => {
-      signal.removeEventListener('abort', hangUp);
+      signal.removeEventListener('abort', closeStream);
       this.router.stopListening(stream);
       process.unwatch();
     });
@@ -101,22 +104,22 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     return streamAnswer(stream);
   }
 
-  /** Ends the program; does not wait until it is gone. */
+  /** Ends the program, without waiting for its end. */
   async end(): Promise<UpstreamAnswer> {
     void this.process?.stop();
     return plainAnswer(200);
   }
 
-  /** Brings a new run to where the session was: initializes it with what the caller once sent, whose answer is known. */
+  /** Initializes a restarted program with the `initialize` that the caller sent when it opened the session. */
   async replay(initialize: OutgoingMessage): Promise<void> {
     const answer = await this.post(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
     let last = '';
     for await (const text of messagesIn(answer)) last = text;
-    // In an event stream there is more than the response; what a program says before it is initialized matters to nobody.
+    // An event stream contains further messages, which are irrelevant before the program is initialized.
     if (answer.contentType === 'application/json' && 'error' in (JSON.parse(last) as object)) {
-      throw new UpstreamError('protocol', `The upstream at ${this.label} does not take its session up again.`);
+      throw new UpstreamError('protocol', `The upstream at ${this.label} did not resume its session.`);
     }
-    this.running().write(INITIALIZED);
+    this.runningProcess().write(INITIALIZED);
   }
 
   onLine(line: Buffer, log: ProgramLog): void {
@@ -125,14 +128,14 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     else this.router.route(message, oneLine(line));
   }
 
-  /** Passed on as it is, like the large answers of an upstream over HTTP. */
+  /** Forwards the answer unchanged, like the large answers of an HTTP upstream. */
   onCostlyAnswer(id: string, line: Buffer): void {
     this.router.route({ kind: 'response', id: canonicalId(id) }, line);
   }
 
   onEnd(fault: UpstreamError | undefined): void {
     this.ending = { fault };
-    this.router.close(this.gone());
+    this.router.close(this.endedError());
     this.onEnded();
   }
 
@@ -140,40 +143,40 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     if (!this.router.remove(exchange)) return;
     exchange.fail(error);
     if (method !== 'initialize') this.process?.write(cancellationOf(exchange.id));
-    // MCP 2025-11-25, cancellation: `initialize` must not be cancelled. Nobody will ever use its session.
+    // MCP 2025-11-25, cancellation: `initialize` must not be cancelled, so end the program, whose session is not used.
     else if (error.kind === 'timeout') this.process?.fail('unreachable', 'did not answer `initialize` in time');
     else void this.end();
   }
 
-  private running(): StdioProcess {
-    if (this.process === undefined || this.ending !== undefined) throw this.gone();
+  private runningProcess(): StdioProcess {
+    if (this.process === undefined || this.ending !== undefined) throw this.endedError();
     return this.process;
   }
 
-  private gone(): UpstreamError {
-    return this.ending?.fault ?? new UpstreamError('unreachable', `The upstream at ${this.label} was ended.`);
+  private endedError(): UpstreamError {
+    return this.ending?.fault ?? new UpstreamError('unreachable', `The upstream at ${this.label} was stopped.`);
   }
 
-  private cancelled(): UpstreamError {
+  private cancelledError(): UpstreamError {
     return new UpstreamError('cancelled', `The request to the upstream at ${this.label} was cancelled.`);
   }
 
-  private timedOut(timeoutMs: number): UpstreamError {
+  private timeoutError(timeoutMs: number): UpstreamError {
     const message = `The upstream at ${this.label} did not answer within ${timeoutMs} ms.`;
     return new UpstreamError('timeout', message);
   }
 }
 
-/** What the SDK's server answers to a second GET. */
+/** The answer of the SDK's server to a second GET. */
 const CONFLICT = Buffer.from(
   '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict: Only one SSE stream is allowed per session"},"id":null}',
 );
 
 /**
- * Would a program take the id for one? Those on the SDKs drop a message with any other without a word, and the caller would wait
- * for nothing. Beyond 2^53 an integer is none that can be told from its neighbours.
+ * Do programs accept this id? Those on the SDKs silently drop messages with other ids, and the caller would wait for an
+ * answer. Integers beyond 2^53 are not distinguishable from their neighbours.
  */
-function isReadableId(id: string): boolean {
+function isSupportedId(id: string): boolean {
   const value: unknown = JSON.parse(id);
   return typeof value === 'string' || Number.isSafeInteger(value);
 }

@@ -12,7 +12,7 @@ export function streamAnswer(body: EventStream): UpstreamAnswer {
   return { status: 200, contentType: 'text/event-stream', headers: {}, body };
 }
 
-/** One request to a program, from its line to its response. The answer is JSON unless something comes before the response. */
+/** One request to a program, from its line to its response. The answer is JSON unless other messages precede the response. */
 export class StdioExchange {
   readonly answer: Promise<UpstreamAnswer>;
   private readonly outcome = Promise.withResolvers<UpstreamAnswer>();
@@ -21,7 +21,7 @@ export class StdioExchange {
   /**
    * @param id of the request, as JSON text
    * @param progressToken of the request, as JSON text
-   * @param onAbandoned nobody reads the answer any longer
+   * @param onAbandoned called when the answer is no longer read
    */
   constructor(
     readonly id: string,
@@ -31,7 +31,7 @@ export class StdioExchange {
     this.answer = this.outcome.promise;
   }
 
-  /** Something that belongs to the request, before its response. */
+  /** Relays a message that precedes the response. */
   relay(line: Buffer): void {
     if (this.stream === undefined) {
       this.stream = new EventStream();

@@ -7,7 +7,7 @@ import type { OutputBudget } from './output-budget.js';
 import { ProgramLog } from './program-log.js';
 import { ParseCost } from '../../json/parse-cost.js';
 
-/** As much of a line's beginning or end as is searched for its id. */
+/** How much of a line's beginning and end is searched for its id. */
 const SEARCHED_BYTES = 1024;
 const ID = '"id"\\s*:\\s*(-?\\d{1,16}|"[^"\\\\]{1,256}")';
 /** The members before `result`, as Python writes them, or after it, as the SDK for TypeScript does. */
@@ -16,37 +16,40 @@ const AT_BEGINNING = new RegExp(
 );
 const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`);
 
-/** Longest line of standard output, in bytes: one message, as for HTTP answers. */
+/** The longest line of standard output, in bytes: one message, as for HTTP answers. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
-/** As much of a line of standard error as is read; more than the longest secret, which could else be cut and slip through. */
+/**
+ * How much of a line of standard error is read. It exceeds the longest secret, which could otherwise be truncated and not be
+ * replaced.
+ */
 const MAX_ERROR_LINE_BYTES = 64 * 1024;
-/** Input that the program has not read yet, in bytes. */
+/** The limit on input that the program has not read yet, in bytes. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
-/** Time to end in peace. */
+/** The time between SIGTERM and SIGKILL. */
 const TERM_MS = 2_000;
-/** A process that left the group may hold the pipes open; nobody waits for it longer than this. */
+/** A process that left the group can hold the pipes open; they are closed after this time. */
 const PIPES_LINGER_MS = 1_000;
 
-/** Whoever talks to the program. */
+/** Receives the output and the end of a program. */
 export interface ProcessListener {
   /** One line of standard output, without its end. */
   onLine(line: Buffer, log: ProgramLog): void;
   /** An answer that is too costly to be parsed. @param id of the request that it answers, as JSON text */
   onCostlyAnswer(id: string, line: Buffer): void;
-  /** It takes no more messages; called once. @param fault why, if nobody asked for it */
+  /** Called once, when it accepts no more messages. @param fault the reason, unless the stop was requested */
   onEnd(fault: UpstreamError | undefined): void;
 }
 
-/** What the program of a target is called in messages: "The upstream at <label> …". */
+/** Names the program of a target in messages: "The upstream at <label> …". */
 export function labelOf({ command }: StdioTarget): string {
   return `stdio:${command}`;
 }
 
-/** A running program, the leader of a process group of its own, so that all it starts ends with it. */
+/** A running program. It leads its own process group, so that all processes that it starts end with it. */
 export class StdioProcess {
-  /** Resolves when the leader is gone, and with it its group. */
+  /** Resolves when the leader and its group have ended. */
   readonly gone: Promise<void>;
-  /** Settles as the start does. */
+  /** Resolves when the program has started; rejects if it cannot be started. */
   readonly started: Promise<void>;
 
   private readonly child: ChildProcessWithoutNullStreams;
@@ -54,7 +57,7 @@ export class StdioProcess {
   private readonly label: string;
   private hasEnded = false;
   private exit = 'ended';
-  private underway = 0;
+  private activeRequests = 0;
   private watchers = 0;
   private usedAt = performance.now();
 
@@ -72,41 +75,41 @@ export class StdioProcess {
     this.observeOutput();
   }
 
-  /** The id of the process and of its group; undefined when it could not be started. */
+  /** The id of the process and of its group; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.child.pid;
   }
 
-  /** Is nobody waiting for anything from it? */
+  /** Does it have neither active requests nor listeners? */
   get isIdle(): boolean {
-    return this.underway === 0 && this.watchers === 0;
+    return this.activeRequests === 0 && this.watchers === 0;
   }
 
   get isAwaited(): boolean {
-    return this.underway > 0;
+    return this.activeRequests > 0;
   }
 
-  /** It has been told to end, or ended. */
+  /** Has it ended, or has its stop been requested? */
   get isEnding(): boolean {
     return this.hasEnded;
   }
 
-  /** Milliseconds without a message to it. */
+  /** Milliseconds since the last message to it. */
   get unusedMs(): number {
     return performance.now() - this.usedAt;
   }
 
-  /** A request is under way until `leave`. */
+  /** Marks a request as active until `leave`. */
   enter(): void {
-    this.underway++;
+    this.activeRequests++;
   }
 
   leave(): void {
-    this.underway--;
+    this.activeRequests--;
     this.usedAt = performance.now();
   }
 
-  /** Somebody listens to what it sends unasked, until `unwatch`. */
+  /** Marks a listener to its unsolicited messages as active until `unwatch`. */
   watch(): void {
     this.watchers++;
   }
@@ -116,17 +119,17 @@ export class StdioProcess {
     this.usedAt = performance.now();
   }
 
-  /** Sends one message; false when the program takes none any longer. @param line without line breaks */
+  /** Sends one message. Returns false if the program accepts no more messages. @param line without line breaks */
   write(line: Buffer): boolean {
     if (this.hasEnded) return false;
     this.usedAt = performance.now();
     const { stdin } = this.child;
     stdin.write(Buffer.concat([line, Buffer.from('\n')]));
-    if (stdin.writableLength > MAX_UNREAD_BYTES) this.fail('protocol', 'does not read what it is sent');
+    if (stdin.writableLength > MAX_UNREAD_BYTES) this.fail('protocol', 'does not read its input');
     return true;
   }
 
-  /** Ends it: input closed and SIGTERM, then SIGKILL, for the whole group. Resolves when it is gone. */
+  /** Stops the whole group: closes the input and sends SIGTERM, then SIGKILL. Resolves when it has ended. */
   stop(): Promise<void> {
     if (!this.hasEnded) {
       this.end(undefined);
@@ -138,7 +141,7 @@ export class StdioProcess {
     return this.gone;
   }
 
-  /** Kills it for something that it did. @param predicate completes "The upstream at <label> …" */
+  /** Kills it because of a fault. @param predicate completes "The upstream at <label> …" */
   fail(kind: 'protocol' | 'unreachable', predicate: string): void {
     if (this.hasEnded) return;
     this.end(new UpstreamError(kind, `The upstream at ${this.label} ${predicate}.`));
@@ -169,7 +172,7 @@ export class StdioProcess {
 
   private observeStart(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Nobody may be waiting when it fails.
+    // The failure may not be awaited.
     promise.catch(() => undefined);
     this.child.once('spawn', resolve);
     this.child.once('error', (error: NodeJS.ErrnoException) => {
@@ -184,20 +187,20 @@ export class StdioProcess {
     const { stdin, stdout, stderr } = this.child;
     const lines = new LineSplitter(MAX_LINE_BYTES, (line, isCut) => {
       if (isCut) this.fail('protocol', `printed a line of more than ${MAX_LINE_BYTES} bytes`);
-      else if (!this.hasEnded && line.length > 0) this.take(line);
+      else if (!this.hasEnded && line.length > 0) this.receive(line);
     });
     stdout.on('data', (chunk: Buffer) => this.read(stdout, lines, chunk));
     stdout.once('close', () => this.budget.hold(-lines.heldBytes));
     const errors = new LineSplitter(MAX_ERROR_LINE_BYTES, (line) => this.log.errorLine(line.toString('utf8')));
     stderr.on('data', (chunk: Buffer) => this.read(stderr, errors, chunk));
     stderr.once('close', () => this.budget.hold(-errors.heldBytes));
-    // The exit tells more, if there is one.
+    // Wait for the exit, which gives a better reason.
     stdin.on('error', () => setTimeout(() => this.fail('unreachable', 'closed its input'), PIPES_LINGER_MS).unref());
     stdout.on('error', () => undefined);
     stderr.on('error', () => undefined);
   }
 
-  /** Reads what there is, and pauses a pipe whose reading has taken too much of everybody's time. */
+  /** Reads the available output, and pauses a pipe that has exceeded its budget. */
   private read(pipe: Readable, lines: LineSplitter, chunk: Buffer): void {
     const startedAt = performance.now();
     const { heldBytes: heldBefore, lines: linesBefore } = lines;
@@ -210,7 +213,7 @@ export class StdioProcess {
     setTimeout(() => pipe.resume(), pauseMs).unref();
   }
 
-  private take(line: Buffer): void {
+  private receive(line: Buffer): void {
     if (!isCostly(line)) return this.listener.onLine(line, this.log);
     const id = answeredIdOf(line);
     if (id === undefined) this.fail('protocol', 'printed a message that is too costly to parse');
@@ -221,12 +224,12 @@ export class StdioProcess {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { stdout, stderr } = this.child;
     this.child.once('exit', (code, signal) => {
-      // What it leaves behind in its group has nobody to talk to.
+      // End the processes that it leaves in its group.
       this.signal('SIGKILL');
-      // What it printed before is read to its end first.
+      // Read its remaining output first.
       const timer = setTimeout(() => [stdout, stderr].forEach((pipe) => pipe.destroy()), PIPES_LINGER_MS);
       this.child.once('close', () => clearTimeout(timer));
-      this.exit = code === null ? `was ended by ${signal}` : `ended by itself with exit code ${code}`;
+      this.exit = code === null ? `was terminated by ${signal}` : `exited with code ${code}`;
     });
     this.child.once('close', () => {
       this.end(new UpstreamError('unreachable', `The upstream at ${this.label} ${this.exit}.`));
@@ -249,12 +252,12 @@ export class StdioProcess {
 
 function whyNotStarted({ code }: Pick<NodeJS.ErrnoException, 'code'>): string {
   if (code === 'ENOENT') return 'could not be started: the command was not found';
-  if (code === 'EACCES') return 'could not be started: it may not be executed, or its directory not be entered';
+  if (code === 'EACCES') return 'could not be started: there is no permission to execute it or to enter its directory';
   if (code === 'E2BIG') return 'could not be started: its arguments and variables are too large';
   return `could not be started (${code ?? 'unknown'})`;
 }
 
-/** Does parsing the line hold up others, as for an answer over HTTP? */
+/** Is the line too costly to parse? The same limit applies to answers over HTTP. */
 export function isCostly(line: Buffer): boolean {
   const cost = new ParseCost();
   cost.add(line);
@@ -262,8 +265,8 @@ export function isCostly(line: Buffer): boolean {
 }
 
 /**
- * The id of the request that a line answers which must not be parsed, as JSON text, where the usual libraries write it. A program
- * that writes another one there can mislead only those who wait for it.
+ * The id of the request that a costly line answers, as JSON text, found where common libraries write it. A program that writes a
+ * wrong id there affects only its own callers.
  */
 export function answeredIdOf(line: Buffer): string | undefined {
   const beginning = line.toString('utf8', 0, SEARCHED_BYTES);
@@ -272,14 +275,14 @@ export function answeredIdOf(line: Buffer): string | undefined {
 }
 
 /**
- * Sends a signal to every process of a group (POSIX `kill(2)` with a negative id). A group that is gone is left alone.
+ * Sends a signal to every process of a group (POSIX `kill(2)` with a negative id). Ignores a group that has ended.
  * @param leader the id of the process that was started as its leader
  */
 function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-leader, signal);
   } catch (error) {
-    // ESRCH: nobody is left. EPERM: on macOS the same, while the leader is not reaped yet.
+    // ESRCH: the group has ended. EPERM: the same on macOS, while the leader is not reaped yet.
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }

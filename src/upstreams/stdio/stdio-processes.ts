@@ -16,30 +16,30 @@ import { RestartBackoff } from './restart-backoff.js';
 import { labelOf, type ProcessListener, StdioProcess } from './stdio-process.js';
 
 export interface StdioLimits {
-  /** Programs at once, shared ones and those of sessions together. */
+  /** The limit on running programs, both shared ones and those of sessions. */
   readonly maxProcesses: number;
-  /** Milliseconds without use after which a program is ended. */
+  /** Milliseconds without use after which a program is stopped. */
   readonly idleMs: number;
-  /** Resident bytes of one program with its child processes. */
+  /** The limit on the resident bytes of one program with its child processes. */
   readonly maxMemoryBytes: number;
-  /** What every program finds in its environment. */
+  /** The environment variables of every program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Have other organizations STDIO connections? Then none can have all the programs. */
+  /** Do other organizations have STDIO connections? Then one organization cannot have all the programs. */
   readonly hasOthers: (organizationId: string) => Promise<boolean>;
 }
 
 const LONGEST_SWEEP_MS = 2_000;
-/** Processes of one program: far beyond what any server needs, far below what a machine has. */
+/** The limit on the processes of one program: more than any server needs, and less than a machine can have. */
 const MAX_GROUP_SIZE = 256;
 
-const WHO_HAS_TOO_MANY: Readonly<Record<FullScope, string>> = {
+const LIMITED_HOLDER: Readonly<Record<FullScope, string>> = {
   caller: 'the caller has',
   connection: 'its sessions have',
   organization: 'the organization has',
   service: 'the service has',
 };
 
-/** The place of a program, from before its start until it is gone. */
+/** The slot of a program, from before its start until it has ended. */
 class Slot implements ProgramSlot {
   program: StdioProcess | undefined;
 
@@ -52,7 +52,7 @@ class Slot implements ProgramSlot {
     return this.program?.unusedMs ?? 0;
   }
 
-  /** A program that is only listened to counts as in use until it has not been used for long. */
+  /** A program with only a listener counts as in use until it is idle for too long. */
   get makeRoom(): (() => Promise<void>) | undefined {
     const { program } = this;
     if (program === undefined) return undefined;
@@ -62,8 +62,8 @@ class Slot implements ProgramSlot {
 }
 
 /**
- * The programs of this process's STDIO connections: bounded in number, memory and idle time, restarted with a growing pause
- * when they fail, and ended with everything that they started when this process ends.
+ * The programs of this process's STDIO connections. They are limited in number, memory and idle time, restarted with growing
+ * delays after failures, and ended with all their child processes when this process ends.
  */
 @Injectable()
 export class StdioProcesses implements OnApplicationShutdown {
@@ -82,12 +82,13 @@ export class StdioProcesses implements OnApplicationShutdown {
   }
 
   /**
-   * Starts the program of a target. Its output goes to `listener` from the first line on.
-   * @throws UpstreamError `busy` when its holder or all together have too many, `unreachable` when it cannot be started, or failed too often just now
+   * Starts the program of a target. `listener` receives its output from the first line.
+   * @throws UpstreamError `busy` if a limit on programs is reached, `unreachable` if it cannot be started or its restart is
+   * delayed
    */
   async start(target: StdioTarget, listener: ProcessListener, holder: ProgramHolder): Promise<StdioProcess> {
     const key = keyOf(target, holder);
-    this.refuseTooSoon(key, target);
+    this.requireRestartAllowed(key, target);
     const slot = await this.takeSlot(target, holder);
     try {
       const program = await this.launch(key, target, listener);
@@ -96,34 +97,34 @@ export class StdioProcesses implements OnApplicationShutdown {
       await program.started;
       return program;
     } catch (error) {
-      // One that could not be started may never be `gone`.
+      // `gone` may never resolve for a program that could not be started.
       this.slots.delete(slot);
       throw error;
     }
   }
 
-  /** The last failure of this target's shared program was to be expected: it is not held against its next start. */
+  /** Ignores the last failure of this target's shared program, because it was expected. */
   forgive(target: StdioTarget): void {
     this.backoff.forgive(keyOf(target, {}));
   }
 
-  /** Ends all programs and starts no more. */
+  /** Stops all programs, and refuses further starts. */
   async onApplicationShutdown(): Promise<void> {
     this.isShutDown = true;
     await Promise.all([...this.running].map((program) => program.stop()));
   }
 
-  private refuseTooSoon(key: string, target: StdioTarget): void {
+  private requireRestartAllowed(key: string, target: StdioTarget): void {
     const waitMs = this.backoff.waitMs(key);
     if (waitMs === 0) return;
     const seconds = Math.ceil(waitMs / 1000);
     throw new UpstreamError(
       'unreachable',
-      `The upstream at ${labelOf(target)} failed again and again; it is started again in ${seconds} s at the earliest.`,
+      `The upstream at ${labelOf(target)} failed repeatedly; it can be restarted in ${seconds} s.`,
     );
   }
 
-  /** Ends unused programs until there is room for one more. The last look and the taking are one step: nothing comes between. */
+  /** Stops unused programs until a slot is free. The last check and taking the slot happen without an await in between. */
   private async takeSlot(target: StdioTarget, holder: ProgramHolder): Promise<Slot> {
     let isAlone: boolean | undefined;
     for (;;) {
@@ -135,7 +136,7 @@ export class StdioProcesses implements OnApplicationShutdown {
       }
       const { slot, scope } = obstacle;
       if (slot?.makeRoom === undefined) {
-        const reason = `${WHO_HAS_TOO_MANY[scope]} as many programs in use as possible`;
+        const reason = `${LIMITED_HOLDER[scope]} reached the limit of programs in use`;
         throw new UpstreamError('busy', `The upstream at ${labelOf(target)} cannot be started: ${reason}.`);
       }
       await slot.makeRoom();
@@ -146,7 +147,7 @@ export class StdioProcesses implements OnApplicationShutdown {
     return slot;
   }
 
-  /** One for each organization, as long as it has programs. */
+  /** Each organization has one budget as long as it has programs. */
   private budgetOf({ organizationId }: StdioTarget): OutputBudget {
     const budget = this.budgets.get(organizationId) ?? new OutputBudget();
     this.budgets.set(organizationId, budget);
@@ -166,27 +167,27 @@ export class StdioProcesses implements OnApplicationShutdown {
       },
     };
     const program = new StdioProcess(target, this.limits.environment, watched, this.budgetOf(target));
-    void this.keep(program, target);
+    void this.track(program, target);
     return program;
   }
 
-  private async keep(program: StdioProcess, { organizationId }: StdioTarget): Promise<void> {
-    if (this.running.size === 0) this.watch();
+  private async track(program: StdioProcess, { organizationId }: StdioTarget): Promise<void> {
+    if (this.running.size === 0) this.startMonitoring();
     this.running.add(program);
     await program.gone;
     this.running.delete(program);
     const isLast = ![...this.slots].some(({ holder }) => holder.organizationId === organizationId);
     if (isLast) this.budgets.delete(organizationId);
-    if (this.running.size === 0) this.unwatch();
+    if (this.running.size === 0) this.stopMonitoring();
   }
 
-  private watch(): void {
+  private startMonitoring(): void {
     process.once('exit', this.killAll);
     const sweepMs = Math.min(LONGEST_SWEEP_MS, Math.ceil(this.limits.idleMs / 4));
     this.sweeping = setInterval(() => void this.sweep(), sweepMs).unref();
   }
 
-  private unwatch(): void {
+  private stopMonitoring(): void {
     process.removeListener('exit', this.killAll);
     clearInterval(this.sweeping);
   }
@@ -196,28 +197,28 @@ export class StdioProcesses implements OnApplicationShutdown {
       if (program.isIdle && program.unusedMs >= this.limits.idleMs) void program.stop();
     }
     try {
-      await this.endTheLarge();
+      await this.stopOversized();
     } catch (error) {
-      this.logger.warn({ err: error }, 'The memory of STDIO programs could not be read');
+      this.logger.warn({ err: error }, 'Could not read the memory usage of STDIO programs');
     }
   }
 
-  private async endTheLarge(): Promise<void> {
+  private async stopOversized(): Promise<void> {
     const { maxMemoryBytes } = this.limits;
     const usages = await groupUsage(new Set([...this.running].flatMap(({ pid }) => pid ?? [])));
     for (const program of this.running) {
       const { bytes = 0, processes = 0 } = usages.get(program.pid ?? 0) ?? {};
       if (bytes > maxMemoryBytes) {
         const mebibytes = Math.round(maxMemoryBytes / 2 ** 20);
-        program.fail('unreachable', `was ended because it used more than ${mebibytes} MiB of memory`);
+        program.fail('unreachable', `was stopped because it used more than ${mebibytes} MiB of memory`);
       } else if (processes > MAX_GROUP_SIZE) {
-        program.fail('unreachable', `was ended because it had more than ${MAX_GROUP_SIZE} processes`);
+        program.fail('unreachable', `was stopped because it had more than ${MAX_GROUP_SIZE} processes`);
       }
     }
   }
 }
 
-/** Each caller has failures of its own: one that makes its program fail keeps others from nothing. */
+/** Failures are counted for each caller, so that a caller whose program fails does not affect others. */
 function keyOf({ connectionId, revision }: StdioTarget, { callerId = '' }: Pick<ProgramHolder, 'callerId'>): string {
   return `${connectionId}@${revision} ${callerId}`;
 }

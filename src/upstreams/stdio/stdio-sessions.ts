@@ -8,15 +8,15 @@ import { StdioProcesses } from './stdio-processes.js';
 
 /** A session of a caller with a program. */
 export interface StdioSession {
-  /** Names it among all sessions. */
+  /** Identifies it among all sessions. */
   readonly key: string;
-  /** Whose quota it counts for: the caller's API key. */
+  /** The caller's API key, whose quota it counts towards. */
   readonly callerId?: string | undefined;
-  /** The caller's `initialize` request; undefined when it is about to be sent. */
+  /** The caller's `initialize` request; undefined if it is about to be sent. */
   readonly initialize?: OutgoingMessage | undefined;
 }
 
-/** Tells when a session has to end, whoever uses it; returns how to stop that. */
+/** Calls `end` when a session has to end; returns a function that stops watching. */
 export type WatchSession = (target: StdioTarget, callerId: string | undefined, end: () => void) => () => void;
 
 interface Session {
@@ -24,7 +24,7 @@ interface Session {
   readonly channel: Promise<StdioChannel>;
 }
 
-/** The runs of programs that belong to one MCP session each, by the session's key, as long as they run. */
+/** The running programs that belong to one MCP session each, by session key. */
 @Injectable()
 export class StdioSessions {
   private readonly sessions = new Map<string, Session>();
@@ -32,19 +32,19 @@ export class StdioSessions {
 
   constructor(private readonly processes: StdioProcesses) {}
 
-  /** Ends each session that is opened from now on when `watch` says so. */
+  /** Registers a watch that can end each session opened from now on. */
   endWith(watch: WatchSession): void {
     this.watches.push(watch);
   }
 
   /**
-   * The channel of a session. What it needs a run for starts one, if none is there: one that has ended (idle, failed, in
-   * another process, or of a connection edited since) is followed by a new one that is initialized as the session was;
-   * what else the session had told it is lost.
+   * The channel of a session. It starts the program when it is needed and not running. A program that has ended (idle, failed, in
+   * another process, or because the connection was edited) is restarted and initialized as the session was; any other state of
+   * the session is lost.
    */
   channel({ key, callerId, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
     const { organizationId, connectionId } = target;
-    // A session without a caller counts as one of its own.
+    // A session without a caller counts as its own caller.
     const holder = { organizationId, connectionId, callerId: callerId ?? key };
     const run = (): Promise<StdioChannel> => this.run({ key, callerId, initialize }, target, holder);
     return {
@@ -58,11 +58,11 @@ export class StdioSessions {
     };
   }
 
-  private run(asked: StdioSession, target: StdioTarget, holder: ProgramHolder): Promise<StdioChannel> {
-    const { key, callerId, initialize } = asked;
-    const known = this.sessions.get(key);
-    if (known?.revision === target.revision) return known.channel;
-    if (known !== undefined) void end(known);
+  private run(requested: StdioSession, target: StdioTarget, holder: ProgramHolder): Promise<StdioChannel> {
+    const { key, callerId, initialize } = requested;
+    const existing = this.sessions.get(key);
+    if (existing?.revision === target.revision) return existing.channel;
+    if (existing !== undefined) void end(existing);
     const session: Session = {
       revision: target.revision,
       channel: this.open(target, holder, initialize, () => forget()),

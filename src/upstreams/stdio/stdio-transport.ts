@@ -15,10 +15,10 @@ import type { ProgramLog } from './program-log.js';
 import type { ProcessListener, StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 
-/** A transport of the SDK over one run of a program: a line of JSON for each message (MCP 2025-11-25, stdio). */
+/** A transport of the SDK over one process of a program: one line of JSON for each message (MCP 2025-11-25, stdio). */
 export class StdioTransport implements SessionTransport {
   readonly sessionId = undefined;
-  /** That there are `stderr` and `pid` tells the SDK that this is stdio: silence or an end then mean the legacy era. */
+  /** `stderr` and `pid` mark this transport as stdio for the SDK, which then takes silence or an exit for the legacy era. */
   readonly stderr = null;
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -48,14 +48,14 @@ export class StdioTransport implements SessionTransport {
     };
     const process = await this.processes.start(this.target, listener, { organizationId, connectionId });
     this.process = process;
-    // It may have been closed meanwhile.
+    // The transport may have been closed in the meantime.
     if (this.hasEnded) await process.stop();
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     const line = Buffer.from(JSON.stringify(message));
     if (this.process?.write(line) !== true) throw new SdkError(SdkErrorCode.NotConnected, 'The program has ended');
-    // Nobody waits for the end of a subscription: it must not keep an unused program running.
+    // A subscription does not count as active, so that it does not keep an unused program running.
     if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') {
       this.awaited.add(message.id);
       this.process.enter();
@@ -69,14 +69,14 @@ export class StdioTransport implements SessionTransport {
     await this.process?.stop();
   }
 
-  /** There is nothing to tell: closing its input is what ends a session over stdio. */
+  /** Nothing to send: over stdio, closing the input ends a session. */
   async terminateSession(): Promise<void> {}
 
   private receive(line: Buffer, log: ProgramLog | undefined): void {
     const message = parse(line);
     if (message === undefined) return log?.strayLine();
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) this.settle(message.id);
-    // The SDK handles a notification a turn later than a response: one after the other, they stay in their order.
+    // The SDK handles a notification one turn later than a response. Sequential delivery keeps their order.
     this.delivered = this.delivered.then(() => this.onmessage?.(message));
   }
 
@@ -92,9 +92,9 @@ export class StdioTransport implements SessionTransport {
   }
 }
 
-/** What stands in for an answer that must not be parsed. @param id JSON text */
+/** The error that replaces an answer that is too costly to parse. @param id JSON text */
 function refusalOf(id: string): Buffer {
-  const message = 'The program answered with more than can be parsed: use a session (`initialize`), or ask for less.';
+  const message = "The program's answer is too large to parse. Use a session (`initialize`), or request less.";
   return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32603,"message":${JSON.stringify(message)}}}`);
 }
 

@@ -14,13 +14,13 @@ const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs
 const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 
 /**
- * The MCP client of one STDIO target, of either era: one run of the program that all callers without a session share. A run
- * that has ended is followed by another one with the next request.
+ * The MCP client of one STDIO target, of either era. All callers without a session share one process of the program. If it has
+ * ended, the next request starts another one.
  */
 export class StdioUpstream extends SessionUpstream {
   private negotiation = EITHER_ERA;
 
-  /** @param onListChanged is told what the program says of its lists */
+  /** @param onListChanged called when the program reports a changed list */
   constructor(
     private readonly target: StdioTarget,
     private readonly processes: StdioProcesses,
@@ -34,7 +34,7 @@ export class StdioUpstream extends SessionUpstream {
       return await this.openIn(this.negotiation, signal);
     } catch (error) {
       if (this.negotiation === LEGACY_ERA || !isEndOfProbe(error)) throw error;
-      // Some programs of the legacy era end when anything precedes `initialize`; that is no fault of theirs.
+      // Some programs of the legacy era exit if anything precedes `initialize`, which does not count as a failure.
       this.processes.forgive(this.target);
       return this.openIn(LEGACY_ERA, signal);
     }
@@ -44,9 +44,9 @@ export class StdioUpstream extends SessionUpstream {
     const transport = new StdioTransport(this.target, this.processes);
     try {
       const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
-      // Without its news, a session is as good.
+      // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
-      // A program does not change its era: the next run is spared the probe.
+      // A program does not change its era, so the next process skips the probe.
       if (!session.isModern) this.negotiation = LEGACY_ERA;
       return session;
     } catch (error) {

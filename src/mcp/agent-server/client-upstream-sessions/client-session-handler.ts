@@ -31,7 +31,7 @@ const LEVELS: ReadonlySet<unknown> = new Set([
   'alert',
   'emergency',
 ]);
-/** Notifications for every upstream of the agent. A cancelled request is known by its id to the one upstream that has it. */
+/** Notifications for every upstream of the agent. Only the upstream that has the cancelled request knows its id. */
 const SENT_TO_ALL: ReadonlySet<string | undefined> = new Set([
   'notifications/roots/list_changed',
   'notifications/cancelled',
@@ -43,8 +43,8 @@ export interface SessionMessage<M extends InboundMessage = InboundMessage> exten
 }
 
 /**
- * Handles what a client that answers requests sends to an agent: tool calls, log levels and subscriptions go to the upstream in
- * a session of this caller's own, and the client's answers go to the upstream that asked.
+ * Handles the messages that a client that answers requests sends to an agent. Tool calls, log levels and subscriptions are sent
+ * in the caller's own session with the upstream. Answers of the client are sent to the upstream that sent the request.
  */
 @Injectable()
 export class ClientSessionHandler {
@@ -69,7 +69,7 @@ export class ClientSessionHandler {
     const name = String(routed.message.params['name']);
     const isOwn = takesEvents && (await this.compositions.owns(owner, connection, name));
     const session = isOwn ? await this.sessions.of(owner, connection) : undefined;
-    // A long call must not lose its session as an idle one.
+    // A long call must not lose its session as idle.
     if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));
     const route: Route = session === undefined ? forwarding.route : this.routeTo(owner, session, routed.message);
     await this.requests.forward({ ...forwarding, route });
@@ -94,14 +94,14 @@ export class ClientSessionHandler {
     return true;
   }
 
-  /** The caller gets its answer whether or not the message arrives. */
+  /** The caller is answered whether or not the upstreams accept the message. */
   private async sendToAll(context: SessionMessage): Promise<void> {
     for (const session of await this.sessions.opened(context.owner)) {
       this.send(context, session, context.message).catch(() => undefined);
     }
   }
 
-  /** The way of a message in this session, and how the ids in its answer are rewritten. */
+  /** The route of a message in this session, which also rewrites the ids in its answer. */
   private routeTo(owner: SessionOwner, session: ClientUpstreamSession, { id }: Pick<InboundRequest, 'id'>): Route {
     const callerId = JSON.parse(id) as string | number;
     let current = session;
@@ -121,19 +121,22 @@ export class ClientSessionHandler {
     const { owner, message } = context;
     const answer = JSON.parse(message.body.toString('utf8')) as { id: unknown };
     const requestId = this.requestIds.open(owner, answer.id);
-    const session = await this.sessionThatAsked(owner, requestId);
+    const session = await this.requestingSession(owner, requestId);
     const body = Buffer.from(JSON.stringify({ ...answer, id: requestId.id }));
     await this.send(context, session, { ...message, body }).catch(ignoreLost);
   }
 
   /** The session may have been opened by another process. */
-  private async sessionThatAsked(owner: SessionOwner, requestId: UpstreamRequestId): Promise<ClientUpstreamSession> {
+  private async requestingSession(owner: SessionOwner, requestId: UpstreamRequestId): Promise<ClientUpstreamSession> {
     const { connectionId, revision, upstreamId, protocolVersion } = requestId;
     const { caller, session } = owner;
     const connection = await this.directory.find(caller.connection.organizationId, connectionId);
     const isUsable = mayUseAny(caller, await this.compositions.of(owner), connectionId);
     if (connection === undefined || connection.revision !== revision || !isUsable) {
-      throw new DomainError('permission_denied', 'The caller may not use the connection that asked.');
+      throw new DomainError(
+        'permission_denied',
+        'The caller is not permitted to use the connection that sent this request.',
+      );
     }
     const { key, openedAt } = session;
     return { connection, session: { key, upstreamId, hasOwnTools: true, revision, openedAt }, protocolVersion };
@@ -143,17 +146,17 @@ export class ClientSessionHandler {
     const { owner, message, reply } = context;
     const { level } = message.params;
     if (typeof level !== 'string' || !LEVELS.has(level)) {
-      throw new DomainError('invalid_arguments', '`params.level` must be a log level of MCP.');
+      throw new DomainError('invalid_arguments', '`params.level` must be an MCP log level.');
     }
     this.sessions.setLevel(owner, level);
     const notification = { kind: 'notification', params: {}, ...setLevel(level) } as const;
     const opened = await this.sessions.opened(owner);
-    // An upstream without logging answers with an error, and the others have their level nevertheless.
+    // An upstream without logging answers with an error, which does not affect the others.
     await Promise.allSettled(opened.map((session) => this.send(context, session, notification)));
     await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
   }
 
-  /** A resource that every caller can read is read in the shared session. */
+  /** Reads a resource in the caller's session, unless every caller can read it in the shared session. */
   private async read(context: SessionMessage<InboundRequest>): Promise<boolean> {
     const uri = String(context.message.params['uri']);
     const { isListed } = await this.resources.listed(context.owner, uri);
@@ -169,7 +172,8 @@ export class ClientSessionHandler {
     const { isListed, session: listing } = await this.resources.listed(owner, uri);
     const session = isListed ? listing : await this.resources.unlisted(owner, uri);
     if (session !== undefined) await this.forward(context, session);
-    else if (isListed) throw new DomainError('unknown_method', 'The upstream of this resource takes no subscriptions.');
+    else if (isListed)
+      throw new DomainError('unknown_method', 'The upstream of this resource does not support subscriptions.');
     else throw new DomainError('invalid_arguments', 'The agent has no resource with this URI.');
   }
 
@@ -187,7 +191,7 @@ export class ClientSessionHandler {
     const caller = new ProxyCaller(owner.caller.principal, connection, request.id);
     const deadline = new CallDeadline(undefined, connection.timeoutMs);
     const headers = { ...headersOf(session), 'x-request-id': request.id };
-    // A lost session is not opened again for this: the answer would reach an upstream that has not asked.
+    // A lost session is not reopened: the new session has not sent the request that this message answers.
     const route = { kind: 'session', session: session.session } as const;
     try {
       const { answer } = await this.upstream.send({ ...context, caller, message, deadline, route }, headers);
@@ -200,7 +204,7 @@ export class ClientSessionHandler {
   }
 }
 
-/** An upstream that has forgotten the session no longer waits for the answer; the caller's session with the agent goes on. */
+/** An upstream that no longer knows the session does not wait for the answer. The caller's session with the agent stays valid. */
 function ignoreLost(error: unknown): void {
   if (!(error instanceof DomainError) || error.code !== 'session_not_found') throw error;
 }

@@ -23,56 +23,56 @@ import { type AnswerBody, discard } from '../../../upstreams/messages/answer-bod
 import { parseMessage } from '../../forwarding/relay/complete-answer.js';
 import { filteredEvent } from '../../forwarding/relay/relay-unsolicited.js';
 
-/** Bytes of events that wait for a slow caller before the upstreams have to wait as well. */
+/** How many bytes of events are buffered for a slow caller before reading from the upstreams pauses. */
 const MAX_WAITING = 64 * 1024;
-/** Between two attempts to listen to an upstream. */
+/** The delay between two attempts to listen to an upstream. */
 const RETRY_MS = 5_000;
-/** The tools of an agent are listed by the agent alone, and it has no tasks. */
-const NO_LISTS = { shows: () => false, ownsTask: () => false };
+/** Only the agent lists its tools, and it has no tasks. */
+const NO_TOOLS_OR_TASKS = { shows: () => false, ownsTask: () => false };
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
-/** What is told only to callers who may use that kind. */
-const OF_KINDS = [
+/** Notifications that are sent only to callers who are permitted to use that kind. */
+const KINDS_BY_PREFIX = [
   ['notifications/resources/', 'resources'],
   ['notifications/prompts/', 'prompts'],
 ] as const;
 
-/** Whom of what is listened to. */
-interface Listened {
+/** The session that is listened to. */
+interface ListenedSession {
   readonly owner: SessionOwner;
-  readonly member: ClientUpstreamSession;
+  readonly upstreamSession: ClientUpstreamSession;
   readonly source: Source;
 }
 
-/** What the connections of an agent send unasked to a client that answers requests, as one stream. */
+/** Merges the unsolicited messages of an agent's connections into one stream, for a client that answers requests. */
 @Injectable()
 export class ClientSessionStreams {
   constructor(
-    private readonly members: ClientUpstreamSessions,
+    private readonly upstreamSessions: ClientUpstreamSessions,
     private readonly compositions: SessionComposition,
-    private readonly addresses: RequestIdCodec,
+    private readonly requestIds: RequestIdCodec,
     private readonly channels: UpstreamChannels,
     private readonly tools: SessionTools,
     private readonly agent: AgentNotificationStream,
     private readonly writer: ReplyWriter,
   ) {}
 
-  /** Answers GET: with the rest of an answer that broke off, if the request names one, else with what is sent unasked. */
+  /** Answers GET: with the rest of an interrupted answer if the request names one, otherwise with the unsolicited messages. */
   async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
-    // The caller may end its session in another request.
-    const signal = AbortSignal.any([untilClosed(reply), this.members.endOf(owner)]);
-    // As many as the agent has connections.
+    // The caller can end its session in another request.
+    const signal = AbortSignal.any([untilClosed(reply), this.upstreamSessions.endOf(owner)]);
+    // Each connection of the agent adds a listener.
     setMaxListeners(0, signal);
     const lastEventId = request.headers['last-event-id'];
     const resumed = typeof lastEventId === 'string' ? await this.resume(owner, lastEventId, signal) : undefined;
-    const body = keepAlive(resumed ?? this.unasked(owner, signal), 0);
+    const body = keepAlive(resumed ?? this.unsolicited(owner, signal), 0);
     this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 
-  /** The events of the agent and of all connections that the caller may use anything of, until the signal is aborted. */
-  private async *unasked(owner: SessionOwner, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const release = this.members.hold(owner);
+  /** The events of the agent, and of its connections that the caller is permitted to use, until the signal is aborted. */
+  private async *unsolicited(owner: SessionOwner, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const release = this.upstreamSessions.hold(owner);
     const merged = new PassThrough({ highWaterMark: MAX_WAITING });
-    // A stream that is given up while somebody writes into it fails; that is all.
+    // Destroying the stream during a write emits an error, which can be ignored.
     merged.on('error', () => undefined);
     signal.addEventListener('abort', () => merged.destroy(), { once: true });
     try {
@@ -91,24 +91,31 @@ export class ClientSessionStreams {
     }
   }
 
-  /** Undefined if nothing of this id can be resumed. @throws DomainError */
+  /** Undefined if the event id does not name a stream that can be resumed. @throws DomainError */
   private async resume(
     owner: SessionOwner,
     lastEventId: string,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<Buffer> | undefined> {
-    const at = this.addresses.eventAt(lastEventId);
+    const at = this.requestIds.eventAt(lastEventId);
     if (at === undefined) return undefined;
     const composition = await this.compositions.of(owner);
     const source = composition.sources.find(({ connection }) => connection.id === at.connectionId);
     if (source === undefined || !mayUseAny(owner.caller, composition, at.connectionId)) return undefined;
-    const member = await this.members.of(owner, source.connection);
-    if (member === undefined) return undefined;
-    const body = await this.listenTo(owner, member, signal, { 'last-event-id': at.eventId });
-    return body && this.events(body, this.addresses.forAnswer(owner, member, at.callerId), { owner, member, source });
+    const upstreamSession = await this.upstreamSessions.of(owner, source.connection);
+    if (upstreamSession === undefined) return undefined;
+    const body = await this.listenTo(owner, upstreamSession, signal, { 'last-event-id': at.eventId });
+    return (
+      body &&
+      this.events(body, this.requestIds.forAnswer(owner, upstreamSession, at.callerId), {
+        owner,
+        upstreamSession,
+        source,
+      })
+    );
   }
 
-  /** Listens to one connection for as long as it lets itself be listened to. */
+  /** Listens to one connection until the signal is aborted or its upstream proves to send no unsolicited messages. */
   private async pump(
     owner: SessionOwner,
     connectionId: string,
@@ -116,47 +123,52 @@ export class ClientSessionStreams {
     signal: AbortSignal,
   ): Promise<void> {
     while (!signal.aborted && !merged.destroyed) {
-      if (!(await this.listensOn(owner, connectionId, merged, signal))) return;
+      if (!(await this.listenOnce(owner, connectionId, merged, signal))) return;
       await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** Listens until the stream ends; false for an upstream that sends nothing unasked. Never rejects. */
-  private async listensOn(
+  /** Listens until the stream ends; false for an upstream without unsolicited messages. Never rejects. */
+  private async listenOnce(
     owner: SessionOwner,
     connectionId: string,
     merged: PassThrough,
     signal: AbortSignal,
   ): Promise<boolean> {
-    let member: ClientUpstreamSession | undefined;
+    let upstreamSession: ClientUpstreamSession | undefined;
     try {
-      // It may have been edited, switched off or taken away meanwhile.
+      // The connection may have been edited, deactivated or removed in the meantime.
       const composition = await this.compositions.of(owner);
       const source = composition.sources.find(({ connection }) => connection.id === connectionId);
       if (source === undefined || !mayUseAny(owner.caller, composition, connectionId)) return true;
-      member = await this.members.of(owner, source.connection);
-      if (member === undefined) return true;
-      const body = await this.listenTo(owner, member, signal, {});
+      upstreamSession = await this.upstreamSessions.of(owner, source.connection);
+      if (upstreamSession === undefined) return true;
+      const body = await this.listenTo(owner, upstreamSession, signal, {});
       if (body === undefined) return false;
-      await pour(this.events(body, this.addresses.forStream(owner, member), { owner, member, source }), merged, signal);
+      await pour(
+        this.events(body, this.requestIds.forStream(owner, upstreamSession), { owner, upstreamSession, source }),
+        merged,
+        signal,
+      );
     } catch (error) {
-      // Else the upstream or the database is away, or the caller has gone.
+      // Otherwise the upstream or the database is unavailable, or the caller has disconnected.
       const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
-      if (isLost && member !== undefined) await this.members.renew(owner, member).catch(() => undefined);
+      if (isLost && upstreamSession !== undefined)
+        await this.upstreamSessions.renew(owner, upstreamSession).catch(() => undefined);
     }
     return true;
   }
 
-  /** Undefined for an upstream that sends nothing unasked. */
+  /** Undefined for an upstream without unsolicited messages. */
   private async listenTo(
     { caller: { key: caller } }: SessionOwner,
-    member: ClientUpstreamSession,
+    upstreamSession: ClientUpstreamSession,
     signal: AbortSignal,
     headers: Record<string, string>,
   ): Promise<AnswerBody | undefined> {
-    const { connection, session } = member;
+    const { connection, session } = upstreamSession;
     const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
-    const answer = await channel.listen({ signal, caller, headers: { ...headersOf(member), ...headers } });
+    const answer = await channel.listen({ signal, caller, headers: { ...headersOf(upstreamSession), ...headers } });
     if (answer.contentType === 'text/event-stream') return answer.body;
     discard(answer.body);
     return undefined;
@@ -164,18 +176,20 @@ export class ClientSessionStreams {
 
   private async *events(
     body: AnswerBody,
-    addressing: EventIdRewriter,
-    { owner: { caller }, member, source }: Listened,
+    rewriter: EventIdRewriter,
+    { owner: { caller }, upstreamSession, source }: ListenedSession,
   ): AsyncGenerator<Buffer> {
     try {
       for await (const { bytes, isWhole } of sseParts(body)) {
         if (!isWhole) return;
-        // As a client reads it: the same name can be written in other bytes.
+        // Parsed as a client does, because the same name can be written with escapes.
         const method = String(parseMessage(dataOf(bytes) ?? '')?.['method']);
-        if (method === TOOLS_CHANGED) this.tools.listChanged(source.connection, member.session.key);
-        const isHeard = OF_KINDS.every(([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind));
-        const event = isHeard ? rewriteEventIds(bytes, addressing) : undefined;
-        const allowed = event && filteredEvent(event, NO_LISTS);
+        if (method === TOOLS_CHANGED) this.tools.listChanged(source.connection, upstreamSession.session.key);
+        const isPermitted = KINDS_BY_PREFIX.every(
+          ([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind),
+        );
+        const event = isPermitted ? rewriteEventIds(bytes, rewriter) : undefined;
+        const allowed = event && filteredEvent(event, NO_TOOLS_OR_TASKS);
         if (allowed !== undefined) yield allowed;
       }
     } finally {

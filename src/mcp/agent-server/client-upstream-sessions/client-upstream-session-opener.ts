@@ -14,13 +14,13 @@ const INITIALIZED = {
   method: 'notifications/initialized',
   body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'),
 };
-/** Of a log level. */
+/** The id of the request that sets a log level. */
 const LEVEL_ID = '"signalbox-level"';
 /** Longer session ids do not fit into the ids of relayed requests. */
 const MAX_UPSTREAM_ID_LENGTH = 256;
 const END_TIMEOUT_MS = 5_000;
 
-/** Opens sessions with the connections of an agent, in the name of a caller (MCP 2025-11-25, "Initialization"), and ends them. */
+/** Opens and ends sessions with the connections of an agent in a caller's name (MCP 2025-11-25, "Initialization"). */
 @Injectable()
 export class ClientUpstreamSessionOpener {
   constructor(
@@ -45,7 +45,7 @@ export class ClientUpstreamSessionOpener {
       const answer = await opening.post(storedInitialize(initialize), { signal });
       const protocolVersion = await agreedVersion(answer);
       const { sessionId: upstreamId } = answer;
-      // Without an id, nothing would tell it from the sessions of others.
+      // Without an id, the session could not be told from those of other callers.
       const isOpen = upstreamId !== undefined && upstreamId.length <= MAX_UPSTREAM_ID_LENGTH;
       if (protocolVersion === undefined || !isOpen) {
         throw new UpstreamError('protocol', 'The upstream did not open a session.');
@@ -67,12 +67,12 @@ export class ClientUpstreamSessionOpener {
       const signal = AbortSignal.timeout(END_TIMEOUT_MS);
       discard((await channel.end({ signal, headers: headersOf({ protocolVersion }) })).body);
     } catch {
-      // The upstream forgets it by itself.
+      // The upstream's own idle timeout ends the session.
     }
   }
 }
 
-/** Undefined for an answer that is no `initialize` result. */
+/** Undefined if the answer is not an `initialize` result. */
 async function agreedVersion(answer: Parameters<typeof messagesIn>[0]): Promise<string | undefined> {
   for await (const text of messagesIn(answer)) {
     const result = parseMessage(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;

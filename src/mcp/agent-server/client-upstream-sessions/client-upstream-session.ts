@@ -7,13 +7,13 @@ export const PATIENCE_MS = 3_000;
 
 /** A caller in a session with an agent whose client declared that it answers requests (sampling, elicitation, roots). */
 export interface SessionOwner {
-  /** Of the agent. */
+  /** As a caller of the agent. */
   readonly caller: ProxyCaller;
   /** The caller's session with the agent. */
   readonly session: Session & { readonly initialize: string };
 }
 
-/** A session with a connection of the agent that nobody but one owner uses. */
+/** A session with a connection of the agent that only its owner uses. */
 export interface ClientUpstreamSession {
   readonly connection: Connection;
   readonly session: Session;
@@ -21,7 +21,7 @@ export interface ClientUpstreamSession {
   readonly protocolVersion: string;
 }
 
-/** What every message in the session carries. */
+/** The headers of every message in the session. */
 export function headersOf({ protocolVersion }: Pick<ClientUpstreamSession, 'protocolVersion'>): Record<string, string> {
   return { 'mcp-protocol-version': protocolVersion };
 }

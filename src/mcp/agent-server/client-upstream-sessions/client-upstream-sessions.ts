@@ -9,27 +9,28 @@ import { type Session, unknownSession } from '../../forwarding/session/sealed-se
 import { SessionTools } from '../../forwarding/session/session-tools.js';
 import { type ClientUpstreamSession, PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessionOpener } from './client-upstream-session-opener.js';
-import { type Owned, OwnedSessions, type Place } from './owned-sessions.js';
+import { type Owned, OwnedSessions, type SessionEntry } from './owned-sessions.js';
 
-/** Sessions of callers that are kept at a time, and members of each. */
+/** How many callers' sessions are kept, and how many upstream sessions for each. */
 const MAX_OWNERS = 1_000;
-const MAX_MEMBERS = 100;
+const MAX_UPSTREAM_SESSIONS = 100;
 const MAX_ENDED = 10_000;
 const IDLE_MS = 15 * 60_000;
-const LOOK_EVERY_MS = 60_000;
+const SWEEP_INTERVAL_MS = 60_000;
 const OPEN_TIMEOUT_MS = 10_000;
-/** For how long an upstream that opened no session is not asked again. */
-const FAULT_REMEMBERED_MS = 60_000;
+/** How long after a failed attempt the next one is made. */
+const RETRY_AFTER_MS = 60_000;
 
 /**
- * The sessions that were opened with connections of an agent in the name of one caller each, so that an upstream can ask that
- * caller back. They are opened when first needed and kept in this process: another one opens its own for the same caller.
+ * The client-upstream sessions: each was opened with a connection of an agent in the name of one caller, so that the upstream can
+ * send requests to that caller. A session is opened when first needed and kept in this process; another process opens its own for
+ * the same caller.
  */
 @Injectable()
 export class ClientUpstreamSessions implements OnApplicationShutdown {
   private readonly owners = new OwnedSessions(MAX_OWNERS);
   private readonly ended = new Set<string>();
-  private readonly timer = setInterval(() => this.endIdle(), LOOK_EVERY_MS).unref();
+  private readonly timer = setInterval(() => this.endIdle(), SWEEP_INTERVAL_MS).unref();
 
   constructor(
     private readonly opener: ClientUpstreamSessionOpener,
@@ -38,57 +39,57 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     private readonly connections: OpenConnections,
   ) {}
 
-  /** The session with this connection; undefined if its upstream opens none: then the shared one has to do. */
+  /** The session with this connection; undefined if the upstream does not open one, so that the shared session is used. */
   async of(owner: SessionOwner, connection: Connection): Promise<ClientUpstreamSession | undefined> {
-    // A program would run once more for every caller.
+    // A program would need another process for every caller.
     if (connection.type !== 'HTTP' || this.ended.has(owner.session.key)) return undefined;
     const owned = this.use(owner);
-    const known = owned.members.get(connection.id);
-    if (known !== undefined && !isOver(known, connection)) return inTime(known);
-    if (known === undefined && owned.members.size >= MAX_MEMBERS) return undefined;
-    if (known !== undefined) void this.close(known);
-    const place: Place = { revision: connection.revision, opened: this.open(owner, connection, owned) };
-    owned.members.set(connection.id, place);
-    place.unwatch = this.connections.watch(connection, () => {
-      if (owned.members.get(connection.id) === place) owned.members.delete(connection.id);
-      void this.close(place);
+    const existing = owned.sessions.get(connection.id);
+    if (existing !== undefined && !isOutdated(existing, connection)) return openedInTime(existing);
+    if (existing === undefined && owned.sessions.size >= MAX_UPSTREAM_SESSIONS) return undefined;
+    if (existing !== undefined) void this.close(existing);
+    const entry: SessionEntry = { revision: connection.revision, opened: this.open(owner, connection, owned) };
+    owned.sessions.set(connection.id, entry);
+    entry.unwatch = this.connections.watch(connection, () => {
+      if (owned.sessions.get(connection.id) === entry) owned.sessions.delete(connection.id);
+      void this.close(entry);
     });
-    void settle(place);
-    return inTime(place);
+    void settle(entry);
+    return openedInTime(entry);
   }
 
-  /** The upstream has forgotten the session: opens another one. @throws UpstreamError if there is none to be had */
+  /** Opens another session when the upstream no longer knows this one. @throws UpstreamError if the upstream does not open one */
   async renew(owner: SessionOwner, stale: ClientUpstreamSession): Promise<ClientUpstreamSession> {
-    const { members } = this.use(owner);
-    const known = members.get(stale.connection.id);
+    const { sessions } = this.use(owner);
+    const existing = sessions.get(stale.connection.id);
     // Another request may have renewed it.
-    if (known !== undefined && (await known.opened) === stale) {
-      members.delete(stale.connection.id);
+    if (existing !== undefined && (await existing.opened) === stale) {
+      sessions.delete(stale.connection.id);
       this.tools.forget(stale.session.key);
     }
     const renewed = await this.of(owner, stale.connection);
-    // Not that the session is unknown: the caller's own, with the agent, goes on.
-    if (renewed === undefined) throw new UpstreamError('unreachable', 'The upstream opens no session any longer.');
+    // Not `session_lost`: the caller's session with the agent stays valid.
+    if (renewed === undefined) throw new UpstreamError('unreachable', 'The upstream no longer opens a session.');
     return renewed;
   }
 
-  /** Those that are open. */
+  /** The open sessions of the owner. */
   async opened({ session }: SessionOwner): Promise<ClientUpstreamSession[]> {
-    const places = [...(this.owners.get(session.key)?.members.values() ?? [])];
-    return (await Promise.all(places.map(({ opened }) => opened))).filter((member) => member !== undefined);
+    const entries = [...(this.owners.get(session.key)?.sessions.values() ?? [])];
+    return (await Promise.all(entries.map(({ opened }) => opened))).filter((session) => session !== undefined);
   }
 
-  /** The log level for sessions that are opened from now on. */
+  /** Sets the log level for sessions that are opened from now on. */
   setLevel(owner: SessionOwner, level: string): void {
     this.use(owner).level = level;
   }
 
-  /** Aborted when the caller ends its session, or it has to make room. */
+  /** Aborted when the caller ends its session or the session is evicted. */
   endOf(owner: SessionOwner): AbortSignal {
     return this.use(owner).ending.signal;
   }
 
-  /** Keeps the sessions while a stream or a call is under way. Returns how to let go of them. */
+  /** Keeps the sessions while a stream or a call is active. Returns a function that releases them. */
   hold(owner: SessionOwner): () => void {
     const owned = this.use(owner);
     owned.held++;
@@ -98,7 +99,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     };
   }
 
-  /** The caller ends its session. Another process does not hear of it, and forgets its part when it is idle. */
+  /** Ends the caller's session. Other processes are not notified; they drop their part when it is idle. */
   end(key: string): void {
     this.ended.add(key);
     const [oldest = key] = this.ended;
@@ -107,9 +108,9 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   }
 
   /**
-   * The owner of member sessions that a caller is; undefined for one whose client answers no requests, and for callers without
-   * a credential, who must not cost a session each.
-   * @throws DomainError `session_not_found` for a session that has been ended here
+   * The caller as an owner of client-upstream sessions; undefined for a client that does not answer requests, and for callers
+   * without a credential, because a session for each of them would cost too much.
+   * @throws DomainError `session_not_found` for a session that was ended in this process
    */
   ownerOf(caller: ProxyCaller, session: Session): SessionOwner | undefined {
     const { key, initialize } = session;
@@ -127,7 +128,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     const holder = { organizationId: caller.connection.organizationId, apiKeyId: caller.principal?.apiKeyId ?? '' };
     const owned = this.owners.use(session.key, holder);
     owned.unwatch ??= this.credentials.watchKey(holder.apiKeyId, () => void this.drop(session.key));
-    const surplus = this.owners.surplusBeside(session.key);
+    const surplus = this.owners.findSurplus(session.key);
     if (surplus !== undefined) void this.drop(surplus);
     return owned;
   }
@@ -141,7 +142,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
       const signal = AbortSignal.timeout(OPEN_TIMEOUT_MS);
       return await this.opener.open(connection, owner.session.initialize, owned.level, signal);
     } catch {
-      // The shared session tells the caller what is wrong with the upstream, if anything is.
+      // The caller gets the upstream's error, if there is one, in the shared session.
       return undefined;
     }
   }
@@ -158,34 +159,34 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     this.owners.delete(key);
     owned.unwatch?.();
     owned.ending.abort();
-    const places = [...owned.members.values()];
-    await Promise.all(places.map((place) => this.close(place)));
+    const entries = [...owned.sessions.values()];
+    await Promise.all(entries.map((entry) => this.close(entry)));
   }
 
-  private async close({ opened, unwatch }: Place): Promise<void> {
+  private async close({ opened, unwatch }: SessionEntry): Promise<void> {
     unwatch?.();
-    const member = await opened;
-    if (member === undefined) return;
-    this.tools.forget(member.session.key);
-    await this.opener.end(member);
+    const upstreamSession = await opened;
+    if (upstreamSession === undefined) return;
+    this.tools.forget(upstreamSession.session.key);
+    await this.opener.end(upstreamSession);
   }
 }
 
-/** The opening never rejects. */
-async function settle(place: Place): Promise<void> {
-  const opened = await place.opened;
-  place.isLate = false;
-  if (opened === undefined) place.failedAt = Date.now();
+/** `opened` never rejects. */
+async function settle(entry: SessionEntry): Promise<void> {
+  const opened = await entry.opened;
+  entry.isLate = false;
+  if (opened === undefined) entry.failedAt = Date.now();
 }
 
-async function inTime(place: Place): Promise<ClientUpstreamSession | undefined> {
-  if (place.isLate === true) return undefined;
-  return withTimeout(place.opened, PATIENCE_MS, () => {
-    place.isLate = true;
+async function openedInTime(entry: SessionEntry): Promise<ClientUpstreamSession | undefined> {
+  if (entry.isLate === true) return undefined;
+  return withTimeout(entry.opened, PATIENCE_MS, () => {
+    entry.isLate = true;
     return undefined;
   });
 }
 
-function isOver({ revision, failedAt }: Place, connection: Connection): boolean {
-  return revision !== connection.revision || (failedAt !== undefined && Date.now() - failedAt > FAULT_REMEMBERED_MS);
+function isOutdated({ revision, failedAt }: SessionEntry, connection: Connection): boolean {
+  return revision !== connection.revision || (failedAt !== undefined && Date.now() - failedAt > RETRY_AFTER_MS);
 }

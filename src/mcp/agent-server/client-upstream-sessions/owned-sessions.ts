@@ -1,45 +1,45 @@
 import { setMaxListeners } from 'node:events';
 import type { ClientUpstreamSession } from './client-upstream-session.js';
 
-/** A member's session, or what came of opening it. */
-export interface Place {
+/** A session with one connection of the agent, or the failed attempt to open it. */
+export interface SessionEntry {
   readonly revision: number;
   readonly opened: Promise<ClientUpstreamSession | undefined>;
   /** Stops watching the connection. */
   unwatch?: () => void;
-  /** When it was given up, in milliseconds since the epoch. */
+  /** When the attempt failed, in milliseconds since the epoch. */
   failedAt?: number;
-  /** Still on its way when somebody had waited long enough: nobody waits for it any longer. */
+  /** Was it still opening when a request had waited long enough? Then later requests do not wait for it. */
   isLate?: boolean;
 }
 
-/** Whose session it is. */
+/** The organization and API key that a session counts towards. */
 export interface Holder {
   readonly organizationId: string;
   readonly apiKeyId: string;
 }
 
-/** What one session of a caller with an agent holds. */
+/** The state of one caller's session with an agent. */
 export interface Owned {
   readonly holder: Holder;
-  /** By the connection's id. */
-  readonly members: Map<string, Place>;
+  /** By connection id. */
+  readonly sessions: Map<string, SessionEntry>;
   level: string | undefined;
   /** In milliseconds since the epoch. */
   usedAt: number;
-  /** Streams and calls that are under way. */
+  /** How many streams and calls are active. */
   held: number;
-  /** Aborted when the caller ends its session, or it has to make room. */
+  /** Aborted when the caller ends its session or the session is evicted. */
   readonly ending: AbortController;
   /** Stops watching the caller's key. */
   unwatch?: () => void;
 }
 
-/** The sessions of callers by their keys, in the order of use. */
+/** The sessions of callers by session key, in the order of use. */
 export class OwnedSessions {
   private readonly owned = new Map<string, Owned>();
 
-  /** @param limit how many there may be before some have to go */
+  /** @param limit above which sessions are evicted */
   constructor(private readonly limit: number) {}
 
   get entries(): readonly (readonly [key: string, owned: Owned])[] {
@@ -50,7 +50,7 @@ export class OwnedSessions {
     return this.owned.get(key);
   }
 
-  /** It is there from now on, and was used last. */
+  /** Returns the session as the most recently used one, and adds it if it is new. */
   use(key: string, holder: Holder): Owned {
     const owned = this.owned.get(key) ?? newOwned(holder);
     owned.usedAt = Date.now();
@@ -64,12 +64,12 @@ export class OwnedSessions {
   }
 
   /**
-   * Which one has to go, if there are too many: of the organization that holds the most, so that nobody pushes others out, not
-   * even with many keys; in it, of the key that holds the most; of those the one that was used longest ago, if possible one in
-   * which nothing is under way.
-   * @param inUse stays in any case
+   * The session to evict if there are too many: from the organization with the most sessions, so that one with many keys cannot
+   * displace others; within it, from the key with the most; of those, the least recently used, preferably one without active
+   * requests.
+   * @param inUse the key of a session that is never evicted
    */
-  surplusBeside(inUse: string): string | undefined {
+  findSurplus(inUse: string): string | undefined {
     if (this.owned.size <= this.limit) return undefined;
     const others = [...this.owned].filter(([key]) => key !== inUse);
     const ofOrganization = largest(Map.groupBy(others, ([, { holder }]) => holder.organizationId));
@@ -79,14 +79,14 @@ export class OwnedSessions {
   }
 }
 
-/** The first of equals; an empty one if there is none. */
+/** The largest group, the first of equals; empty if there are no groups. */
 function largest<T>(groups: ReadonlyMap<string, readonly T[]>): readonly T[] {
   return [...groups.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
 }
 
 function newOwned(holder: Holder): Owned {
   const ending = new AbortController();
-  // As many as the caller has streams open.
+  // Each open stream of the caller adds a listener.
   setMaxListeners(0, ending.signal);
-  return { holder, members: new Map(), level: undefined, usedAt: 0, held: 0, ending };
+  return { holder, sessions: new Map(), level: undefined, usedAt: 0, held: 0, ending };
 }

@@ -1,41 +1,40 @@
 import { dataOf, withData } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from '../../forwarding/relay/complete-answer.js';
 
-/** How what a member of an agent sends is named towards the agent's caller. */
+/** Maps the ids in the messages of an agent's upstream to those that the agent's caller sees. */
 export interface EventIdRewriter {
-  /** The id of a request of the upstream; undefined if it cannot be relayed. */
+  /** Maps the id of an upstream's request; undefined if the request cannot be relayed. */
   request(id: string | number): string | undefined;
-  /** The id of an event, by which a stream can be resumed; undefined to leave it out. */
+  /** Maps the id of an event, by which a stream can be resumed; undefined to omit it. */
   event(id: string): string | undefined;
-  /** The id of the one request of the caller that may be answered here; undefined if none may. */
+  /** The id of the only request of the caller that this stream answers; undefined if it answers none. */
   readonly answers: string | number | undefined;
 }
 
-/** Not `^` and `$`: these see ends of lines in data too (U+2028). */
+/** Not `^` and `$`, which also match at U+2028 in the data. */
 const EVENT_ID = /(?<=^|[\r\n])id: ?([^\r\n]*)/;
 
 /**
- * The event under the ids that the caller gets to see. Undefined for a request that cannot be relayed, and for an answer to
- * something that this upstream was not asked: the caller tells answers apart by the id alone, and could take it for another's.
+ * Rewrites the ids of an event for the caller. Undefined for a request that cannot be relayed, and for an answer to a request
+ * that this upstream did not receive: the caller tells answers apart by the id alone, and could take it for another upstream's.
  */
-export function rewriteEventIds(event: Buffer, addressing: EventIdRewriter): Buffer | undefined {
+export function rewriteEventIds(event: Buffer, rewriter: EventIdRewriter): Buffer | undefined {
   const data = dataOf(event);
   const message = data === undefined || data === '' ? undefined : parseMessage(data);
-  // Old clients take several messages in a list, which nobody has looked at here.
+  // Old clients accept batches, whose messages are not checked here.
   if (data?.trimStart().startsWith('[') === true) return undefined;
   const id = message?.['id'];
-  if (message === undefined || (typeof id !== 'string' && typeof id !== 'number'))
-    return withEventId(event, addressing);
-  if (!('method' in message)) return id === addressing.answers ? withEventId(event, addressing) : undefined;
-  const address = addressing.request(id);
-  if (address === undefined) return undefined;
-  return withEventId(withData(event, JSON.stringify({ ...message, id: address })), addressing);
+  if (message === undefined || (typeof id !== 'string' && typeof id !== 'number')) return withEventId(event, rewriter);
+  if (!('method' in message)) return id === rewriter.answers ? withEventId(event, rewriter) : undefined;
+  const requestId = rewriter.request(id);
+  if (requestId === undefined) return undefined;
+  return withEventId(withData(event, JSON.stringify({ ...message, id: requestId })), rewriter);
 }
 
-function withEventId(event: Buffer, addressing: EventIdRewriter): Buffer {
+function withEventId(event: Buffer, rewriter: EventIdRewriter): Buffer {
   const text = event.toString('utf8');
   const id = EVENT_ID.exec(text)?.[1];
   if (id === undefined) return event;
-  const named = addressing.event(id);
+  const named = rewriter.event(id);
   return Buffer.from(text.replace(EVENT_ID, () => (named === undefined ? ': ' : `id: ${named}`)));
 }

@@ -14,33 +14,29 @@ import { ClientUpstreamSessions } from './client-upstream-sessions.js';
 
 const LIST_TIMEOUT_MS = 10_000;
 const MAX_COMPOSED = 1_000;
-const FAULT_REMEMBERED_MS = 60_000;
-const MAX_SILENT = 10_000;
+const RETRY_AFTER_MS = 60_000;
+const MAX_FAILED = 10_000;
 
 interface Composed {
-  /** What everyone has of the agent: when that is another one, so is this. */
+  /** The agent's composition for all callers. If it changes, this composition is outdated. */
   readonly base: Composition;
   readonly composition: Promise<Composition>;
 }
 
 /**
- * What an agent consists of in a session whose client answers requests: upstreams list more tools to such a session. A tool
- * that they list to everyone but not there stays, and is called as everyone calls it.
+ * The composition of an agent in a session whose client answers requests. Upstreams can list more tools to such a session. A tool
+ * that is listed only in the shared session is kept and called there.
  */
 @Injectable()
 export class SessionComposition {
-  /** By the key of the caller's session. */
+  /** By the caller's session key. */
   private readonly composed = new LRUCache<string, Composed>({ max: MAX_COMPOSED });
-  /** Upstreams that did not list their tools and are not asked again for now, by the key of the session with them. */
-  private readonly silent = new LRUCache<string, true>({
-    max: MAX_SILENT,
-    ttl: FAULT_REMEMBERED_MS,
-    ttlResolution: 1_000,
-  });
+  /** Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the upstream. */
+  private readonly failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: RETRY_AFTER_MS, ttlResolution: 1_000 });
 
   constructor(
     private readonly compositions: AgentComposition,
-    private readonly members: ClientUpstreamSessions,
+    private readonly upstreamSessions: ClientUpstreamSessions,
     private readonly tools: SessionTools,
     private readonly channels: UpstreamChannels,
   ) {}
@@ -51,9 +47,9 @@ export class SessionComposition {
     const base = await this.compositions.of(agent);
     const known = this.composed.get(key);
     if (known?.base === base) return known.composition;
-    const composition = this.compositions.inSession(agent, async (connection, everyones) => {
+    const composition = this.compositions.inSession(agent, async (connection, sharedList) => {
       const own = await this.ownList(owner, connection);
-      return own === undefined ? everyones : union(everyones, own);
+      return own === undefined ? sharedList : union(sharedList, own);
     });
     const composed = { base, composition };
     this.composed.set(key, composed);
@@ -61,35 +57,35 @@ export class SessionComposition {
     return composition;
   }
 
-  /** Does the upstream list this tool to the session? If not, the shared session is the way to it. */
+  /** Does the upstream list this tool in the caller's session? If not, it is called in the shared session. */
   async owns(owner: SessionOwner, connection: Connection, tool: string): Promise<boolean> {
     return (await this.ownList(owner, connection))?.tools.has(tool) === true;
   }
 
-  /** Undefined when there is no session with the connection, or it lists nothing. */
+  /** Undefined if there is no session with the connection, or listing its tools failed. */
   private async ownList(owner: SessionOwner, connection: Connection): Promise<ToolList | undefined> {
     if (connection.status === 'inactive') return undefined;
-    const member = await this.members.of(owner, connection);
-    if (member === undefined) return undefined;
-    const { session } = member;
-    if (this.silent.has(session.key)) return undefined;
+    const upstreamSession = await this.upstreamSessions.of(owner, connection);
+    if (upstreamSession === undefined) return undefined;
+    const { session } = upstreamSession;
+    if (this.failed.has(session.key)) return undefined;
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
       const list = this.tools.of(session.key, channel, options);
-      return await withTimeout(list, PATIENCE_MS, () => this.silence(session.key));
+      return await withTimeout(list, PATIENCE_MS, () => this.noteFailure(session.key));
     } catch {
-      this.silence(session.key);
+      this.noteFailure(session.key);
       return undefined;
     }
   }
 
-  private silence(key: string): undefined {
-    this.silent.set(key, true);
+  private noteFailure(key: string): undefined {
+    this.failed.set(key, true);
   }
 }
 
-/** What everyone may call is decided by the list for everyone. */
+/** The shared list decides which tools are public. */
 function union({ list }: MemberList, own: ToolList): MemberList {
   const tools = new Map<string, KnownTool>(list?.tools);
   for (const [name, tool] of own.tools) {

@@ -14,17 +14,17 @@ import { SessionComposition } from './session-composition.js';
 const READ_TIMEOUT_MS = 10_000;
 let count = 0;
 
-/** Finds the session that a resource is in: upstreams make resources that only the session knows which made them. */
+/** Finds the session of a resource. Upstreams can create resources that are known only in the session that created them. */
 @Injectable()
 export class SessionResources {
   constructor(
-    private readonly members: ClientUpstreamSessions,
+    private readonly upstreamSessions: ClientUpstreamSessions,
     private readonly compositions: SessionComposition,
     private readonly offers: AgentPromptsAndResources,
     private readonly channels: UpstreamChannels,
   ) {}
 
-  /** The session with the connection that lists the resource to everyone. */
+  /** The session with the connection that lists the resource in the shared session. */
   async listed(
     owner: SessionOwner,
     uri: string,
@@ -32,39 +32,40 @@ export class SessionResources {
     const { sources } = await this.compositions.of(owner);
     try {
       const [source] = await this.offers.findResource(owner.caller, sources, uri);
-      return { isListed: true, session: source && (await this.members.of(owner, source.connection)) };
+      return { isListed: true, session: source && (await this.upstreamSessions.of(owner, source.connection)) };
     } catch (error) {
       if (error instanceof DomainError && error.code === 'not_found') return { isListed: false };
       throw error;
     }
   }
 
-  /** The session that can read a resource that nobody lists. */
+  /** The session that can read a resource that is not listed. */
   async unlisted(owner: SessionOwner, uri: string): Promise<ClientUpstreamSession | undefined> {
     const { sources } = await this.compositions.of(owner);
-    for (const member of await this.members.opened(owner)) {
-      const source = sources.find(({ connection }) => connection.id === member.connection.id);
+    for (const upstreamSession of await this.upstreamSessions.opened(owner)) {
+      const source = sources.find(({ connection }) => connection.id === upstreamSession.connection.id);
       const isPermitted = source !== undefined && mayUse(owner.caller, source, 'resources');
-      if (isPermitted && isUsable(member, source.connection) && (await this.canRead(member, uri))) return member;
+      if (isPermitted && isUsable(upstreamSession, source.connection) && (await this.canRead(upstreamSession, uri)))
+        return upstreamSession;
     }
     return undefined;
   }
 
-  private async canRead(member: ClientUpstreamSession, uri: string): Promise<boolean> {
-    const { connection, session } = member;
-    // No two requests in a session may have the same.
+  private async canRead(upstreamSession: ClientUpstreamSession, uri: string): Promise<boolean> {
+    const { connection, session } = upstreamSession;
+    // Ids of requests must be unique in a session.
     const id = `signalbox-read-${count++}`;
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: { uri } }));
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
-      const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(member) };
+      const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(upstreamSession) };
       const answer = await channel.post({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
       for await (const text of messagesIn(answer)) {
         const message = parseMessage(text);
         if (message?.['id'] === id) return 'result' in message;
       }
     } catch {
-      // Whoever cannot be asked has it not.
+      // An upstream that cannot be reached cannot provide the resource.
     }
     return false;
   }

@@ -6,17 +6,17 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
 import { mayUse } from './agent-permissions.js';
 
-/** What an agent promises a caller beside tools (MCP, "Capability negotiation"). */
+/** The capabilities that an agent declares to a caller in addition to tools (MCP, "Capability negotiation"). */
 export interface AgentFeatures {
   readonly prompts: boolean;
   readonly resources: boolean;
   readonly completions: boolean;
-  /** These two need a session of the caller's own with the upstream. */
+  /** This and `logging` need a session of the caller's own with the upstream. */
   readonly subscriptions: boolean;
   readonly logging: boolean;
 }
 
-/** What the agent's server can answer at all, for requests that are not about features. */
+/** Everything that the agent's server can answer, for requests that do not return capabilities. */
 export const ALL_FEATURES: AgentFeatures = {
   prompts: true,
   resources: true,
@@ -25,15 +25,15 @@ export const ALL_FEATURES: AgentFeatures = {
   logging: false,
 };
 
-/** How long an upstream that has not introduced itself may take to do so, in milliseconds. */
-const PATIENCE_MS = 250;
-const ASK_TIMEOUT_MS = 10_000;
+/** How long to wait for the capabilities of an upstream that are not known yet, in milliseconds. */
+const WAIT_MS = 250;
+const DESCRIPTION_TIMEOUT_MS = 10_000;
 
 type Capabilities = ServerDescription['capabilities'] | undefined;
 
 /**
- * Finds out what an agent can promise: what the caller may use of a connection whose upstream offers it. An upstream that does
- * not tell in time is believed to offer everything.
+ * Determines the capabilities that an agent declares: those that an upstream offers and the caller is permitted to use. An
+ * upstream whose capabilities are not known in time counts as offering everything.
  */
 @Injectable()
 export class AgentCapabilities {
@@ -41,11 +41,11 @@ export class AgentCapabilities {
 
   /** @param isSession does the caller have sessions of its own with the upstreams? */
   async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
-    const members = await Promise.all(
+    const candidates = await Promise.all(
       sources.map(async (source) => ({ source, capabilities: await this.capabilitiesOf(source) })),
     );
     const some = (kind: OfferKind, isOffered: (capabilities: NonNullable<Capabilities>) => boolean): boolean =>
-      members.some(
+      candidates.some(
         ({ source, capabilities }) =>
           mayUse(caller, source, kind) && (capabilities === undefined || isOffered(capabilities)),
       );
@@ -56,20 +56,21 @@ export class AgentCapabilities {
       completions:
         some('prompts', ({ completions }) => completions !== undefined) ||
         some('resources', ({ completions }) => completions !== undefined),
-      subscriptions: members.some(hasSession) && some('resources', ({ resources }) => resources?.subscribe === true),
-      logging: members.some(
-        (member) =>
-          hasSession(member) && (member.capabilities === undefined || member.capabilities.logging !== undefined),
+      subscriptions: candidates.some(hasSession) && some('resources', ({ resources }) => resources?.subscribe === true),
+      logging: candidates.some(
+        (candidate) =>
+          hasSession(candidate) &&
+          (candidate.capabilities === undefined || candidate.capabilities.logging !== undefined),
       ),
     };
   }
 
-  /** Undefined while they are not known. */
+  /** Undefined if they are not known in time. */
   private async capabilitiesOf({ connection }: Source): Promise<Capabilities> {
-    const told = this.eras.of(connection, AbortSignal.timeout(ASK_TIMEOUT_MS)).then(
+    const capabilities = this.eras.of(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS)).then(
       ({ capabilities }) => capabilities,
       () => undefined,
     );
-    return withTimeout(told, PATIENCE_MS, () => undefined, { ref: false });
+    return withTimeout(capabilities, WAIT_MS, () => undefined, { ref: false });
   }
 }

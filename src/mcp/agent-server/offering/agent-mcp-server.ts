@@ -13,14 +13,14 @@ import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 import { toolsFor, unavailableMeta } from './agent-tool-list.js';
 
-/** One request to an agent, as its server has to know it. */
+/** What the agent's server needs to know of one request. */
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
 }
 
-/** An agent as an MCP server, for everything that is not passed on as bytes. */
+/** Serves an agent as an MCP server, for everything that is not forwarded as bytes. */
 @Injectable()
 export class AgentMcpServer {
   constructor(
@@ -28,7 +28,7 @@ export class AgentMcpServer {
     private readonly offers: AgentPromptsAndResources,
   ) {}
 
-  /** A server for one request. */
+  /** Creates the server for one request. */
   for(context: AgentServerContext): Server {
     const { caller, instructions, features } = context;
     const capabilities = {
@@ -44,67 +44,67 @@ export class AgentMcpServer {
       { name: 'signalbox', title: caller.connection.title, version },
       { capabilities, ...(instructions !== undefined && { instructions }) },
     );
-    const explained = async <T>(work: Promise<T>): Promise<T> => {
+    const withProtocolErrors = async <T>(work: Promise<T>): Promise<T> => {
       try {
         return await work;
       } catch (error) {
         throw toProtocolError(error, caller.requestId);
       }
     };
-    server.setRequestHandler('tools/list', () => explained(this.listTools(caller)));
-    if (features.prompts) this.servePrompts(server, caller, explained);
-    if (features.resources) this.serveResources(server, caller, explained);
+    server.setRequestHandler('tools/list', () => withProtocolErrors(this.listTools(caller)));
+    if (features.prompts) this.servePrompts(server, caller, withProtocolErrors);
+    if (features.resources) this.serveResources(server, caller, withProtocolErrors);
     if (features.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-        explained(this.complete(caller, params, optionsOf(caller, ctx))),
+        withProtocolErrors(this.complete(caller, params, optionsOf(caller, ctx))),
       );
     }
     return server;
   }
 
-  private servePrompts(server: Server, caller: ProxyCaller, explained: Explained): void {
+  private servePrompts(server: Server, caller: ProxyCaller, withProtocolErrors: WithProtocolErrors): void {
     server.setRequestHandler('prompts/list', () =>
-      explained(
+      withProtocolErrors(
         this.sourcesOf(caller)
           .then((sources) => this.offers.prompts(caller, sources))
           .then(({ items, meta }) => asResult({ prompts: items }, meta)),
       ),
     );
     server.setRequestHandler('prompts/get', ({ params }, ctx) =>
-      explained(
+      withProtocolErrors(
         this.sourcesOf(caller).then(async (sources) => {
           const [source, name] = await this.offers.findPrompt(caller, sources, params.name);
-          const asked = { name, ...(params.arguments !== undefined && { arguments: params.arguments }) };
-          return (await this.offers.ask([source], 'prompts/get', asked, optionsOf(caller, ctx))) as never;
+          const renamed = { name, ...(params.arguments !== undefined && { arguments: params.arguments }) };
+          return (await this.offers.ask([source], 'prompts/get', renamed, optionsOf(caller, ctx))) as never;
         }),
       ),
     );
   }
 
-  private serveResources(server: Server, caller: ProxyCaller, explained: Explained): void {
+  private serveResources(server: Server, caller: ProxyCaller, withProtocolErrors: WithProtocolErrors): void {
     server.setRequestHandler('resources/list', () =>
-      explained(
+      withProtocolErrors(
         this.sourcesOf(caller)
           .then((sources) => this.offers.resources(caller, sources, 'resources/list'))
           .then(({ items, meta }) => asResult({ resources: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/templates/list', () =>
-      explained(
+      withProtocolErrors(
         this.sourcesOf(caller)
           .then((sources) => this.offers.resources(caller, sources, 'resources/templates/list'))
           .then(({ items, meta }) => asResult({ resourceTemplates: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
-      explained(
+      withProtocolErrors(
         this.sourcesOf(caller).then(async (sources) => {
-          const having = await this.offers.findResource(caller, sources, uri).catch((error: unknown) => {
+          const candidates = await this.offers.findResource(caller, sources, uri).catch((error: unknown) => {
             throw error instanceof DomainError && error.code === 'not_found'
               ? new ResourceNotFoundError(uri, error.message)
               : error;
           });
-          return (await this.offers.ask(having, 'resources/read', { uri }, optionsOf(caller, ctx))) as never;
+          return (await this.offers.ask(candidates, 'resources/read', { uri }, optionsOf(caller, ctx))) as never;
         }),
       ),
     );
@@ -131,17 +131,17 @@ export class AgentMcpServer {
         options,
       )) as never;
     }
-    const having = await this.offers.findResource(caller, sources, ref.uri);
-    return (await this.offers.ask(having, 'completion/complete', { ref, ...more }, options)) as never;
+    const candidates = await this.offers.findResource(caller, sources, ref.uri);
+    return (await this.offers.ask(candidates, 'completion/complete', { ref, ...more }, options)) as never;
   }
 
-  /** What the agent consists of shows without its upstreams being asked for their tools. */
+  /** The connections of the agent are known without listing the upstreams' tools. */
   private async sourcesOf({ connection }: ProxyCaller): Promise<readonly Source[]> {
     return (await this.compositions.namesOf(connection)).sources;
   }
 }
 
-type Explained = <T>(work: Promise<T>) => Promise<T>;
+type WithProtocolErrors = <T>(work: Promise<T>) => Promise<T>;
 
 interface CompletionParams {
   readonly ref:
@@ -150,12 +150,12 @@ interface CompletionParams {
   readonly context?: object | undefined;
 }
 
-/** The members are as the upstreams sent them, which the SDK's types cannot know. */
+/** The items are what the upstreams sent, so they do not have the SDK's types. */
 function asResult(result: object, meta: Record<string, unknown> | undefined): never {
   return { ...result, ...(meta !== undefined && { _meta: meta }) } as never;
 }
 
-/** Progress goes to a caller who asked for it. */
+/** Sends progress to a caller who requested it. */
 function optionsOf({ requestId }: ProxyCaller, { mcpReq }: ServerContext): CallToolOptions {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { signal: mcpReq.signal, requestId };
@@ -164,13 +164,13 @@ function optionsOf({ requestId }: ProxyCaller, { mcpReq }: ServerContext): CallT
     requestId,
     onProgress: (progress) => {
       const params = { ...progress, progressToken };
-      // A caller who has gone hears nothing.
+      // The caller may have disconnected.
       mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
     },
   };
 }
 
-/** The error as an MCP server reports it: an upstream's own JSON-RPC error as it came, others as this service's. */
+/** Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. */
 function toProtocolError(error: unknown, requestId: string): ProtocolError {
   if (error instanceof ProtocolError) return error;
   const { code, message, data } =

@@ -11,7 +11,7 @@ import { keepAlive } from '../../forwarding/relay/keep-alive.js';
 import { type AgentServerContext, AgentMcpServer } from './agent-mcp-server.js';
 import { ListChanges } from './list-changes.js';
 
-/** What an agent sends unasked: that its tools, prompts or resources have changed. */
+/** Notifies clients of an agent when its tools, prompts or resources change. */
 @Injectable()
 export class AgentNotificationStream {
   constructor(
@@ -27,8 +27,8 @@ export class AgentNotificationStream {
   }
 
   /**
-   * For the modern era (`subscriptions/listen`). Each subscription has a server of its own, so that it hears of its own agent
-   * only, and takes nothing away from other callers.
+   * For the modern era (`subscriptions/listen`). Each subscription has its own server, so that it receives the notifications of
+   * its agent only and does not affect other callers.
    * @param message the parsed body
    */
   async subscribe(
@@ -38,7 +38,7 @@ export class AgentNotificationStream {
     context: AgentServerContext,
   ): Promise<void> {
     const bus = new InMemoryServerEventBus();
-    const hosted = new HostedMcp<AgentServerContext>((asked) => this.servers.for(asked), bus);
+    const hosted = new HostedMcp<AgentServerContext>((current) => this.servers.for(current), bus);
     const closed = untilClosed(reply);
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
@@ -51,7 +51,7 @@ export class AgentNotificationStream {
     for await (const kind of this.changes.of(caller, closed)) bus.publish({ kind: `${kind}_list_changed` });
   }
 
-  /** What a session hears of the agent itself. */
+  /** The agent's own notifications, as events. */
   async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
     for await (const kind of this.changes.of(caller, closed)) {
       yield messageEvent(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) }));

@@ -8,35 +8,35 @@ import {
 import { allows, allowsAny } from '../../../common/permissions.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 
-/** May the caller call the tool, by the agent's id or by the connection's? Public tools need no grant. Pure, as all here. */
+/** Does a grant on the agent or the connection permit the caller to call the tool? Public tools need no grant. */
 export function mayCall({ principal }: ProxyCaller, { grants }: ToolPlace): boolean {
   return principal !== undefined && grants.some(({ resource, tool }) => allows(principal.permissions, resource, tool));
 }
 
-/** May anyone call the tool by way of this agent? */
+/** Is everyone permitted to call the tool through this agent? */
 export function isOpen({ connection: agent }: ProxyCaller, place: ToolPlace): boolean {
   return agent.publicTools === 'honor' && place.isPublic;
 }
 
-/** Does the tool belong on a list for this caller? */
+/** Is the tool listed for this caller? */
 export function sees(caller: ProxyCaller, place: ToolPlace): boolean {
   return isOpen(caller, place) || mayCall(caller, place);
 }
 
-/** May the caller have these of the connection? */
+/** Is the caller permitted to use the connection's prompts or resources? */
 export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, kind: OfferKind): boolean {
   if (principal === undefined || !kinds.has(kind)) return false;
   return grantors.some((resource) => allows(principal.permissions, resource, kind));
 }
 
-/** Does the caller hold a grant of any kind on the agent or a connection of it? */
+/** Does the caller hold any grant on the agent or one of its connections? */
 export function holdsAny({ principal, connection: agent }: ProxyCaller, sources: readonly Source[]): boolean {
   if (principal === undefined) return false;
   const granting = [agent.id, ...sources.flatMap(({ grantors }) => grantors)];
   return granting.some((resource) => allowsAny(principal.permissions, resource));
 }
 
-/** May the caller use anything of the connection by way of the agent? */
+/** Is the caller permitted to use anything of the connection through the agent? */
 export function mayUseAny(caller: ProxyCaller, { sources, places }: Composition, connectionId: string): boolean {
   const source = sources.find(({ connection }) => connection.id === connectionId);
   if (source !== undefined && OFFER_KINDS.some((kind) => mayUse(caller, source, kind))) return true;

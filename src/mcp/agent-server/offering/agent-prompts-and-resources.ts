@@ -10,7 +10,7 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { unavailableMeta } from './agent-tool-list.js';
 import { mayUse } from './agent-permissions.js';
 
-/** A list of an agent's, with what it says of the connections that it lacks. */
+/** A list of an agent's prompts or resources, with `_meta` on connections that are unavailable. */
 export interface OfferPage {
   readonly items: Offer[];
   readonly meta: Record<string, unknown> | undefined;
@@ -22,7 +22,7 @@ interface SourceList {
   readonly fault: string | undefined;
 }
 
-/** The prompts and resources of an agent: composed of those of its connections that the caller may use. */
+/** The prompts and resources of an agent, composed of those of its connections that the caller is permitted to use. */
 @Injectable()
 export class AgentPromptsAndResources {
   constructor(
@@ -30,13 +30,13 @@ export class AgentPromptsAndResources {
     private readonly upstreams: UpstreamRequests,
   ) {}
 
-  /** Prompts are named as tools are. */
+  /** Lists the prompts, which are named like tools. */
   async prompts(caller: ProxyCaller, sources: readonly Source[]): Promise<OfferPage> {
     const lists = await this.listAll(sources, 'prompts', 'prompts/list');
     const names = namesOf(lists);
     const visible = lists.filter(({ source }) => mayUse(caller, source, 'prompts'));
     const items = visible.flatMap(({ source, offers }) =>
-      eachOnce(offers, 'name').map((prompt) => ({
+      uniqueBy(offers, 'name').map((prompt) => ({
         ...prompt,
         name: names.get(source.connection.id)?.get(String(prompt['name'])),
       })),
@@ -44,7 +44,7 @@ export class AgentPromptsAndResources {
     return { items, meta: metaOf(caller, visible) };
   }
 
-  /** The connection and the upstream's own name of a prompt. @throws DomainError `not_found` */
+  /** Finds the connection of a prompt and the upstream's name for it. @throws DomainError `not_found` */
   async findPrompt(caller: ProxyCaller, sources: readonly Source[], name: string): Promise<[Source, string]> {
     const lists = await this.listAll(sources, 'prompts', 'prompts/list');
     for (const [connectionId, ofConnection] of namesOf(lists)) {
@@ -54,10 +54,10 @@ export class AgentPromptsAndResources {
         if (composed === name) return [source, upstreamName];
       }
     }
-    throw new DomainError('not_found', 'The agent has no prompt of this name.');
+    throw new DomainError('not_found', 'The agent has no prompt with this name.');
   }
 
-  /** Resources keep their URIs; one that several connections list is the first one's. */
+  /** Lists the resources. They keep their URIs; if several connections list the same URI, the first one counts. */
   async resources(
     caller: ProxyCaller,
     sources: readonly Source[],
@@ -66,7 +66,7 @@ export class AgentPromptsAndResources {
     const permitted = sources.filter((source) => mayUse(caller, source, 'resources'));
     const lists = await this.listAll(permitted, 'resources', method);
     const key = method === 'resources/list' ? 'uri' : 'uriTemplate';
-    const items = eachOnce(
+    const items = uniqueBy(
       lists.flatMap(({ offers }) => offers),
       key,
     );
@@ -74,8 +74,7 @@ export class AgentPromptsAndResources {
   }
 
   /**
-   * The connections that may have this resource or template, the likeliest first: those that list it, then those with a
-   * template that begins like it.
+   * Finds the connections that can have this resource or template: those that list it, otherwise those with a matching template.
    * @throws DomainError `not_found`
    */
   async findResource(caller: ProxyCaller, sources: readonly Source[], uri: string): Promise<Source[]> {
@@ -84,13 +83,13 @@ export class AgentPromptsAndResources {
     const listing = listed.filter(({ offers }) => offers.some((offer) => offer['uri'] === uri));
     if (listing.length > 0) return listing.map(({ source }) => source);
     const templates = await this.listAll(permitted, 'resources', 'resources/templates/list');
-    const fitting = templates.filter(({ offers }) => offers.some((offer) => fits(offer['uriTemplate'], uri)));
-    if (fitting.length > 0) return fitting.map(({ source }) => source);
+    const matching = templates.filter(({ offers }) => offers.some((offer) => matches(offer['uriTemplate'], uri)));
+    if (matching.length > 0) return matching.map(({ source }) => source);
     throw new DomainError('not_found', 'The agent has no resource with this URI.');
   }
 
   /**
-   * The result of the first of the connections that has one.
+   * Sends the request to one connection after the other, and returns the first result.
    * @throws DomainError, UpstreamError of the last one
    */
   async ask(
@@ -104,7 +103,7 @@ export class AgentPromptsAndResources {
       try {
         return await this.upstreams.send(connection, method, params, options);
       } catch (error) {
-        // Only an upstream that knows of no such thing leaves the next one to be asked.
+        // The next connection is tried only if this upstream answered with a JSON-RPC error.
         if (!(error instanceof UpstreamError) || error.rpc === undefined) throw error;
         refusal = error;
       }
@@ -113,9 +112,9 @@ export class AgentPromptsAndResources {
   }
 
   private listAll(sources: readonly Source[], kind: OfferKind, method: OfferList): Promise<SourceList[]> {
-    const having = sources.filter(({ kinds, connection }) => kinds.has(kind) && connection.status !== 'inactive');
+    const offering = sources.filter(({ kinds, connection }) => kinds.has(kind) && connection.status !== 'inactive');
     return Promise.all(
-      having.map(async (source) => {
+      offering.map(async (source) => {
         const { offers = [], fault } = await this.lists.of(source.connection, method);
         return { source, offers, fault };
       }),
@@ -128,20 +127,20 @@ function namesOf(lists: readonly SourceList[]): ReturnType<typeof composeToolNam
     lists.map(({ source, offers }) => ({
       connectionId: source.connection.id,
       prefix: source.prefix,
-      tools: eachOnce(offers, 'name').map(({ name }) => String(name)),
+      tools: uniqueBy(offers, 'name').map(({ name }) => String(name)),
     })),
   );
 }
 
 function metaOf(caller: ProxyCaller, lists: readonly SourceList[]): Record<string, unknown> | undefined {
-  const silent = lists.flatMap(({ source: { connection }, fault }) =>
+  const unavailable = lists.flatMap(({ source: { connection }, fault }) =>
     fault === undefined ? [] : [{ connectionId: connection.id, title: connection.title, reason: fault }],
   );
-  return unavailableMeta(caller, silent);
+  return unavailableMeta(caller, unavailable);
 }
 
-/** Those with a text under this key, each text once. */
-function eachOnce(offers: readonly Offer[], key: string): Offer[] {
+/** The offers with a string under this key, without duplicates. */
+function uniqueBy(offers: readonly Offer[], key: string): Offer[] {
   const byKey = new Map<string, Offer>();
   for (const offer of offers) {
     const value = offer[key];
@@ -150,8 +149,8 @@ function eachOnce(offers: readonly Offer[], key: string): Offer[] {
   return [...byKey.values()];
 }
 
-/** Is this the template, or does the URI begin as what it stands for does (RFC 6570)? */
-function fits(template: unknown, uri: string): boolean {
+/** Is this the template itself, or does the URI begin with its literal prefix (RFC 6570)? */
+function matches(template: unknown, uri: string): boolean {
   if (typeof template !== 'string') return false;
   const [literal = ''] = template.split('{', 1);
   return template === uri || (literal !== '' && uri.startsWith(literal));

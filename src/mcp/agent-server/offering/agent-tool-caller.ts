@@ -3,15 +3,15 @@ import type { Connection } from '../../../connections/connection.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { isOpen, mayCall } from './agent-permissions.js';
 
-/** Who calls one tool of a connection by way of an agent. */
+/** A caller of one tool of a connection through an agent. */
 export class AgentToolCaller extends ProxyCaller {
-  /** @param connection the tool's, as it is now */
+  /** @param connection the tool's current connection */
   constructor(
     private readonly agentCaller: ProxyCaller,
     private readonly place: ToolPlace,
     connection: Connection,
   ) {
-    // What the agent keeps from the public is not public by way of it, whatever the connection says.
+    // A tool that the agent does not publish is not public through it, even if the connection publishes it.
     const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);
     super(
       agentCaller.principal,
@@ -24,7 +24,7 @@ export class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
-  /** The one tool, and nothing else of the connection. */
+  /** Permits this tool only, and nothing else of the connection. */
   override mayCall(tool: string): boolean {
     return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
   }

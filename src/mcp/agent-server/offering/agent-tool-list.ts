@@ -12,17 +12,17 @@ import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { sees } from './agent-permissions.js';
 
-/** The JSON text of a tool's definition without its name, kept for as long as the upstream's list is. */
+/** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
 const texts = new WeakMap<KnownTool, string>();
 
-/** The tools of an agent that the caller may call, as MCP lists them. */
+/** The tools of an agent that the caller is permitted to call, as MCP lists them. */
 export function toolsFor(caller: ProxyCaller, composition: Composition): UpstreamTool[] {
   return listedPlaces(composition)
     .filter((place) => sees(caller, place))
     .map(({ name, tool }) => ({ ...tool.definition, name }));
 }
 
-/** The result of `tools/list` as JSON text; the definitions are what the upstreams sent, but for the name. */
+/** The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. */
 export async function toolListText(caller: ProxyCaller, composition: Composition): Promise<string> {
   const slices = new TimeSlices();
   const tools: string[] = [];
@@ -35,7 +35,7 @@ export async function toolListText(caller: ProxyCaller, composition: Composition
   return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
 }
 
-/** What a list says of connections that it lacks; undefined when it lacks none that the caller may know of. */
+/** The `_meta` of a list that lacks unavailable connections; undefined if the caller is not permitted to know of any. */
 export function unavailableMeta(
   { principal, connection: agent }: ProxyCaller,
   unavailable: readonly UnavailableMember[],
@@ -48,12 +48,14 @@ export function unavailableMeta(
   return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
 }
 
-/** Could there be a tool for the caller? Without any grant only a public one, and for that no tool needs to be looked at. */
+/**
+ * Can the list contain a tool for the caller? Without any grant only a public one, which is known without looking at the tools.
+ */
 function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boolean {
   return hasPublic || (principal !== undefined && !allowsNothing(principal.permissions));
 }
 
-/** Each agent has its own name for a tool; the rest, which may be long, is the same for all. */
+/** Each agent has its own name for a tool; the rest, which can be long, is the same for all. */
 function textOf({ name, tool }: ListedPlace): string {
   let rest = texts.get(tool);
   if (rest === undefined) {

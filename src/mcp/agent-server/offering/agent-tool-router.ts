@@ -14,10 +14,7 @@ import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller
 import { AgentToolCaller } from './agent-tool-caller.js';
 import { renameTool } from './rename-tool.js';
 
-/**
- * Finds the connection and the tool that a composed name stands for. Whether the caller is allowed to call it is decided by
- * `ToolInvoker`.
- */
+/** Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to call it. */
 @Injectable()
 export class AgentToolRouter {
   constructor(
@@ -27,9 +24,8 @@ export class AgentToolRouter {
   ) {}
 
   /**
-   * The tool call as it continues to the tool's connection. A call of an unknown tool is recorded here; the others are recorded
-   * where they continue to.
-   * @param compose what the agent consists of for this caller
+   * Returns the tool call for the tool's connection. Records a refused call; `ToolInvoker` records all others.
+   * @param compose returns the agent's composition for this caller
    * @throws DomainError `invalid_rpc_request`, `connection_unavailable`, `unknown_tool`, `permission_denied` or
    * `credential_missing`
    */
@@ -61,7 +57,7 @@ export class AgentToolRouter {
     return new AgentToolCaller(caller, place, connectionOf(place, connection));
   }
 
-  /** @param startedAt of the monotonic clock, in milliseconds */
+  /** @param startedAt on the monotonic clock, in milliseconds */
   private async recordRefusal(
     error: DomainError,
     { caller, message, entryPoint, request }: McpRequestContext,
@@ -86,9 +82,9 @@ export class AgentToolRouter {
   }
 }
 
-/** A caller who could not call the tool if it existed does not learn whether it exists. */
+/** A caller who would not be permitted to call the tool gets the same error whether or not it exists. */
 function unknownTool(caller: ProxyCaller, name: string): DomainError {
   return caller.mayCall(name)
-    ? new DomainError('unknown_tool', 'The agent has no tool of this name.')
-    : new DomainError('permission_denied', 'The caller may not call this tool of the agent.');
+    ? new DomainError('unknown_tool', 'The agent has no tool with this name.')
+    : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
 }

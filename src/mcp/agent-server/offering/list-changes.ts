@@ -9,19 +9,19 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { mayUse } from './agent-permissions.js';
 import { toolListText } from './agent-tool-list.js';
 
-/** What other processes change is found out by looking; it also keeps the lists fresh while nobody calls. */
-const LOOK_EVERY_MS = 15_000;
-/** Many changes at once are one. */
-const GATHER_MS = 100;
+/** Polling finds the changes of other processes, and keeps the lists fresh while there are no calls. */
+const POLL_INTERVAL_MS = 15_000;
+/** Changes within this time are reported together. */
+const DEBOUNCE_MS = 100;
 
-/** The lists that a caller was last told of. */
-interface Seen {
+/** The state of the lists at the last notification of the caller. */
+interface Snapshot {
   /** Differ when the lists do. */
   readonly digests: Readonly<Record<ListedKind, string>>;
   readonly memberIds: ReadonlySet<string>;
 }
 
-/** Notices when the lists of an agent change, as far as one caller sees them. */
+/** Detects when the lists of an agent change for one caller. */
 @Injectable()
 export class ListChanges {
   constructor(
@@ -29,36 +29,36 @@ export class ListChanges {
     private readonly offers: OfferLists,
   ) {}
 
-  /** Yields the kind of list with every change, until the signal is aborted. */
+  /** Yields the kind of each list that changes, until the signal is aborted. */
   async *of(caller: ProxyCaller, signal: AbortSignal): AsyncGenerator<ListedKind> {
-    let seen: Seen | undefined;
+    let previous: Snapshot | undefined;
     let changed = new AbortController();
-    const note = (id: string): void => {
-      if (seen?.memberIds.has(id) !== false) changed.abort();
+    const onChange = (id: string): void => {
+      if (previous?.memberIds.has(id) !== false) changed.abort();
     };
-    const stops = [this.compositions.onChange(note), this.offers.onChange(note)];
+    const stops = [this.compositions.onChange(onChange), this.offers.onChange(onChange)];
     try {
       while (!signal.aborted) {
         changed = new AbortController();
-        const present = await this.look(caller);
-        const differing = seen === undefined || present === undefined ? [] : differingKinds(seen, present);
-        seen = present ?? seen;
+        const current = await this.takeSnapshot(caller);
+        const differing = previous === undefined || current === undefined ? [] : differingKinds(previous, current);
+        previous = current ?? previous;
         yield* differing;
-        await sleep(LOOK_EVERY_MS, undefined, { signal: AbortSignal.any([signal, changed.signal]) }).catch(
+        await sleep(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([signal, changed.signal]) }).catch(
           () => undefined,
         );
-        if (!signal.aborted) await sleep(GATHER_MS);
+        if (!signal.aborted) await sleep(DEBOUNCE_MS);
       }
     } finally {
       for (const stop of stops) stop();
     }
   }
 
-  /** Undefined while it cannot be told. */
-  private async look(caller: ProxyCaller): Promise<Seen | undefined> {
+  /** Undefined if the lists cannot be determined. */
+  private async takeSnapshot(caller: ProxyCaller): Promise<Snapshot | undefined> {
     try {
       const composition = await this.compositions.of(caller.connection);
-      const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersText(caller, composition, kind));
+      const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersVersion(caller, composition, kind));
       const digests = {
         tools: hash('sha256', await toolListText(caller, composition)),
         prompts: prompts ?? '',
@@ -70,8 +70,8 @@ export class ListChanges {
     }
   }
 
-  /** Where the caller's prompts or resources come from, and whether they are still the same. No upstream is asked for it. */
-  private offersText(caller: ProxyCaller, { sources }: Composition, kind: OfferKind): string {
+  /** A text that changes when the caller's prompts or resources do. Sends no requests to upstreams. */
+  private offersVersion(caller: ProxyCaller, { sources }: Composition, kind: OfferKind): string {
     return sources
       .filter((source) => mayUse(caller, source, kind))
       .map(({ connection: { id, revision }, prefix }) =>
@@ -81,6 +81,6 @@ export class ListChanges {
   }
 }
 
-function differingKinds(seen: Seen, present: Seen): ListedKind[] {
-  return LISTED_KINDS.filter((kind) => seen.digests[kind] !== present.digests[kind]);
+function differingKinds(previous: Snapshot, current: Snapshot): ListedKind[] {
+  return LISTED_KINDS.filter((kind) => previous.digests[kind] !== current.digests[kind]);
 }

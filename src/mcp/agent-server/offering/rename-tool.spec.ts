@@ -12,7 +12,7 @@ function renamed(body: string, to: string) {
 describe('renameTool', () => {
   it.each([
     [
-      'behind the id',
+      'after the id',
       '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"left_echo","arguments":{"name":"left_echo"}}}',
       '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"name":"left_echo"}}}',
       '7',
@@ -24,16 +24,16 @@ describe('renameTool', () => {
       '"ä"',
     ],
     [
-      'behind characters of several bytes',
+      'after multi-byte characters',
       '{"jsonrpc":"2.0","id":"☃","params":{"arguments":{"☃":"😀"},"n\\u0061me":"l\\u0065ft"},"method":"tools/call"}',
       '{"jsonrpc":"2.0","id":"☃","params":{"arguments":{"☃":"😀"},"n\\u0061me":"echo"},"method":"tools/call"}',
       '"☃"',
     ],
-  ])('replaces the name %s, and nothing else', (_title, body, text, id) => {
+  ])('replaces only the name %s', (_title, body, text, id) => {
     expect(renamed(body, 'echo')).toEqual({ text, id, name: 'echo' });
   });
 
-  it('writes any name as JSON', () => {
+  it('serializes any name as JSON', () => {
     const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}';
     const name = 'quote " back\\slash \u2028 ü';
     expect(JSON.parse(renamed(body, name).text)).toMatchObject({ id: 1, params: { name } });

@@ -7,7 +7,7 @@ const ERROR_MEMBER =
   /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*(?:"[^"\\]*"|[\d.eE+-]+|null)\s*,\s*)?"error"\s*:/;
 const IS_ERROR_MEMBER = /"isError"\s*:\s*true/;
 
-/** Did the tool succeed? Reads the JSON text of a whole answer, and parses it only if it may not have. */
+/** Did the tool succeed? Searches the JSON text of a complete answer, and parses it only if it might report an error. */
 export function judgeAnswer(bytes: Buffer): InvocationOutcome {
   if (!bytes.includes(ERROR_MARK) && !bytes.includes(IS_ERROR_MARK)) return SUCCESS;
   return judgeMessage(parse(bytes.toString('utf8')));
@@ -21,22 +21,22 @@ export function judgeMessage(message: unknown): InvocationOutcome {
 }
 
 /**
- * For an answer that is too large to be gathered, from where `error` and `isError` stand in practice: its first bytes, and its
- * last ones after the content.
+ * Judges an answer that is too large to buffer by the places where `error` and `isError` occur in practice: its first bytes, and
+ * the last ones after the content.
  */
 export function judgeEnds(first: Buffer, last: Buffer): InvocationOutcome {
   const isFailed = ERROR_MEMBER.test(first.toString('utf8')) || IS_ERROR_MEMBER.test(tailOf(last));
   return isFailed || IS_ERROR_MEMBER.test(headOf(first)) ? TOOL_FAILED : SUCCESS;
 }
 
-/** Up to the content, which may hold anything. */
+/** Everything before the content, which can contain any text. */
 function headOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   const content = text.indexOf('"content"');
   return content === -1 ? '' : text.slice(0, content);
 }
 
-/** From the end of the content on. */
+/** Everything after the content. */
 function tailOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return text.slice(text.lastIndexOf(']') + 1);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { AnsweredId } from './answered-id.js';
 
-/** What the watch says of a text that comes in chunks of this many bytes. */
+/** Feeds the text in chunks of `size` bytes. */
 function watch(text: string, expected: string, size = text.length): { isAllowed: boolean; found: boolean } {
   const id = new AnsweredId(expected);
   const bytes = Buffer.from(text);
@@ -11,7 +11,7 @@ function watch(text: string, expected: string, size = text.length): { isAllowed:
   return { isAllowed, found: id.found };
 }
 
-/** Some parsers take keys of any case. */
+/** Some parsers match keys case-insensitively. */
 function withoutIds(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([key]) => key.toUpperCase().toLowerCase() !== 'id'));
 }
@@ -19,7 +19,7 @@ function withoutIds(members: object): object {
 const ids = fc.oneof(fc.integer(), fc.string({ unit: 'grapheme' }));
 
 describe('AnsweredId', () => {
-  it('finds the id of any answer, however its bytes are cut', () => {
+  it('finds the id of any answer, however its bytes are chunked', () => {
     const members = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(members, members, fc.jsonValue(), ids, fc.integer({ min: 1, max: 7 }), (...given) => {
@@ -32,7 +32,7 @@ describe('AnsweredId', () => {
     );
   });
 
-  it('lets no other id pass, however its bytes are cut', () => {
+  it('rejects any other id, however its bytes are chunked', () => {
     fc.assert(
       fc.property(ids, ids, fc.jsonValue(), fc.integer({ min: 1, max: 7 }), (id, other, result, size) => {
         fc.pre(id !== other);
@@ -51,7 +51,7 @@ describe('AnsweredId', () => {
     ['an escaped key', String.raw`{"id":1,"result":{},"\u0069d":2}`],
     ['an id that is an object', '{"id":{"id":1},"result":{}}'],
     ['a batch', '[{"id":1,"result":{}}]'],
-    ['no id but null', '{"id":null,"error":{}}'],
+    ['a null id', '{"id":null,"error":{}}'],
     ['more members than a response has', `{"id":1,${'"x":{},'.repeat(200)}"result":{}}`],
     ['an endless id', `{"id":"${'1'.repeat(3_000)}"}`],
   ])('refuses %s', (_what, text) => {
@@ -59,7 +59,7 @@ describe('AnsweredId', () => {
     expect(watch(text, '1', 1).isAllowed).toBe(false);
   });
 
-  it('is not told anything by what stands deeper, or in a string', () => {
+  it('ignores nested values and the contents of strings', () => {
     const text = String.raw`{"result":{"id":7,"text":"\\\",\"id\":7,"},"a":["id",{"id":7}],"x":"\"id\":7"}`;
     expect(watch(text, '1', 3)).toEqual({ isAllowed: true, found: false });
   });

@@ -10,19 +10,19 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 const SPACE = 0x20;
 
-/** Longer keys and ids are not the ones that are looked for. */
+/** Longer keys and ids cannot be the expected ones. */
 const MAX_CAPTURED = 2048;
-/** JSON-RPC has four; each costs more than what stands deeper. */
+/** JSON-RPC has four. A member costs more to read than nested values do. */
 const MAX_MEMBERS = 100;
-/** In a string that is longer than this a native search is faster. */
+/** For strings longer than this, a native search is faster. */
 const NEAR = 32;
 /** `[` and `{`, and so `]` and `}`, differ in this bit. */
 const LOWER = 0x20;
 const ID_KEY = 'id';
 
 /**
- * Watches the bytes of an answer that is too large to be parsed, as they pass, for the request that it says it answers: a
- * client tells answers apart by the id alone, and would take one with another id for that of another server.
+ * Checks which request an answer names, in the bytes of an answer that is too large to parse. A client tells answers apart by the
+ * id alone, and would take one with another id for the answer of another server.
  */
 export class AnsweredId {
   /** Has the expected id been seen? */
@@ -32,13 +32,13 @@ export class AnsweredId {
   private depth = 0;
   private members = 0;
   private inString = false;
-  /** Of the backslashes before the next byte, within a string. */
+  /** Does a backslash escape the next byte? */
   private isEscaped = false;
   private expectsKey = false;
   private key: string | undefined;
-  /** The id's value is next. */
+  /** Is the id's value next? */
   private awaitsId = false;
-  /** What is gathered of a key or an id, a character for each byte. */
+  /** The key or id read so far, one character for each byte. */
   private captured: string | undefined;
 
   /** @param expected JSON text */
@@ -46,7 +46,7 @@ export class AnsweredId {
     this.expected = JSON.parse(expected);
   }
 
-  /** Takes the next bytes; false from the first on that give another id, a second one, or no object to begin with. */
+  /** Reads the next bytes. Returns false once they contain another id, a second id, or do not begin an object. */
   push(chunk: Buffer): boolean {
     for (let i = 0; i < chunk.length && !this.failed;) {
       if (this.depth > 1) i = this.skim(chunk, i);
@@ -55,7 +55,7 @@ export class AnsweredId {
     return !this.failed;
   }
 
-  /** Passes over what stands in the members. Returns where to go on. */
+  /** Skips nested values. Returns the position to continue at. */
   private skim(chunk: Buffer, start: number): number {
     let { depth } = this;
     let i = start;
@@ -89,7 +89,7 @@ export class AnsweredId {
     return chunk.length;
   }
 
-  /** Returns where to go on. */
+  /** Returns the position to continue at. */
   private readString(chunk: Buffer, start: number): number {
     let end = start;
     if (this.isEscaped) {
@@ -160,7 +160,7 @@ export class AnsweredId {
     } else if (this.awaitsId) this.judge(text);
   }
 
-  /** A number ends with what comes after it. */
+  /** A number ends at the byte that follows it. */
   private endValue(): void {
     if (this.awaitsId) this.judge(parse(this.captured ?? ''));
   }
@@ -172,12 +172,12 @@ export class AnsweredId {
   }
 }
 
-/** What it means that an answer gives another id than the expected one, or none. */
-export function notTheAnswer(): UpstreamError {
-  return new UpstreamError('protocol', 'The upstream did not answer the request, but something else.');
+/** The error for an answer with another id than the expected one, or without an id. */
+export function wrongAnswerError(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream answered a different request.');
 }
 
-/** Some parsers take keys of any case. */
+/** Some parsers match keys case-insensitively. */
 function isVariant(key: string): boolean {
   return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
 }

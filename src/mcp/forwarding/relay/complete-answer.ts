@@ -2,27 +2,27 @@ import { isRecord } from '../../../common/is-record.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import { AnsweredId, notTheAnswer } from './answered-id.js';
+import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
-import { answerAnew } from './written-anew.js';
+import { reserializeAnswer } from './written-anew.js';
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** A whole answer as the caller gets it, and how the request ended by it. */
+/** A complete answer as the caller receives it, and the outcome of the request. */
 export interface CompleteAnswer {
   readonly body: Buffer | string;
   readonly outcome: InvocationOutcome;
-  /** The upstream's message; undefined if it was too large to be read. */
+  /** The upstream's message; undefined if it was too large to parse. */
   readonly message: Record<string, unknown> | undefined;
 }
 
 /**
- * Makes the answer to the caller's request from the one that the upstream sent. A small one is read, so that no half or
- * foreign one passes for it; a large one is only looked at.
- * @throws UpstreamError if it is no answer to the request
+ * Turns the upstream's answer into the answer to the caller. A small answer is parsed, so that a truncated or foreign one is
+ * rejected; a large one is only scanned.
+ * @throws UpstreamError if it does not answer the request
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
   const isSmall = bytes.length <= GATHERED_BYTES;
@@ -36,9 +36,9 @@ export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): Co
 }
 
 /**
- * What a caller who may not see everything gets instead of the bytes, if they will not do. Only a list is made of what was read of
- * it: elsewhere numbers have to stay as the tool wrote them, and it is enough that every parser takes the id for the same.
- * @throws UpstreamError for what is not an answer to this request alone
+ * The body for a caller without full access, where the upstream's bytes cannot be used. Only lists are serialized from the parsed
+ * message. Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
+ * @throws UpstreamError if it does not answer exactly this request
  */
 function filteredBody(
   bytes: Buffer,
@@ -48,16 +48,16 @@ function filteredBody(
   const { filter, isList, sentId, callerId } = plan;
   if (filter === undefined) return undefined;
   if (!isList && (message === undefined || isResponse(message, plan))) {
-    // Of a large one this is known.
-    if (message !== undefined && !isAnswerTo(bytes, sentId ?? callerId)) throw notTheAnswer();
+    // `completeLarge` has already checked a large answer.
+    if (message !== undefined && !isAnswerTo(bytes, sentId ?? callerId)) throw wrongAnswerError();
     return undefined;
   }
   const answer = message ?? parseMessage(bytes.toString('utf8'));
   if (answer === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return answerAnew(answer, callerId, filter);
+  return reserializeAnswer(answer, callerId, filter);
 }
 
-/** The message that a JSON text holds; undefined when it holds none. */
+/** Parses a JSON text; undefined if it is not a JSON object. */
 export function parseMessage(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -72,21 +72,21 @@ export function isResponse(message: Record<string, unknown>, { sentId, callerId 
   return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
 }
 
-/** An answer that was looked at; without an outcome if it is none. */
-interface Judged {
+/** An inspected answer; without an outcome if it does not answer the request. */
+interface InspectedAnswer {
   readonly body: Buffer | string;
   readonly outcome: InvocationOutcome | undefined;
   readonly message: Record<string, unknown> | undefined;
 }
 
-function completeSmall(text: string, plan: RelayPlan, status: number): Judged {
+function completeSmall(text: string, plan: RelayPlan, status: number): InspectedAnswer {
   const { sentId, callerId } = plan;
   const message = parseMessage(text);
   const outcome = message && judgeSmall(message, plan, status);
   return { body: sentId === undefined ? text : withCallersId(text, sentId, callerId), outcome, message };
 }
 
-/** Nearly always the id occurs once. */
+/** The id nearly always occurs once. */
 function withCallersId(text: string, sentId: string, callerId: string): string {
   const at = text.indexOf(sentId);
   if (at === -1) return text;
@@ -95,7 +95,7 @@ function withCallersId(text: string, sentId: string, callerId: string): string {
   return text.slice(0, at) + callerId + after;
 }
 
-function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {
+function completeLarge(bytes: Buffer, plan: RelayPlan): InspectedAnswer {
   const { sentId, callerId } = plan;
   const outcome = judgeLarge(bytes, plan);
   return {
@@ -107,7 +107,7 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): Judged {
 
 function judgeSmall(message: Record<string, unknown>, plan: RelayPlan, status: number): InvocationOutcome | undefined {
   if (!('result' in message || 'error' in message)) return undefined;
-  // An error that was found before the id was read has none.
+  // An upstream that fails before it reads the id answers with an error without an id.
   const isEarlyError = status >= 400 && 'error' in message;
   return isEarlyError || isResponse(message, plan) ? judgeMessage(message) : undefined;
 }

@@ -1,18 +1,18 @@
 import { withTimeout } from '../../../common/with-timeout.js';
 import { endsEvent } from '../../../upstreams/messages/sse-parts.js';
 
-/** The first one comes early, so that the caller gets the headers of a stream that is silent at first. */
+/** The first comment is sent early, so that the caller receives the headers of a stream that is silent at first. */
 const FIRST_AFTER_MS = 1_000;
 const EVERY_MS = 15_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-/** Puts a comment into an event stream whenever it has been silent for a while, so that nothing in between cuts it off. */
+/** Sends a comment whenever an event stream has been silent for a while, so that intermediaries keep it open. */
 export async function* keepAlive(
   events: AsyncGenerator<Buffer>,
   firstAfterMs = FIRST_AFTER_MS,
 ): AsyncGenerator<Buffer> {
   let waitMs = firstAfterMs;
-  // A piece of an event must not be torn apart by a comment.
+  // A comment must not split an event.
   let isBetweenEvents = true;
   try {
     for (;;) {

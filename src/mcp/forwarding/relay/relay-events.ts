@@ -5,7 +5,7 @@ import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { judgeEnds } from './answer-judge.js';
-import { AnsweredId, notTheAnswer } from './answered-id.js';
+import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
@@ -13,19 +13,19 @@ import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import type { CallerFilter } from './tool-list-filter.js';
-import { eventAnew, eventHead, lineEndReplacements, messageAnew } from './written-anew.js';
+import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './written-anew.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
 
-/** Of an event that is cut into pieces: enough to tell how its answer ended. */
+/** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
-/** A message that says what it is before it says anything else: a notification or a request. */
+/** A notification or a request whose first member is its method. */
 const METHOD_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"/;
 const EVENT_ID = /(?:^|[\r\n])id:/;
-/** As much of an event as is read for a caller who may not see everything; a larger one has to be the answer. */
+/** The largest event that is parsed for a caller without full access; a larger one has to be the answer. */
 const MAX_READ_BYTES = 1024 * 1024;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
-/** Relays an event stream as one, or gathers its answer into one JSON body for a caller that accepts nothing else. */
+/** Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (!plan.acceptsStream) return { status, contentType: 'application/json', body: await answerIn(body, plan) };
   return { status, contentType: 'text/event-stream', body: keepAlive(new EventRelay(body, plan).events()) };
@@ -35,7 +35,7 @@ export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayP
 async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | string> {
   try {
     for await (const { bytes, isWhole } of sseParts(body)) {
-      if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large to be gathered.');
+      if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large for a JSON body.');
       const data = dataOf(bytes);
       if (data === undefined || !isAnswer(bytes, data, plan)) continue;
       const answer = completeAnswer(Buffer.from(data), plan);
@@ -53,9 +53,9 @@ class EventRelay {
   private readonly replacement: StreamingReplacement | undefined;
   private readonly lineEnds = lineEndReplacements();
   private isAnswered = false;
-  /** Can the caller ask for the rest in another request (`Last-Event-ID`)? */
+  /** Can the caller resume the stream in another request (`Last-Event-ID`)? */
   private isResumable = false;
-  /** Of an event that is too large to be gathered: its first piece, and its last bytes so far. */
+  /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
 
   constructor(
@@ -66,67 +66,67 @@ class EventRelay {
     if (sentId !== undefined) this.replacement = new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
   }
 
-  /** A stream that breaks off ends with an event that says so (an error answer), never without a word. */
+  /** A stream that breaks off ends with an error answer, so that the caller notices. */
   async *events(): AsyncGenerator<Buffer> {
     const { plan, body } = this;
     try {
       for await (const part of sseParts(body, readLimit(plan))) {
         const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
         if (bytes !== undefined) yield bytes;
-        // In a shared session nothing that comes after the answer belongs to this caller.
+        // In a shared session, events after the answer do not belong to this caller.
         if (this.isAnswered && plan.sentId !== undefined) break;
       }
       if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
     } catch (error) {
       const cause = brokenAnswer(error, plan);
-      // If not even that can be recorded, then that is what broke it off.
+      // A failure to record the outcome is ignored: it is what broke the stream off.
       await plan.settle(outcomeOf(cause)).catch(() => undefined);
       const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.requestId));
-      // Behind half an event it would be taken for a part of it.
+      // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
       yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
     } finally {
       discard(body);
-      // A caller with a session of its own may read on in another request: how it ends is not seen here.
+      // A caller with its own session can resume in another request, so the outcome is not known here.
       await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
     }
   }
 
   private async relayWhole(event: Buffer): Promise<Buffer | undefined> {
     const { rewriteEvent } = this.plan;
-    const readdressed = rewriteEvent === undefined ? event : rewriteEvent(event);
-    return readdressed && this.relayEvent(readdressed);
+    const rewritten = rewriteEvent === undefined ? event : rewriteEvent(event);
+    return rewritten && this.relayEvent(rewritten);
   }
 
   private async relayEvent(event: Buffer): Promise<Buffer | undefined> {
     const { plan } = this;
     const data = dataOf(event);
-    // The stream of a shared session is not one that its callers can resume.
+    // Callers cannot resume the stream of a shared session.
     if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
     if (data === undefined && plan.filter === undefined) return event;
-    if (data === undefined || data === '') return eventAnew(event, data);
+    if (data === undefined || data === '') return reserializeEvent(event, data);
     if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
       await plan.settle(outcome, message);
-      return plan.filter === undefined ? withData(event, body.toString()) : eventAnew(event, body.toString());
+      return plan.filter === undefined ? withData(event, body.toString()) : reserializeEvent(event, body.toString());
     }
-    if (plan.filter !== undefined) return this.otherFiltered(event, data, plan.filter);
+    if (plan.filter !== undefined) return this.filterOther(event, data, plan.filter);
     if (plan.sentId === undefined) return event;
-    // In a shared session a request of the upstream is nobody's: no caller declared that it could answer one. And an answer
-    // to something else would be taken for one of another upstream, by a caller who tells them apart by the id alone.
-    if (isNobodys(data)) return undefined;
+    // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an answer to
+    // another request for one of another upstream, because it tells answers apart by the id alone.
+    if (isRequestOrResponse(data)) return undefined;
     return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
   }
 
-  /** What is not the answer, for a caller who may not see everything; undefined for what cannot be judged. */
-  private otherFiltered(event: Buffer, data: string, filter: CallerFilter): Buffer | undefined {
+  /** Filters an event other than the answer, for a caller without full access; undefined if it cannot be filtered. */
+  private filterOther(event: Buffer, data: string, filter: CallerFilter): Buffer | undefined {
     const { sentId, callerId } = this.plan;
     const message = parseMessage(data);
     if (message === undefined || (sentId !== undefined && 'id' in message)) return undefined;
-    const text = messageAnew(message, filter);
+    const text = reserializeMessage(message, filter);
     if (text === undefined) return undefined;
-    return eventAnew(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
+    return reserializeEvent(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
   }
 
   private async relayPiece(bytes: Buffer): Promise<Buffer> {
@@ -138,17 +138,17 @@ class EventRelay {
     const data = isFirst ? afterData(bytes) : bytes;
     this.cut ??= { first: data ?? bytes, last: Buffer.alloc(0), answered: new AnsweredId(sentId ?? callerId) };
     const { first, last, answered } = this.cut;
-    // In a session of its own a caller who may see everything may be asked something, under whatever id.
+    // A caller with full access and its own session can receive requests of the upstream, under any id.
     const isWatched = sentId !== undefined || filter !== undefined;
-    if (isWatched && (data === undefined || !isOneLine(data) || !answered.push(data))) throw notTheAnswer();
+    if (isWatched && (data === undefined || !isOneLine(data) || !answered.push(data))) throw wrongAnswerError();
     this.cut.last = Buffer.concat([last, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
     const isLast = endsEvent(bytes);
-    const piece = filter === undefined || data === undefined ? bytes : this.harmless(bytes, data, isLast);
+    const piece = filter === undefined || data === undefined ? bytes : this.sanitized(bytes, data, isLast);
     const replaced = replacement?.push(piece) ?? piece;
     if (!isLast) return replaced;
-    if (filter !== undefined && !answered.found) throw notTheAnswer();
-    const isAboutIt = replacement?.found !== false;
-    if (isAboutIt && !METHOD_FIRST.test(first.toString('utf8'))) {
+    if (filter !== undefined && !answered.found) throw wrongAnswerError();
+    const isForCaller = replacement?.found !== false;
+    if (isForCaller && !METHOD_FIRST.test(first.toString('utf8'))) {
       this.isAnswered = true;
       await plan.settle(judgeEnds(first, this.cut.last));
     }
@@ -156,9 +156,9 @@ class EventRelay {
     return replacement === undefined ? replaced : Buffer.concat([replaced, replacement.flush()]);
   }
 
-  /** A piece of an answer that is too large to be read, as a caller gets it who may not see everything. */
-  private harmless(piece: Buffer, data: Buffer, isLast: boolean): Buffer {
-    // Of the first piece, what stands before the data is written anew.
+  /** A piece of an answer that is too large to parse, as a caller without full access receives it. */
+  private sanitized(piece: Buffer, data: Buffer, isLast: boolean): Buffer {
+    // The fields before the data of the first piece are serialized again.
     const head = piece === data ? [] : [Buffer.from(`${eventHead(piece)}data:`)];
     let text = data;
     for (const replacement of this.lineEnds) {
@@ -169,7 +169,7 @@ class EventRelay {
   }
 }
 
-/** Up to how many bytes an event is gathered; undefined for as much as may be parsed. */
+/** The size up to which an event is buffered; undefined for the limit on parsing. */
 function readLimit({ filter, isList, rewriteEvent }: RelayPlan): number | undefined {
   if (rewriteEvent !== undefined || (filter !== undefined && isList)) return undefined;
   return filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
@@ -178,27 +178,27 @@ function readLimit({ filter, isList, rewriteEvent }: RelayPlan): number | undefi
 function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
   const { sentId, filter } = plan;
   const names = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
-  // Keys and ids may be written with escapes, which nobody looks for where nothing is kept from the caller.
+  // Keys and ids can be written with escapes. Those matter only where something is withheld from the caller.
   if (!names && filter === undefined) return false;
   const message = parseMessage(data);
-  // With a unique id there will be no better one.
+  // The sent id is unique, so this event is the answer even if it is malformed.
   return message === undefined ? names && sentId !== undefined : isResponse(message, plan);
 }
 
-/** Is it no notification? Only the parsed message tells: a key may be written with escapes. */
-function isNobodys(data: string): boolean {
+/** Is it anything but a notification? Only parsing tells, because a key can be written with escapes. */
+function isRequestOrResponse(data: string): boolean {
   if (data === '') return false;
   const message = parseMessage(data);
   return message === undefined || 'id' in message;
 }
 
-/** From the beginning of the data on; undefined if there is none. */
+/** The event from the beginning of its data; undefined if it has none. */
 function afterData(event: Buffer): Buffer | undefined {
   const at = event.toString('latin1').search(DATA_LINE);
   return at === -1 ? undefined : event.subarray(at + 'data:'.length);
 }
 
-/** Is this piece of an event's data all on the line that it began on? Else other lines might hold another message. */
+/** Is this piece of an event's data on one line? Further lines could contain another message. */
 function isOneLine(data: Buffer): boolean {
   return !/[\r\n]/.test(data.toString('latin1').replace(/[\r\n]{1,4}$/, ''));
 }

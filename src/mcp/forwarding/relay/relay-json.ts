@@ -6,7 +6,7 @@ import { ParseCost } from '../../../json/parse-cost.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
-import { AnsweredId, notTheAnswer } from './answered-id.js';
+import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
@@ -15,8 +15,8 @@ import { StreamingReplacement } from './replace-id.js';
 const TAIL_BYTES = 4 * 1024;
 
 /**
- * Relays an answer of one JSON body: as a whole when it is small or has to be filtered, else as it arrives.
- * @throws UpstreamError while nothing has been sent yet
+ * Relays a JSON body: buffered if it is small or has to be filtered, otherwise streamed.
+ * @throws UpstreamError before the first byte is sent
  */
 export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
@@ -29,7 +29,7 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
     const answered = new AnsweredId(plan.sentId ?? plan.callerId);
     if (!answered.push(first)) {
       rest.destroy();
-      throw notTheAnswer();
+      throw wrongAnswerError();
     }
     return { status, contentType, body: streamJson(first, rest, plan, answered) };
   }
@@ -38,7 +38,7 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   return { status, contentType, body: complete };
 }
 
-/** What comes after the gathered beginning is only looked at for the id. */
+/** Only the id is checked in what follows the buffered beginning. */
 async function* streamJson(
   first: Buffer,
   rest: Readable,
@@ -52,15 +52,15 @@ async function* streamJson(
   try {
     yield replacement?.push(first) ?? first;
     for await (const chunk of rest as AsyncIterable<Buffer>) {
-      if (!answered.push(chunk)) throw notTheAnswer();
+      if (!answered.push(chunk)) throw wrongAnswerError();
       last = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([last.subarray(-TAIL_BYTES), chunk]);
       yield replacement?.push(chunk) ?? chunk;
     }
-    if (!answered.found) throw notTheAnswer();
+    if (!answered.found) throw wrongAnswerError();
     await plan.settle(judgeEnds(first, last.subarray(-TAIL_BYTES)));
     if (replacement !== undefined) yield replacement.flush();
   } catch (error) {
-    // The status has left already: the caller sees a body that breaks off.
+    // The status has already been sent: the caller sees a truncated body.
     const cause = brokenAnswer(error, plan);
     await plan.settle(outcomeOf(cause));
     throw cause;
@@ -70,7 +70,7 @@ async function* streamJson(
   }
 }
 
-/** As much as is waited for, and the rest if that is not all. */
+/** The buffered beginning of the body, and the rest if there is more. */
 async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
   const chunks: Buffer[] = [];
   const cost = new ParseCost();

@@ -1,30 +1,30 @@
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { CallerFilter } from './tool-list-filter.js';
 
-/** What an answer of the upstream must pass on its way to the caller. */
+/** How an upstream's answer is relayed to the caller. */
 export interface RelayPlan {
   /** The id of the caller's request as JSON text. */
   readonly callerId: string;
-  /** The id that was sent instead, JSON text, in a session that is shared with other callers. */
+  /** The id that replaced it in a session shared with other callers, as JSON text. */
   readonly sentId?: string | undefined;
   /** Does the caller accept an event stream? If not, it gets one JSON body. */
   readonly acceptsStream: boolean;
   readonly requestId: string;
-  /** What a caller who may not call every tool gets to see; undefined for one who may. */
+  /** The filter for a caller who is not permitted to call every tool; undefined for others. */
   readonly filter?: CallerFilter | undefined;
-  /** Is the answer a list of tools or tasks, which has to be read as a whole where there is a filter? */
+  /** Is the answer a list of tools or tasks, which has to be parsed as a whole if there is a filter? */
   readonly isList: boolean;
-  /** What an event is to the caller, under other ids; undefined for one that is none of the caller's. */
+  /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
-  /** The upstream says that its list of tools has changed. */
+  /** Called when the upstream reports that its list of tools has changed. */
   readonly onListChanged: () => void;
-  /** What an error while reading the answer means: a timeout, a caller that went away, or what it says. */
+  /** Maps an error while reading the answer to its cause: a timeout, a caller that disconnected, or the error itself. */
   readonly explain: (error: unknown) => unknown;
-  /** Told how the request ended, before the last byte leaves, and by which message if it was read; only the first end counts. */
+  /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
   readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
 }
 
-/** An answer, ready to be sent. */
+/** An answer that is ready to send. */
 export interface RelayedAnswer {
   readonly status: number;
   readonly contentType: 'application/json' | 'text/event-stream' | undefined;

@@ -3,11 +3,11 @@ import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from './complete-answer.js';
 import type { CallerFilter } from './tool-list-filter.js';
 import { saysToolsChanged } from './tools-changed.js';
-import { eventAnew, messageAnew } from './written-anew.js';
+import { reserializeEvent, reserializeMessage } from './written-anew.js';
 
 /**
- * Relays the stream of messages that belong to no request (GET). A stream that resumes another one may hold an answer to
- * `tools/list`, so it passes the caller's filter too; what cannot be judged by it is left out.
+ * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an answer to
+ * `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped.
  */
 export async function* relayUnsolicited(
   body: AnswerBody,
@@ -25,12 +25,12 @@ export async function* relayUnsolicited(
   }
 }
 
-/** The event with what the caller may see of its message; undefined for one that cannot be judged. */
+/** The event reduced to what the caller is permitted to see; undefined if it cannot be filtered. */
 export function filteredEvent(event: Buffer, filter: CallerFilter): Buffer | undefined {
   const data = dataOf(event);
-  // An event may be there for its id alone.
-  if (data === undefined || data === '') return eventAnew(event, data);
+  // An event can consist of its id alone.
+  if (data === undefined || data === '') return reserializeEvent(event, data);
   const message = parseMessage(data);
-  const text = message && messageAnew(message, filter);
-  return text === undefined ? undefined : eventAnew(event, text);
+  const text = message && reserializeMessage(message, filter);
+  return text === undefined ? undefined : reserializeEvent(event, text);
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 
 const FROM = '"aab"';
-/** Texts in which the id occurs often, wholly and in part. */
+/** Texts with many complete and partial occurrences of the id. */
 const texts = fc
   .array(fc.constantFrom(FROM, '"', 'a', 'b', '"a', '"aa', 'ü'), { maxLength: 60 })
   .map((parts) => parts.join(''));
@@ -19,8 +19,8 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return chunks;
 }
 
-describe('the id that is put back', () => {
-  it('stands wherever the other one stood, and nothing else changes', () => {
+describe('replacing the id', () => {
+  it('replaces every occurrence and nothing else', () => {
     fc.assert(
       fc.property(texts, replacements, (text, to) => {
         const replaced = replaceAll(Buffer.from(text), Buffer.from(FROM), Buffer.from(to));
@@ -29,7 +29,7 @@ describe('the id that is put back', () => {
     );
   });
 
-  it('is the same over a stream, wherever that is cut', () => {
+  it('gives the same result for a stream, however it is chunked', () => {
     fc.assert(
       fc.property(texts, replacements, fc.array(fc.integer({ min: 1, max: 9 })), (text, to, sizes) => {
         const bytes = Buffer.from(text);
@@ -43,7 +43,7 @@ describe('the id that is put back', () => {
     );
   });
 
-  it('is waited for with no more bytes than could be its beginning', () => {
+  it('holds back only as many bytes as could begin the id', () => {
     const replacement = new StreamingReplacement(Buffer.from(FROM), Buffer.from('7'));
     expect(replacement.push(Buffer.from('x'.repeat(100)))).toHaveLength(100 - FROM.length + 1);
   });

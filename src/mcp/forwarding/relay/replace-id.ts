@@ -1,4 +1,4 @@
-/** Puts the caller's id back wherever an answer repeats the unique one. */
+/** Replaces each occurrence of the sent id in an answer with the caller's id. */
 export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   const parts: Buffer[] = [];
   let start = 0;
@@ -9,7 +9,7 @@ export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   return start === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(start)]);
 }
 
-/** The same over a stream: holds back as many bytes as could be the beginning of the id, and never more. */
+/** The same for a stream. Holds back only as many bytes as could begin the id. */
 export class StreamingReplacement {
   private held: Buffer = Buffer.alloc(0);
   /** Has the id been seen? */
@@ -20,7 +20,7 @@ export class StreamingReplacement {
     private readonly to: Buffer,
   ) {}
 
-  /** The bytes that can go on. */
+  /** Returns the bytes that can be sent. */
   push(chunk: Buffer): Buffer {
     const bytes = this.held.length === 0 ? chunk : Buffer.concat([this.held, chunk]);
     const replaced: Buffer[] = [];
@@ -36,7 +36,7 @@ export class StreamingReplacement {
     return replaced.length === 1 && replaced[0] !== undefined ? replaced[0] : Buffer.concat(replaced);
   }
 
-  /** What was held back. */
+  /** Returns the bytes that were held back. */
   flush(): Buffer {
     const rest = this.held;
     this.held = Buffer.alloc(0);

@@ -5,10 +5,13 @@ import { filterToolList, type CallerFilter } from './tool-list-filter.js';
 
 /** The members of a JSON-RPC message. */
 const ENVELOPE: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-/** Ends of lines to some readers of event streams, who would find an event of its own behind one; in JSON only strings hold them. */
+/**
+ * Some readers of event streams treat these as line ends and would see another event after one. In JSON they occur only in
+ * strings.
+ */
 const LINE_ENDS = ['\u0085', '\u2028', '\u2029'];
 const ANY_LINE_END = new RegExp(`[${LINE_ENDS.join('')}]`, 'g');
-/** The field of an event that decides how a client reads it, as far as its value is harmless. */
+/** The fields of an event that are kept, and the values that are harmless in them. */
 const FIELDS = [
   ['event', /^[\w./-]{1,64}$/],
   ['id', /^[\x20-\x7e]{1,2048}$/],
@@ -16,12 +19,12 @@ const FIELDS = [
 ] as const;
 
 /**
- * The message as JSON text, made of what was read of it: parsers differ in which of two equal keys counts, some take keys of
- * any case, and a caller who may not see everything must not find in the bytes what was not judged here. Undefined for what is
- * about a task of another caller.
- * @param message is changed
+ * Serializes the parsed message, for a caller without full access. The original bytes could contain something that was not
+ * filtered: parsers differ in which of two equal keys counts, and some match keys case-insensitively. Undefined for a message
+ * about another caller's task.
+ * @param message is modified
  */
-export function messageAnew(message: Record<string, unknown>, filter: CallerFilter): string | undefined {
+export function reserializeMessage(message: Record<string, unknown>, filter: CallerFilter): string | undefined {
   const task = concernedTask(message);
   if (task !== undefined && !filter.ownsTask(task)) return undefined;
   reduce(message, filter);
@@ -29,18 +32,18 @@ export function messageAnew(message: Record<string, unknown>, filter: CallerFilt
 }
 
 /**
- * The same for the answer to a request.
- * @param message holds a result or an error; its result may be changed
- * @param id of the request, JSON text: written as the caller wrote it
+ * Does the same for the answer to a request.
+ * @param message with a result, which may be modified, or an error
+ * @param id of the request as the caller wrote it, JSON text
  */
-export function answerAnew(message: Record<string, unknown>, id: string, filter: CallerFilter): string {
+export function reserializeAnswer(message: Record<string, unknown>, id: string, filter: CallerFilter): string {
   const { jsonrpc: _jsonrpc, id: _id, method: _method, ...answer } = message;
   reduce(answer, filter);
   return `{"jsonrpc":"2.0","id":${id},${JSON.stringify(answer).slice(1)}`;
 }
 
-/** An event with this data and what was read of its other fields; undefined if nothing is left of it. */
-export function eventAnew(event: Buffer, data = dataOf(event)): Buffer | undefined {
+/** Serializes an event with this data and its other fields; undefined if it has neither. */
+export function reserializeEvent(event: Buffer, data = dataOf(event)): Buffer | undefined {
   const head = eventHead(event);
   if (data === undefined) return head === '' ? undefined : Buffer.from(`${head}\n`);
   return Buffer.from(`${head}data: ${onOneLine(data)}\n\n`);
@@ -60,12 +63,12 @@ export function eventHead(event: Buffer): string {
   }).join('');
 }
 
-/** What does the same as `eventAnew` for data that passes in pieces, each of which goes through all of them. */
+/** Do for data in pieces what `reserializeEvent` does for a whole event. Each piece passes through all of them. */
 export function lineEndReplacements(): StreamingReplacement[] {
   return LINE_ENDS.map((end) => new StreamingReplacement(Buffer.from(end), Buffer.from(escaped(end))));
 }
 
-/** JSON without ends of lines: between values they are white space, in strings they are escaped. */
+/** Removes line ends from JSON: between values they become white space, in strings they are escaped. */
 function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ').replaceAll(ANY_LINE_END, escaped);
 }
@@ -78,7 +81,7 @@ function reduce(message: Record<string, unknown>, filter: CallerFilter): void {
   const isResponse = !Object.hasOwn(message, 'method');
   for (const key of Object.keys(message)) {
     const isVariant = !ENVELOPE.has(key) && ENVELOPE.has(key.toUpperCase().toLowerCase());
-    // A message is either a request or an answer.
+    // A message is either a request or an answer, so it cannot have members of both.
     const isOfOther = isResponse ? key === 'params' : key === 'result' || key === 'error';
     if (isVariant || isOfOther) delete message[key];
   }

@@ -2,19 +2,19 @@ import { DomainError } from '../../../common/domain-error.js';
 import type { OutgoingMessage } from '../../../upstreams/messages/upstream-channel.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 
-/** A session id travels in a header, so what it holds must stay small. */
+/** A session id is sent in a header, so its content must stay small. */
 const MAX_STORED_LENGTH = 2 * 1024;
 const ID = '"signalbox-initialize"';
 
-/** Did the client declare capabilities (sampling, elicitation, roots), which an upstream may answer with other tools? */
+/** Did the client declare capabilities (sampling, elicitation, roots)? An upstream may list other tools to such a client. */
 export function declaresCapabilities({ params }: InboundMessage): boolean {
   const { capabilities } = params;
   return typeof capabilities === 'object' && capabilities !== null && Object.keys(capabilities).length > 0;
 }
 
 /**
- * What is kept of an `initialize` request to repeat it to a new process of the same program, as JSON text.
- * @throws DomainError `invalid_rpc_request` if it is too large to be kept
+ * The part of an `initialize` request that is stored to repeat it to a new process of the same program, as JSON text.
+ * @throws DomainError `invalid_rpc_request` if it is too large to store
  */
 export function toStoredInitialize({ params }: InboundMessage): string {
   const { protocolVersion, capabilities, clientInfo } = params;
@@ -23,7 +23,7 @@ export function toStoredInitialize({ params }: InboundMessage): string {
   if (text.length > MAX_STORED_LENGTH) {
     throw new DomainError(
       'invalid_rpc_request',
-      'The params of `initialize` are too large for a session of this kind.',
+      'The params of `initialize` are too large for a session with a STDIO connection.',
     );
   }
   return text;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { OpenCredentials } from '../../../api-keys/open-credentials.js';
 import { StdioSessions } from '../../../upstreams/stdio/stdio-sessions.js';
 
-/** Ends the programs that run in sessions of an API key when it is deleted or expires. */
+/** Stops the programs in an API key's sessions when the key is deleted or expires. */
 @Injectable()
 export class RevokedSessions {
   constructor(sessions: StdioSessions, credentials: OpenCredentials) {

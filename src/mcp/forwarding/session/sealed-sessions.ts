@@ -5,18 +5,18 @@ import type { Principal } from '../../../common/principal.js';
 import type { Connection } from '../../../connections/connection.js';
 import { VaultService } from '../../../vault/vault.service.js';
 
-/** An MCP session of a caller, as its session id tells it. Nothing of it is stored. */
+/** A caller's MCP session, read from its session id. The service does not store it. */
 export interface Session {
-  /** Unique; names what is kept of the session in a process. */
+  /** Unique; identifies the state that a process keeps for the session. */
   readonly key: string;
-  /** The session that the upstream opened; absent for an upstream that keeps none. */
+  /** The session that the upstream opened; absent for an upstream without sessions. */
   readonly upstreamId?: string;
-  /** The caller's `initialize` request as JSON text, for an upstream process that must be started anew. */
+  /** The caller's `initialize` request as JSON text, for an upstream process that must be restarted. */
   readonly initialize?: string;
-  /** The client declared capabilities, so that the upstream may list other tools to it. */
+  /** The client declared capabilities, so the upstream may list other tools to it. */
   readonly hasOwnTools: boolean;
   /**
-   * What is asked in the session goes to the upstream in a session of the service's own: it speaks the modern era only, or it is a
+   * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or it is a
    * program and the caller has no credential.
    */
   readonly isTranslated?: true;
@@ -26,13 +26,13 @@ export interface Session {
 }
 
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** Longer ones were not made here. */
+/** The service does not issue longer ids. */
 const MAX_LENGTH = 8 * 1024;
 
 /**
- * Turns sessions into session ids and back (MCP 2025-11-25, "Session Management"). An id is the encrypted session, so any
- * process can open it; it opens only for the principal, organization and connection that it was made for, and only until
- * the connection is edited, because the upstream's session was opened with the old credentials.
+ * Turns sessions into session ids and back (MCP 2025-11-25, "Session Management"). An id is the encrypted session, so any process
+ * can open it. It is valid only for the principal, organization and connection that it was issued for, and only until the
+ * connection is edited, because the upstream's session was opened with the old credentials.
  */
 @Injectable()
 export class SealedSessions {
@@ -72,6 +72,6 @@ function contextOf({ id, organizationId }: Connection, caller: Principal | undef
 export function unknownSession(): DomainError {
   return new DomainError(
     'session_not_found',
-    'The session is not known, or over: send `initialize` to open a new one.',
+    'The session is unknown or has ended. Send `initialize` to open a new one.',
   );
 }

@@ -7,12 +7,12 @@ import type { ExchangeOptions, UpstreamChannel } from '../../../upstreams/messag
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
 
 const MAX_SESSIONS = 1_000;
-/** All lists together, in UTF-16 code units of their JSON text. */
+/** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 32 * 1024 * 1024;
 
 /**
- * What upstreams list to the sessions of callers who declared capabilities: tools that need sampling, say, are listed to
- * those only. Read when such a session first calls a tool, and again when its upstream says that the list has changed.
+ * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for example, to
+ * those only. A list is read when such a session first calls a tool, and again when its upstream reports a change.
  */
 @Injectable()
 export class SessionTools {
@@ -28,8 +28,8 @@ export class SessionTools {
   }
 
   /**
-   * The upstream says that its list of tools has changed.
-   * @param sessionKey of the session in which it says so, if that has tools of its own
+   * Call when the upstream reports that its list of tools has changed.
+   * @param sessionKey of the session that received the report, if it has its own tools
    */
   listChanged(connection: Connection, sessionKey: string | undefined): void {
     if (sessionKey !== undefined) this.forget(sessionKey);

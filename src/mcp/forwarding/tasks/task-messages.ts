@@ -4,8 +4,8 @@ const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 const NOTIFICATIONS = 'notifications/tasks';
 
 /**
- * The id of the task that an upstream made instead of answering a tool call: MCP 2025-11-25, "Tasks", and the extension
- * `io.modelcontextprotocol/tasks` of 2026-07-28.
+ * The id of the task that an upstream created instead of answering a tool call (MCP 2025-11-25, "Tasks"; the extension
+ * `io.modelcontextprotocol/tasks` of 2026-07-28).
  */
 export function createdTask({ result }: Readonly<Record<string, unknown>>): string | undefined {
   if (!isRecord(result)) return undefined;
@@ -20,7 +20,7 @@ export function concernedTask({ method, params }: Readonly<Record<string, unknow
   return (isAboutTask ? taskIdOf(params) : undefined) ?? (isRecord(meta) ? taskIdOf(meta[RELATED_TASK]) : undefined);
 }
 
-/** Leaves in the answer to `tasks/list` the tasks that the caller may see. @param result is changed */
+/** Removes other callers' tasks from the answer to `tasks/list`. @param result is modified */
 export function filterTaskList(result: unknown, isOwn: (taskId: string) => boolean): void {
   if (!isRecord(result) || result['tasks'] === undefined) return;
   const listed: readonly unknown[] = Array.isArray(result['tasks']) ? result['tasks'] : [];

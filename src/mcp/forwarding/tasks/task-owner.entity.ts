@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** A task of an MCP server: who made it, by which tool. */
+/** The owner of an MCP server's task, and the tool that created it. */
 @Entity('mcp_tasks')
 @Index('mcp_tasks_expiry_idx', ['expiresAt'])
 export class TaskOwnerEntity {
@@ -12,7 +12,7 @@ export class TaskOwnerEntity {
   @PrimaryColumn('text')
   owner: string;
 
-  /** SHA-256 of the server's id of the task, which may be of any length. */
+  /** SHA-256 of the server's task id, which can have any length. */
   @PrimaryColumn({ type: 'varchar', length: 64 })
   digest: string;
 

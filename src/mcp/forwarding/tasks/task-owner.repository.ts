@@ -9,17 +9,17 @@ export interface TaskHolder {
   readonly owner: string;
 }
 
-/** How many tasks one caller may have at one connection: the newest. */
+/** How many tasks of one caller are kept for one connection, newest first. */
 const MAX_TASKS = 500;
 const KEPT_DAYS = 7;
-/** Rows that are over, deleted at most with each new one. */
+/** How many expired rows an insert deletes at most. */
 const SWEPT = 100;
 
 @Injectable()
 export class TaskOwnerRepository {
   constructor(@InjectRepository(TaskOwnerEntity) private readonly tasks: Repository<TaskOwnerEntity>) {}
 
-  /** The names of the tools, by the digests of the tasks. */
+  /** Tool names by task digest. */
   async findAll({ connectionId, owner }: TaskHolder): Promise<Map<string, string>> {
     const rows: { digest: string; tool: string }[] = await this.tasks.query(
       `SELECT digest, tool_name AS tool FROM mcp_tasks
@@ -29,7 +29,7 @@ export class TaskOwnerRepository {
     return new Map(rows.map(({ digest, tool }) => [digest, tool]));
   }
 
-  /** Stores the task and makes room for it. Nothing happens if the connection has been deleted. */
+  /** Stores the task and deletes surplus ones. Does nothing if the connection has been deleted. */
   async add({ connectionId, owner }: TaskHolder, digest: string, tool: string): Promise<void> {
     await this.tasks.query(
       `WITH expired AS (

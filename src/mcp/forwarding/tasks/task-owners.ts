@@ -9,12 +9,13 @@ import { taskIdOf } from './task-messages.js';
 import { type TaskHolder, TaskOwnerRepository } from './task-owner.repository.js';
 
 const LIST = 'tasks/list';
-/** How many callers' tasks a process remembers, and for how long before it looks what other processes have added, in milliseconds. */
-const MAX_REMEMBERED = 200;
-const BELIEVED_MS = 2_000;
+/** How many callers' tasks a process caches. */
+const MAX_CACHED = 200;
+/** After this time a process reads what other processes have added. */
+const FRESH_MS = 2_000;
 
-interface Known {
-  /** The tools of the caller's tasks, by the digests of the tasks. */
+interface CachedTasks {
+  /** The tools of the caller's tasks, by task digest. */
   tools: Map<string, string>;
   /** When they were read, in milliseconds since the epoch. */
   at: number;
@@ -22,21 +23,21 @@ interface Known {
 }
 
 /**
- * Whose the tasks of MCP servers are. Many servers tie a task to the credential that all callers of a connection share, so who
- * does not hold `*` may only use tasks that they made themselves, with tools that they may still call. A caller without a
- * credential has none.
+ * The owners of MCP servers' tasks. Many servers tie a task to the credential that all callers of a connection share. A caller
+ * without `*` is therefore limited to tasks that it created, with tools that it is still permitted to call. A caller without a
+ * credential has no tasks.
  */
 @Injectable()
 export class TaskOwners {
   /** By caller and connection. */
-  private readonly known = new LRUCache<string, Known>({ max: MAX_REMEMBERED });
+  private readonly known = new LRUCache<string, CachedTasks>({ max: MAX_CACHED });
 
   constructor(
     private readonly repository: TaskOwnerRepository,
     private readonly catalog: ToolCatalog,
   ) {}
 
-  /** The caller's call of the tool was answered with a task. */
+  /** Stores the task that the upstream created for the caller's tool call. */
   async remember(caller: ProxyCaller, tool: string, taskId: string): Promise<void> {
     const holder = holderOf(caller);
     if (holder === undefined) return;
@@ -45,40 +46,44 @@ export class TaskOwners {
   }
 
   /**
-   * May the caller send this `tasks/…` request? What the answer to `tasks/list` may hold is for `owns` to say.
+   * Checks whether the caller is permitted to send this `tasks/…` request. `owns` filters the answer to `tasks/list`.
    * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`
    */
   async admit(caller: ProxyCaller, { method, params }: InboundRequest): Promise<void> {
     const holder = holderOf(caller);
     if (holder === undefined) throw credentialMissing();
     const entry = this.entryOf(holder);
-    // Public tools need no grant; without the list of tools no tool is public.
+    // Public tools need no grant, and only the tool list tells which tools are public.
     await Promise.all([
       this.read(holder, entry),
       Promise.resolve(this.catalog.of(caller.connection)).catch(() => undefined),
     ]);
     if (method === LIST) return;
     const tool = await this.toolOf(holder, entry, taskIdOf(params));
-    // With 404 a client would take its session for lost.
-    if (tool === undefined) throw new DomainError('invalid_arguments', 'The caller has no task of this id.');
+    // A client would take a 404 for a lost session.
+    if (tool === undefined) throw new DomainError('invalid_arguments', 'The caller has no task with this id.');
     if (this.mayCall(caller, tool)) return;
-    throw new DomainError('permission_denied', 'The caller may not call the tool that the task belongs to.');
+    throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
   }
 
-  /** Is this task, which an upstream speaks of, one of the caller's, as far as this process knows by now? */
+  /** Does the caller own this task? Answers from the cache and refreshes it in the background. */
   owns(caller: ProxyCaller, taskId: string): boolean {
     const holder = holderOf(caller);
     if (holder === undefined) return false;
     const entry = this.entryOf(holder);
-    if (Date.now() - entry.at > BELIEVED_MS) this.read(holder, entry).catch(() => undefined);
+    if (Date.now() - entry.at > FRESH_MS) this.read(holder, entry).catch(() => undefined);
     const tool = entry.tools.get(digestOf(taskId));
     return tool !== undefined && this.mayCall(caller, tool);
   }
 
-  private async toolOf(holder: TaskHolder, entry: Known, taskId: string | undefined): Promise<string | undefined> {
+  private async toolOf(
+    holder: TaskHolder,
+    entry: CachedTasks,
+    taskId: string | undefined,
+  ): Promise<string | undefined> {
     if (taskId === undefined) return undefined;
     const digest = digestOf(taskId);
-    // The reading that was waited for may have begun before the task was stored.
+    // The read that was awaited may have started before the task was stored.
     if (!entry.tools.has(digest)) await this.read(holder, entry);
     return entry.tools.get(digest);
   }
@@ -92,12 +97,12 @@ export class TaskOwners {
     return false;
   }
 
-  private read(holder: TaskHolder, entry: Known): Promise<void> {
+  private read(holder: TaskHolder, entry: CachedTasks): Promise<void> {
     entry.reading ??= this.readInto(holder, entry);
     return entry.reading;
   }
 
-  private async readInto(holder: TaskHolder, entry: Known): Promise<void> {
+  private async readInto(holder: TaskHolder, entry: CachedTasks): Promise<void> {
     try {
       entry.tools = await this.repository.findAll(holder);
     } finally {
@@ -106,7 +111,7 @@ export class TaskOwners {
     }
   }
 
-  private entryOf(holder: TaskHolder): Known {
+  private entryOf(holder: TaskHolder): CachedTasks {
     const key = `${holder.connectionId} ${holder.owner}`;
     const entry = this.known.get(key) ?? { tools: new Map<string, string>(), at: 0, reading: undefined };
     this.known.set(key, entry);
