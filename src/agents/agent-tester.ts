@@ -7,7 +7,7 @@ import { listedPlaces } from './composition/composition.js';
 import { CompositionBuilder } from './composition/composition-builder.js';
 import { MemberLists } from './composition/member-lists.js';
 
-/** Tests agents: composes their tools of what the upstreams list now. */
+/** Tests agents by composing their tools from the current lists of the upstreams. */
 @Injectable()
 export class AgentTester {
   constructor(
@@ -17,7 +17,7 @@ export class AgentTester {
     private readonly directory: ConnectionDirectory,
   ) {}
 
-  /** An agent is at fault as long as one of its connections is; it still has the tools of the others. */
+  /** An agent fails its test while one of its connections does; it keeps the tools of the others. */
   async test(agent: Connection): Promise<ConnectionCheck> {
     const start = performance.now();
     const parts = await this.parts.read(agent, (connection) => this.lists.live(connection));

@@ -10,10 +10,10 @@ import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 
-/** On whose behalf an agent's tools are opened and called. */
+/** The caller on whose behalf an agent's tools are opened and called. */
 export interface ToolsetContext {
   readonly caller: ToolCaller;
-  /** Aborting it gives up opening. */
+  /** Aborts the opening. */
   readonly signal?: AbortSignal;
 }
 
@@ -24,16 +24,16 @@ export interface AgentToolCallOptions {
   readonly trace?: ToolCall['trace'];
 }
 
-/** A tool of an agent, ready to be called. */
+/** A callable tool of an agent. */
 export interface AgentTool {
-  /** The name that the gateway has for it: unique in the agent, `[A-Za-z0-9_-]`, at most 64 characters. */
+  /** The gateway's name for the tool: unique in the agent, `[A-Za-z0-9_-]`, at most 64 characters. */
   readonly name: string;
   readonly connectionId: string;
   readonly connectionTitle: string;
   readonly upstreamName: string;
-  /** As the upstream listed it, its schema not checked; undefined while it cannot be listed. */
+  /** As the upstream listed it, with its schema unchecked; undefined while it cannot be listed. */
   readonly definition: UpstreamTool | undefined;
-  /** Why it cannot be listed. A call is tried all the same. */
+  /** Why it cannot be listed. Calls are attempted regardless. */
   readonly fault: UnavailableMember | undefined;
   /** Switched off by a person: every call is refused. */
   readonly isInactive: boolean;
@@ -42,7 +42,7 @@ export interface AgentTool {
 }
 
 export interface OpenToolset {
-  /** In the order of the gateway's list; what cannot be listed has its place and its name among them. */
+  /** In the order of the gateway's list, including tools that cannot be listed. */
   readonly tools: readonly AgentTool[];
   readonly unavailable: readonly UnavailableMember[];
 }
@@ -56,7 +56,7 @@ export class AgentToolset {
   ) {}
 
   /**
-   * What the agent has now; later changes of it are seen when it is opened again.
+   * The agent's current tools. Later changes apply only when it is opened again.
    * @throws the signal's reason when it is aborted
    */
   async open(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {

@@ -24,8 +24,8 @@ export class AgentTools {
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_LIST',
     description:
-      "Lists the organization's agents. orderBy and where know id, title, description, status, created_at and updated_at " +
-      '(no order by description).',
+      "Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at " +
+      '(orderBy does not accept description).',
     input: ListInput,
     output: AgentPage,
     annotations: READ_ONLY,
@@ -36,7 +36,7 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_GET',
-    description: 'Reads one agent, and what its tools are called.',
+    description: 'Reads one agent and the names of its tools.',
     input: AgentIdInput,
     output: AgentDetails,
     annotations: READ_ONLY,
@@ -55,8 +55,8 @@ export class AgentTools {
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_CREATE',
     description:
-      'Creates an agent: instructions, and the tools of the given connections behind one endpoint. The caller needs grants on ' +
-      'all that is selected; selected_tools null needs * on the connection.',
+      'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on ' +
+      'every selected tool; selected_tools null requires * on the connection.',
     input: AgentCreateInput,
     output: AgentAnswer,
     annotations: CREATES,
@@ -69,7 +69,7 @@ export class AgentTools {
     name: 'COLLECTION_VIRTUAL_MCP_UPDATE',
     description:
       'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on ' +
-      'what is added to the selection, and for other instructions on all that is selected.',
+      'every added tool. Changing the instructions requires grants on every selected tool.',
     input: AgentUpdateInput,
     output: AgentAnswer,
     annotations: UPDATES,
@@ -80,7 +80,7 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_DELETE',
-    description: 'Deletes an agent; its connections stay.',
+    description: 'Deletes an agent. Its connections are kept.',
     input: AgentIdInput,
     output: AgentAnswer,
     annotations: DESTROYS,

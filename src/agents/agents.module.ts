@@ -16,7 +16,7 @@ import { MemberLists } from './composition/member-lists.js';
 import { OfferLists } from './composition/offer-lists.js';
 import { ConnectionTestTools } from './connection-test.tools.js';
 
-/** Agents (virtual MCPs): what they are composed of, and their tools. */
+/** Agents (virtual MCPs): their composition and their tools. */
 @Module({
   imports: [TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]), ConnectionsModule, UpstreamsModule],
   providers: [

@@ -9,31 +9,31 @@ import { AgentTester } from './agent-tester.js';
 import { IsBoolean, IsInt, IsString } from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 
-/** What CONNECTION_TEST found. */
+/** The result of CONNECTION_TEST. */
 class ConnectionTested {
   @IsBoolean()
   ok: boolean;
 
-  /** Milliseconds until it was known. */
+  /** Duration of the test in milliseconds. */
   @IsInt()
   latency_ms: number;
 
-  /** How many tools were listed. */
+  /** Number of listed tools. */
   @IsInt()
   tools: number;
 
-  /** The negotiated MCP revision; null for an agent, and when it did not come to that. */
+  /** The negotiated MCP revision; null for an agent, and when no revision was negotiated. */
   @MayBeNull()
   @IsString()
   protocol_version: string | null;
 
-  /** What is wrong, in a sentence. */
+  /** Why the test failed, in a sentence. */
   @MayBeAbsent()
   @IsString()
   error?: string;
 }
 
-/** Lives with the agents, because an agent is tested by composing it. */
+/** Part of the agents module because testing an agent composes it. */
 @Injectable()
 export class ConnectionTestTools {
   constructor(
@@ -45,8 +45,8 @@ export class ConnectionTestTools {
   @ManagementTool({
     name: 'CONNECTION_TEST',
     description:
-      'Connects to the upstream of a connection, lists its tools and updates its status; one that is inactive stays so. ' +
-      'An agent (VIRTUAL) is tested by listing all of its connections.',
+      'Connects to the upstream of a connection, lists its tools and updates its status. An inactive connection stays inactive. ' +
+      'For an agent (VIRTUAL), all of its connections are listed.',
     input: ConnectionIdInput,
     output: ConnectionTested,
     annotations: UPDATES,

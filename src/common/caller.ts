@@ -5,9 +5,9 @@ import type { Principal } from './principal.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the auth guard on every route that asks for a credential. */
+    /** Set by the auth guard on every route that requires a credential. */
     principal?: Principal;
-    /** The access that the auth guard has granted: it verifies the credential of a request only once. */
+    /** The access that the auth guard has granted: it verifies a request's credential only once. */
     admittedFor?: RouteAccess;
   }
 }
@@ -15,6 +15,6 @@ declare module 'fastify' {
 /** The verified caller of an `organization` or `tool` route. */
 export const Caller = createParamDecorator((_data: unknown, context: ExecutionContext): Principal => {
   const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
-  if (principal === undefined) throw new Error('A public route has no caller.');
+  if (principal === undefined) throw new Error('A public route has no authenticated caller.');
   return principal;
 });

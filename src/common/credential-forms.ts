@@ -1,34 +1,34 @@
-/** Stands for what is not shown, whatever its type was. */
+/** Replaces hidden values of any type. */
 export const HIDDEN = '***';
 
 /**
- * What has the form of our API keys (`api-key-value.ts`) or of browser tokens, also if it was cut; not the 12 characters that
- * lists of keys show.
+ * Matches the form of API keys (`api-key-value.ts`) and browser tokens, including truncated ones, but not the
+ * 12-character prefix that lists of keys show.
  */
 export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sbt_[0-9A-Za-z_-]{24,}';
 const FORMS = new RegExp(CREDENTIAL_FORM, 'g');
 const FORM_IN_TEXT = new RegExp(CREDENTIAL_FORM);
-/** A path that was encoded more often than this is no way to any route. */
+/** A path that is percent-encoded more often than this cannot match a route. */
 const MAX_DECODINGS = 3;
 
-/** Does the text hold something of the form of a credential of ours? */
+/** Does the text contain anything in the form of our credentials? */
 export function holdsCredential(text: string): boolean {
-  // Almost no text has these, and to look for them costs a fraction of the expression.
+  // Few texts contain these prefixes, and searching for them costs a fraction of the expression.
   return (text.includes('sbx_') || text.includes('sbt_')) && FORM_IN_TEXT.test(text);
 }
 
 /**
- * The text with everything of the form of a credential of ours replaced: for logs, records, telemetry, error answers and headers
- * that go upstream.
+ * Replaces everything in the form of our credentials: for logs, records, telemetry, error responses and headers sent
+ * upstream.
  */
 export function withoutCredentials(text: string): string {
   return holdsCredential(text) ? text.replace(FORMS, HIDDEN) : text;
 }
 
-/** What cannot stand in a URL, or in a quoted string of a header, as it is. */
+/** Characters that cannot occur unescaped in a URL or in a quoted string of a header. */
 const UNSAFE_IN_URLS = /[^\x21\x23-\x5b\x5d-\x7e]+/g;
 
-/** The same for a path or a URL, in which a credential may be percent-encoded, also more than once. The result is ASCII. */
+/** The same for a path or URL, in which a credential can be percent-encoded, even repeatedly. The result is ASCII. */
 export function urlWithoutCredentials(url: string): string {
   let decoded = url;
   for (let i = 0; i < MAX_DECODINGS && decoded.includes('%'); i++) decoded = decode(decoded);
@@ -36,7 +36,10 @@ export function urlWithoutCredentials(url: string): string {
   return withoutCredentials(decoded).toWellFormed().replace(UNSAFE_IN_URLS, encodeURIComponent);
 }
 
-/** What cannot be decoded stays, and hides nothing beside it: credentials are ASCII, each sign of which is decoded by itself. */
+/**
+ * Sequences that cannot be decoded are kept and hide nothing next to them: credentials are ASCII, and each of their
+ * characters is decoded separately.
+ */
 function decode(text: string): string {
   return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
     try {

@@ -27,12 +27,12 @@ afterAll(() => {
 });
 
 describe('a server that goes down while a connection is handed out', () => {
-  it('rejects what the data source does, and ends nothing', async () => {
+  it('rejects the call of the data source, and does not end the process', async () => {
     const dataSource = new DataSource(dataSourceOptions(url));
     await expect(dataSource.initialize()).rejects.toThrow();
   });
 
-  it('rejects what is asked of a pool, and ends nothing', async () => {
+  it('rejects the query of a pool, and does not end the process', async () => {
     const pool = new Pool({ connectionString: url, Client: DatabaseClient });
     pool.on('error', () => undefined);
     for (let round = 0; round < 5; round++) {

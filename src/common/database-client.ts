@@ -3,9 +3,9 @@ import { Client, type ClientConfig } from 'pg';
 const READ_TIMEOUT = 'Query read timeout';
 
 /**
- * A connection to the database that can break at any moment without ending the process. Pools take it as their `Client`: a pool,
- * and a library above it, listens to the errors of a client only after it has handed it out, and an error before that moment
- * would find no listener. BullMQ removes all listeners before it closes a client.
+ * A database connection whose failure at any moment does not end the process. Pools use it as their `Client`. A pool,
+ * and a library above it, adds its error listener only after it has handed out the client; an earlier error would have
+ * no listener. BullMQ removes all listeners before it closes a client.
  */
 export class DatabaseClient extends Client {
   constructor(config?: string | ClientConfig) {
@@ -13,12 +13,12 @@ export class DatabaseClient extends Client {
     this.giveUpSilentConnections();
   }
 
-  /** An error without a listener is dropped instead of thrown: the query under way, or the next one, rejects. */
+  /** Drops an error without a listener instead of throwing it: the current or the next query rejects. */
   override emit(event: string | symbol, ...values: unknown[]): boolean {
     return (event !== 'error' || this.listenerCount(event) > 0) && super.emit(event, ...values);
   }
 
-  /** A query that got no answer in time is still under way: whoever used the connection next would wait for it, too. */
+  /** A query that timed out is still in progress, and the next user of the connection would wait for it too. */
   private giveUpSilentConnections(): void {
     const query = this.query.bind(this) as (config: unknown, values: unknown, callback: unknown) => unknown;
     const endAfter = (error: unknown): void => {

@@ -1,7 +1,7 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { MetadataScanner } from '@nestjs/core';
 
-/** A method of a provider with what its decorator says. */
+/** A decorated method of a provider, with the decorator's metadata. */
 export interface DecoratedMethod<Metadata> {
   readonly metadata: Metadata;
   /** `Class.method`, for messages. */
@@ -10,7 +10,7 @@ export interface DecoratedMethod<Metadata> {
   readonly method: (...args: never[]) => unknown;
 }
 
-/** A provider with what the decorator of its class says. */
+/** A decorated provider, with the metadata of its class. */
 export interface DecoratedProvider<Metadata> {
   readonly metadata: Metadata;
   readonly instance: object;
@@ -18,7 +18,7 @@ export interface DecoratedProvider<Metadata> {
 
 const scanner = new MetadataScanner();
 
-/** Every method, of all providers of the application, that has metadata under this key (`SetMetadata`). */
+/** Every method of the application's providers with metadata under this key (`SetMetadata`). */
 export function decoratedMethods<Metadata>(discovery: DiscoveryService, key: string): DecoratedMethod<Metadata>[] {
   return instancesOf(discovery).flatMap((instance) =>
     scanner.getAllMethodNames(Object.getPrototypeOf(instance)).flatMap((name) => {

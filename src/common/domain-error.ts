@@ -1,7 +1,7 @@
 import { withoutCredentials } from './credential-forms.js';
 import { ERROR_CODES, type ErrorCode } from './error-codes.js';
 
-/** One fault in a request: where it is (dot path into the body or query), which rule it broke, and a sentence. */
+/** One fault in a request: its dot path into the body or query, the rule it broke, and a sentence. */
 export interface FieldError {
   path: string;
   code: string;
@@ -10,20 +10,20 @@ export interface FieldError {
 
 /**
  * The only error that services throw on purpose. Filters turn it into an RFC 9457 problem document or a JSON-RPC error;
- * anything else that is thrown is answered as `internal` without detail.
+ * any other error becomes `internal` without detail.
  */
 export class DomainError extends Error {
   readonly status: number;
   readonly title: string;
 
-  /** A sentence for the caller. It must never hold arguments or results. */
+  /** A sentence for the caller. It must never contain arguments or results. */
   readonly detail: string | undefined;
   readonly errors: readonly FieldError[] | undefined;
 
   /**
-   * @param options.status the HTTP status, if it is not that of the code
-   *
-   * Credentials of ours in the detail and in the paths and messages of the errors are replaced: both may repeat what came.
+   * @param options.status the HTTP status, if it differs from that of the code
+   * Credentials in the detail and in the paths and messages of the errors are replaced, because both can repeat the
+   * input.
    */
   constructor(
     readonly code: ErrorCode,
@@ -45,6 +45,6 @@ export class DomainError extends Error {
     this.headers = options?.headers ?? {};
   }
 
-  /** Response headers that belong to the error, `Retry-After` for instance. */
+  /** Response headers of the error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 }

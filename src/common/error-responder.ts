@@ -3,14 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from './domain-error.js';
 import { toDomainError, unexpectedCause } from './to-domain-error.js';
 
-/** Answers every error of a route: unexpected ones are logged with their cause, and the form is the subclass's. */
+/**
+ * Responds to every error of a route. It logs unexpected errors with their cause; the subclass determines the format.
+ */
 export abstract class ErrorResponder {
   private readonly logger = new Logger(this.constructor.name);
 
   answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
     const cause = unexpectedCause(error);
-    if (cause) this.logger.error({ request_id: request.id, err: cause }, 'An unexpected error was answered');
+    if (cause)
+      this.logger.error({ request_id: request.id, err: cause }, 'Responded to a request with an unexpected error');
     if (!reply.sent && !reply.raw.headersSent) this.sendError(error, request, reply);
   }
 

@@ -40,29 +40,33 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   508: 'loop_detected',
 };
 
-/** The message with which Nest refuses paths that no route has. It repeats the URL, which may hold a secret. */
+/** Nest's message for paths without a route. It repeats the URL, which can contain a secret. */
 const UNKNOWN_ROUTE = /^Cannot [A-Z]+ /;
 
 /**
- * What a guard, a pipe or a handler refuses with, at its own status. Below 500 its message becomes the detail. From 500 on
- * the message stays in the log, because it often repeats that of another error: a `DomainError` shows one on purpose.
+ * Converts the exception of a guard, a pipe or a handler, and keeps its status. Below 500 its message becomes the
+ * detail. From 500 on the message appears only in the log, because it often repeats that of another error; throw a
+ * `DomainError` to show one.
  */
 export function fromHttpException(error: HttpException): DomainError {
   const status = error.getStatus();
   const message = messageOf(error);
   if (status === 404 && message !== undefined && UNKNOWN_ROUTE.test(message)) return new DomainError('unknown_route');
-  // A status outside the classes of errors is a fault of the code that threw it.
+  // A status outside 400 to 599 is a bug in the code that threw it.
   if (!(status >= 400 && status < 600)) return new DomainError('internal', undefined, [], { cause: error });
   if (status >= 500) return new DomainError(codeOf(status), undefined, [], { cause: error, status });
   return new DomainError(codeOf(status), message, [], { status });
 }
 
-/** A status without a code of its own has that of its class (RFC 9110 §15). */
+/** A status without its own code gets the code of its class (RFC 9110 §15). */
 function codeOf(status: number): ErrorCode {
   return CODE_OF_STATUS[status] ?? (status < 500 ? 'invalid_request' : 'internal');
 }
 
-/** The text that Nest's own filter would show; a `ValidationPipe` has several. Nest does not show that of a wrapped error either. */
+/**
+ * The text that Nest's own filter would show; a `ValidationPipe` has several. Nest does not show that of a wrapped
+ * error either.
+ */
 function messageOf(error: HttpException): string | undefined {
   const response = error.getResponse();
   if (typeof response === 'string') return response || undefined;

@@ -2,9 +2,9 @@ import { SetMetadata } from '@nestjs/common';
 
 /** A named check of `/health/ready`. */
 export interface HealthCheckDefinition {
-  /** The key of the check in the answer. */
+  /** The key of the check in the response. */
   readonly name: string;
-  /** Milliseconds after which a check that has not settled counts as failed. */
+  /** Milliseconds after which an unsettled check counts as failed. */
   readonly timeoutMs: number;
 }
 
@@ -13,8 +13,8 @@ export const HEALTH_CHECK = 'signalbox:health-check';
 const TIMEOUT_MS = 2_000;
 
 /**
- * Makes a provider's method a check of `/health/ready`: it passes when the method returns or resolves, and fails when it
- * throws, rejects, or takes longer than its time limit. Names are unique in an application, or its start fails.
+ * Makes a provider's method a check of `/health/ready`: it passes when the method returns or resolves, and fails when
+ * it throws, rejects, or exceeds its time limit. Names are unique in an application; a duplicate stops the start.
  * @param name lower-case letters, digits and underscores
  */
 export function HealthCheck(name: string, { timeoutMs = TIMEOUT_MS } = {}): MethodDecorator {

@@ -13,7 +13,7 @@ describe('newId', () => {
     expect(Array.from({ length: 1_000 }, newId).every((id) => '89ab'.includes(id.charAt(19)))).toBe(true);
   });
 
-  it('goes on ascending when the clock is set back', () => {
+  it('keeps ascending when the clock is set back', () => {
     const before = newId();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
     try {
@@ -24,7 +24,7 @@ describe('newId', () => {
     }
   });
 
-  it('tells the time', () => {
+  it('contains the time', () => {
     const before = Date.now();
     const told = Number.parseInt(newId().replaceAll('-', '').slice(0, 12), 16);
     expect(told).toBeGreaterThanOrEqual(before);

@@ -1,7 +1,10 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { CREDENTIAL_FORM, holdsCredential } from './credential-forms.js';
 
-/** `node` of RFC 9562: 48 random bits, in hex. They are fetched for many ids at once: the call costs more than the bytes. */
+/**
+ * `node` of RFC 9562: 48 random bits, in hex. They are generated for many ids at once, because the call costs more than
+ * the bytes.
+ */
 const TAIL_LENGTH = 12;
 const TAILS_AT_ONCE = 256;
 /** The counter has 26 bits and begins below 2^24, so a millisecond is too short to use it up. */
@@ -18,13 +21,13 @@ let time = '';
 let counter = 0;
 
 /**
- * A new time-ordered id (UUID version 7, RFC 9562 §5.7, with a counter as in §6.2, method 1); those of one process ascend,
- * also within a millisecond. Put together from text that is ready: every request takes some.
+ * A new time-ordered id (UUID version 7, RFC 9562 §5.7, with a counter as in §6.2, method 1); ids of one process
+ * ascend, also within a millisecond. It is assembled from precomputed text, because every request needs several.
  */
 export function newId(): string {
   const now = Date.now();
   if (now > milliseconds) begin(now);
-  // Also when the clock was set back and waits to catch up.
+  // Also when the clock was set back and has not caught up yet.
   else if (++counter > MAX_COUNTER) begin(milliseconds + 1);
   return `${time}-${UPPER[counter >> 14]}-${LOWER[counter & 0x3fff]}-${nextTail()}`;
 }
@@ -46,17 +49,17 @@ function nextTail(): string {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The caller's `x-request-id` if it is well-formed and holds no credential, else a new one. */
+/** The caller's `x-request-id` if it is well-formed and contains no credential, otherwise a new one. */
 export function requestIdFrom(header: string | string[] | undefined): string {
   return typeof header === 'string' && REQUEST_ID.test(header) && !holdsCredential(header) ? header : newId();
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Is this text a UUID? A look-up by anything else finds nothing, and PostgreSQL would refuse to compare it. */
+/** Is this text a UUID? A look-up by any other text finds nothing, and PostgreSQL would reject the comparison. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Ids that callers may choose (threads, messages): 1 to 128 of these, and no credential. */
+/** Ids that callers can choose (threads, messages): 1 to 128 of these characters, and no credential. */
 export const CALLER_ID = new RegExp(`^(?!.*(?:${CREDENTIAL_FORM}))[A-Za-z0-9_-]{1,128}$`);

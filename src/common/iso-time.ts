@@ -5,8 +5,8 @@ let second = Number.NaN;
 let beginning = '';
 
 /**
- * A time as ISO 8601 text in UTC, as `Date.toISOString` has it. Formatting costs ten times as much as reading the clock, and
- * a busy service asks many times within a second.
+ * A time as ISO 8601 text in UTC, in the format of `Date.toISOString`. The text is cached, because formatting costs ten
+ * times as much as reading the clock.
  * @param time whole milliseconds since the epoch, not before it
  */
 export function isoTime(time: number): string {

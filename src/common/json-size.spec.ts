@@ -15,7 +15,7 @@ describe('exceededLimit', () => {
     expect(exceededLimit(value, limits)).toBe(limit);
   });
 
-  it('does not follow what is deeper than that', () => {
+  it('does not visit values below the depth limit', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) as unknown;
     expect(exceededLimit(deep, { ...limits, nodes: 1_000_000 })).toBe('depth');
   });

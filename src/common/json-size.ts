@@ -1,16 +1,16 @@
-/** How large a JSON value may be. */
+/** Size limits of a JSON value. */
 export interface JsonLimits {
-  /** Values of any kind, each member of a list or an object being one. */
+  /** Values of any kind; each member of a list or an object counts as one. */
   nodes: number;
-  /** Lists and objects within one another. */
+  /** Nesting depth of lists and objects. */
   depth: number;
   /** UTF-16 code units of all texts and member names together. */
   characters: number;
 }
 
 /**
- * The first limit that a JSON value exceeds; undefined if none. It stops there, so that it costs no more than a value of
- * the limits' size does, however large the value is.
+ * The first limit that a JSON value exceeds, or undefined. It stops there, so that its cost is bounded by the limits,
+ * however large the value is.
  */
 export function exceededLimit(value: unknown, limits: JsonLimits): keyof JsonLimits | undefined {
   let { nodes, characters } = limits;

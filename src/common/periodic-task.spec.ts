@@ -44,7 +44,7 @@ describe('PeriodicTask', () => {
     expect(work).toHaveBeenCalledTimes(2);
   });
 
-  it('goes on after a failure, and reports the first of several', async () => {
+  it('continues after a failure, and reports the first of several', async () => {
     const outcomes = ['fails', 'fails', 'works', 'fails'];
     const task = taskOf(async () => {
       if (outcomes.shift() === 'fails') throw new Error('away');
@@ -56,7 +56,7 @@ describe('PeriodicTask', () => {
     }
   });
 
-  it('stops after the turn in progress, tells it to, and reports no error of it', async () => {
+  it('aborts the turn in progress, stops after it, and does not report its error', async () => {
     const turn = Promise.withResolvers<void>();
     const work = jest.fn((signal?: AbortSignal) => {
       signal?.addEventListener('abort', () => setTimeout(() => turn.reject(new Error('aborted')), PAUSE_MS));
@@ -78,7 +78,7 @@ describe('PeriodicTask', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('rests while it is not needed', async () => {
+  it('runs no turn while it is not needed', async () => {
     let isNeeded = false;
     const work = jest.fn(async () => undefined);
     const task = taskOf(work, { isNeeded: () => isNeeded });

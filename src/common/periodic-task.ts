@@ -1,15 +1,15 @@
 export interface PeriodicTaskOptions {
-  /** The pause before each turn, in milliseconds: a turn never begins before the turn before it has ended. */
+  /** The pause before each turn, in milliseconds; a turn begins only after the previous one has ended. */
   readonly pauseMs: number;
   /** Varies the pause by a quarter, so that processes that started together do not work at the same time. */
   readonly isSpread?: boolean;
-  /** No further turn is due once this is false, until the next `start`. */
+  /** When this returns false, no further turn runs until the next `start`. */
   readonly isNeeded?: () => boolean;
-  /** Called for a failed turn, unless the turn before it failed too. */
+  /** Called for a failed turn, unless the previous turn failed too. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Does the same work again and again, whether it succeeds or not. Does not keep the process alive. */
+/** Repeats work with pauses, whether it succeeds or not. Does not keep the process alive. */
 export class PeriodicTask {
   private readonly stopping = new AbortController();
   private timer: NodeJS.Timeout | undefined;
@@ -22,12 +22,12 @@ export class PeriodicTask {
     private readonly options: PeriodicTaskOptions,
   ) {}
 
-  /** The first turn begins after a pause. Later calls do nothing while turns are due. */
+  /** The first turn begins after a pause. Later calls do nothing while turns are scheduled. */
   start(): void {
     if (this.timer === undefined && this.turn === undefined) this.schedule();
   }
 
-  /** Begins no further turn, and resolves when the one in progress has ended. Never rejects. */
+  /** Schedules no further turn, and resolves when the current one has ended. Never rejects. */
   async stop(): Promise<void> {
     this.stopping.abort();
     clearTimeout(this.timer);
@@ -51,7 +51,7 @@ export class PeriodicTask {
       await this.work(this.stopping.signal);
       this.isFailing = false;
     } catch (error) {
-      // What fails because the service stops is no news.
+      // Failures caused by stopping the service are not reported.
       if (!this.isFailing && !this.stopping.signal.aborted) this.options.onError(error);
       this.isFailing = true;
     }

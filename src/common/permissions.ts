@@ -7,12 +7,12 @@ export type PermissionMap = Readonly<Record<string, readonly string[]>>;
 export const SELF = 'self';
 export const ANY = '*';
 
-/** Up to so many names are searched as they are. */
+/** Lists up to this length are searched linearly. */
 const FEW = 16;
-/** Lists of names that are too long for that, kept for as long as their map is. */
+/** Sets of longer lists, cached for the lifetime of their map. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Does the map allow this tool of this resource? Pure; the only place where wildcards are understood. */
+/** Does the map allow this tool of this resource? Pure; the only function that interprets wildcards. */
 export function allows(map: PermissionMap, resource: string, tool: string): boolean {
   return listAllows(map, resource, tool) || (resource !== SELF && listAllows(map, ANY, tool));
 }
@@ -22,12 +22,12 @@ export function allowsAny(map: PermissionMap, resource: string): boolean {
   return listOf(map, resource).length > 0 || (resource !== SELF && listOf(map, ANY).length > 0);
 }
 
-/** Does the map allow nothing at all but management tools? */
+/** Does the map allow only management tools? */
 export function allowsNothing(map: PermissionMap): boolean {
   return Object.entries(map).every(([resource, tools]) => resource === SELF || tools.length === 0);
 }
 
-/** Is everything that `inner` grants also granted by `outer`? The rule against widening. */
+/** Does `outer` grant everything that `inner` grants? The rule against widening permissions. */
 export function isWithin(inner: PermissionMap, outer: PermissionMap): boolean {
   return Object.entries(inner).every(([resource, tools]) => {
     const granted = new Set([...listOf(outer, resource), ...(resource === SELF ? [] : listOf(outer, ANY))]);

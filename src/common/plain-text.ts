@@ -1,5 +1,5 @@
 /**
- * The text without what PostgreSQL's `jsonb` and some model providers refuse: NUL characters and halves of surrogate pairs become
+ * Replaces the characters that PostgreSQL's `jsonb` and some model providers refuse (NUL and unpaired surrogates) by
  * U+FFFD.
  */
 export function plainText(text: string): string {

@@ -8,19 +8,22 @@ import { toDomainError } from './to-domain-error.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answers the errors of the route in place of problem documents. The filters of other modules come before it. */
+    /** Responds to the errors of the route in place of problem documents. Filters of other modules run before it. */
     answerError?: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => void;
   }
 }
 
-/** Answers every error that no other filter catches: as a problem document (RFC 9457), unless the route has another form. */
+/**
+ * Responds to every error that no other filter catches: with a problem document (RFC 9457), unless the route has
+ * another format.
+ */
 @Catch()
 @Injectable()
 export class ProblemDetailsFilter extends ErrorResponder implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest | IncomingMessage>();
-    // Middleware has the request and response of Node. Fastify hands the error on to here again, with its own.
+    // Middleware has Node's request and response. Fastify passes the rethrown error to this filter again, with its own.
     if (request instanceof IncomingMessage) return http.getNext<(error: DomainError) => void>()(toDomainError(thrown));
     const reply = http.getResponse<FastifyReply>();
     const { answerError } = request.routeOptions.config;

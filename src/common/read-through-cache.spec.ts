@@ -29,7 +29,7 @@ describe('ReadThroughCache', () => {
     expect(queries).toHaveLength(1);
   });
 
-  it('reads at once while queries are left, and gathers what comes later', async () => {
+  it('reads at once while queries are free, and batches later keys', async () => {
     const { cache, queries } = cacheWith();
     const found = Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((key) => cache.get(key)));
     expect(queries.map(({ keys }) => keys)).toEqual([['a'], ['b']]);
@@ -45,7 +45,7 @@ describe('ReadThroughCache', () => {
     expect(queries).toHaveLength(4);
   });
 
-  it('fails only those whose query fails, and asks again for them', async () => {
+  it('fails only the keys of a failed query, and reads them again', async () => {
     const { cache, queries, read } = cacheWith();
     const [first, second] = [cache.get('a'), cache.get('b')];
     queries[0]?.fail(new Error('away'));
@@ -55,7 +55,7 @@ describe('ReadThroughCache', () => {
     expect(await read('a', { a: 'A' })).toBe('A');
   });
 
-  it('asks again for a key without a value, unless it remembers such keys', async () => {
+  it('reads a key without a value again, unless such keys are cached', async () => {
     const forgetful = cacheWith();
     expect([await forgetful.read('a', {}), await forgetful.read('a', {})]).toEqual([undefined, undefined]);
     expect(forgetful.queries).toHaveLength(2);

@@ -2,27 +2,27 @@ import { LRUCache } from 'lru-cache';
 import { TtlCache, type WeightLimit } from './ttl-cache.js';
 
 export interface ReadThroughCacheOptions<T> {
-  /** How long a value may be used, in milliseconds from the beginning of its reading. */
+  /** How long a value is valid, in milliseconds from the start of its read. */
   readonly ttlMs: number;
   readonly maxEntries: number;
-  /** How many keys without a value are remembered, for as long as values are; none unless given. */
+  /** How many keys without a value are cached, for as long as values are; none by default. */
   readonly maxMissing?: number;
   readonly weight?: WeightLimit<T>;
-  /** How many queries may run at once, and how many keys one may have. */
+  /** The maximum number of concurrent queries, and of keys per query. */
   readonly maxQueries: number;
   readonly maxKeysPerQuery: number;
 }
 
 /**
- * Looks values up by key, for callers who may ask for any number of keys that nobody has: cached values are returned
- * synchronously, all others are read by a bounded number of queries. Keys without a value displace none that has one.
+ * Looks up values by key, for callers that can request any number of unknown keys. Cached values are returned
+ * synchronously; a bounded number of queries reads all others. Keys without a value never evict keys with one.
  */
 export class ReadThroughCache<T> {
   private readonly found: TtlCache<T | undefined>;
   private readonly missing: LRUCache<string, true> | undefined;
   private readonly reads: GatheredReads<T>;
 
-  /** @param readAll the values of those keys that have one */
+  /** @param readAll returns the values of the keys that have one */
   constructor(
     readAll: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
     { ttlMs, maxEntries, maxMissing, weight, maxQueries, maxKeysPerQuery }: ReadThroughCacheOptions<T>,
@@ -48,7 +48,7 @@ export class ReadThroughCache<T> {
     return this.found.get(key, () => this.reads.read(key));
   }
 
-  /** The key's value may be another one now: it is read when it is next asked for. */
+  /** The key's value may have changed: the next look-up reads it again. */
   forget(key: string): void {
     this.found.forget(key);
     this.missing?.delete(key);
@@ -56,8 +56,8 @@ export class ReadThroughCache<T> {
 }
 
 /**
- * Reads values by key with a bounded number of queries at once. Keys that are asked for meanwhile wait and are read together
- * by the next query, so that a flood of them costs few queries, and a lone one does not wait.
+ * Reads values by key with a bounded number of concurrent queries. Keys requested meanwhile are queued and read
+ * together by the next query, so that a flood of keys costs few queries and a single key does not wait.
  */
 class GatheredReads<T> {
   private readonly waiting = new Map<string, PromiseWithResolvers<T | undefined>>();

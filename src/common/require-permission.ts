@@ -9,22 +9,22 @@ import type { Principal } from './principal.js';
 export const REQUIRED_PERMISSIONS = 'signalbox:required-permissions';
 
 /**
- * Requires a permission of the caller: a word in the list `self` of its permission map, next to the names of management
- * tools. On a controller it applies to all routes, in addition to what they require themselves. The route needs a verified
- * caller: with `@Access('public')` the start fails.
+ * Requires a permission of the caller: an entry in the list `self` of its permission map, next to the names of
+ * management tools. On a controller it applies to all routes, in addition to their own requirements. The route needs a
+ * verified caller: combined with `@Access('public')`, the application does not start.
  */
 export function RequirePermission(permission: string): MethodDecorator & ClassDecorator {
   return applyDecorators(SetMetadata(REQUIRED_PERMISSIONS, [permission]), UseGuards(PermissionGuard));
 }
 
-/** Refuses callers that do not hold the permissions of the route. Runs after the guard that verifies the credential. */
+/** Refuses callers without the permissions of the route. Runs after the guard that verifies the credential. */
 export class PermissionGuard implements CanActivate {
   private readonly reflector = new Reflector();
 
   /** @throws DomainError `credential_missing` or `permission_denied` */
   canActivate(context: ExecutionContext): boolean {
     const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
-    // An MCP route lets callers without a credential pass.
+    // An MCP route admits callers without a credential.
     if (principal === undefined) throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
     const places = [context.getHandler(), context.getClass()];
     const required = this.reflector.getAllAndMerge<readonly string[]>(REQUIRED_PERMISSIONS, places);
@@ -34,7 +34,7 @@ export class PermissionGuard implements CanActivate {
 }
 
 /**
- * The rule of `@RequirePermission`, for code that only knows from its input which permission is needed.
+ * The rule of `@RequirePermission`, for code whose input determines the required permission.
  * @param detail a sentence for the caller, instead of the one that names the permission
  * @throws DomainError `permission_denied`
  */

@@ -20,7 +20,7 @@ describe('retry', () => {
     expect(call).toHaveBeenCalledTimes(4);
   });
 
-  it('throws at once what repeating cannot mend', async () => {
+  it('throws an error that is not retryable at once', async () => {
     const call = callThatFails(away(), new Error('refused'), away());
     await expect(retry(call, { isRetryable })).rejects.toThrow('refused');
     expect(call).toHaveBeenCalledTimes(2);

@@ -10,15 +10,15 @@ export function backoffMs(attempt: number): number {
 }
 
 export interface RetryOptions {
-  /** Can repeating the call mend this error? Any other error is thrown at once. */
+  /** Can a retry succeed after this error? Any other error is thrown at once. */
   readonly isRetryable: (error: unknown) => boolean;
-  /** The last error is thrown once this much time has passed; without it there is no end. */
+  /** The last error is thrown once this much time has passed; without it, retries are unlimited. */
   readonly giveUpAfterMs?: number;
   /** Aborting ends the pause between two attempts with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Repeats a call with growing pauses until it succeeds, time is up, or repeating cannot mend its error. */
+/** Retries a call with growing pauses until it succeeds, time is up, or the error is not retryable. */
 export async function retry<T>(
   call: () => Promise<T>,
   { isRetryable, giveUpAfterMs = Infinity, signal }: RetryOptions,

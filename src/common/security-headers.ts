@@ -1,4 +1,4 @@
-/** Of every response; what may be kept says so itself. */
+/** Headers of every response; cacheable responses override `cache-control`. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',

@@ -1,8 +1,8 @@
 import { DomainError } from './domain-error.js';
 
-/** The answer while PostgreSQL or Redis is away. */
+/** The error response while PostgreSQL or Redis is unavailable. */
 export function storageUnavailable(cause?: unknown): DomainError {
-  return new DomainError('storage_unavailable', 'Please try again shortly.', [], {
+  return new DomainError('storage_unavailable', 'Retry shortly.', [], {
     cause,
     headers: { 'retry-after': '1' },
   });

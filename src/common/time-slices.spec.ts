@@ -7,7 +7,7 @@ function hold(slices: TimeSlices): void {
 }
 
 describe('TimeSlices', () => {
-  it('is over after some milliseconds, and begins anew', async () => {
+  it('ends after some milliseconds, and begins again', async () => {
     const slices = new TimeSlices();
     hold(slices);
     await slices.next();

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** How long a piece of long work may hold the event loop, in milliseconds. */
+/** How long one slice of long work can block the event loop, in milliseconds. */
 const SLICE_MS = 4;
 
-/** The pieces of work of the whole process that wait for their turn: one runs in each turn of the event loop. */
+/** All slices of the process that wait for their turn: one runs in each iteration of the event loop. */
 let turns: Promise<void> = Promise.resolve();
 
-/** Cuts long work into slices, between which everybody else gets on, however much of such work there is at once. */
+/** Cuts long work into slices and lets other work run between them, however many such tasks run at once. */
 export class TimeSlices {
   private startedAt = performance.now();
 
-  /** Has the work held the event loop for long enough? Then `next` is to be awaited. */
+  /** Has the work blocked the event loop for long enough? Then await `next`. */
   get isOver(): boolean {
     return performance.now() - this.startedAt > SLICE_MS;
   }

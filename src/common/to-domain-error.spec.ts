@@ -83,16 +83,16 @@ describe('toDomainError', () => {
     }
   });
 
-  it('says when to come back while the storage is away', () => {
+  it('sends Retry-After while the storage is unavailable', () => {
     expect(toDomainError(withCode('ECONNRESET')).headers).toEqual({ 'retry-after': '1' });
   });
 
-  it('keeps what it does not know as the cause, for the log', () => {
+  it('keeps unknown errors as the cause, for the log', () => {
     const thrown = new TypeError('bug');
     expect(toDomainError(thrown).cause).toBe(thrown);
   });
 
-  it('leaves bugs, and what extensions do not show, to the log', () => {
+  it('leaves bugs, and hidden messages of extensions, to the log', () => {
     const [bug, hidden] = [new TypeError('bug'), new ServiceUnavailableException(SECRET)];
     expect(unexpectedCause(toDomainError(bug))).toBe(bug);
     expect(unexpectedCause(toDomainError(hidden))).toBe(hidden);

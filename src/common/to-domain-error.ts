@@ -3,7 +3,7 @@ import { DomainError } from './domain-error.js';
 import { fromHttpException } from './from-http-exception.js';
 import { storageUnavailable } from './storage-unavailable.js';
 
-/** PostgreSQL error classes that mean the server is away or going away (Appendix A of its manual). */
+/** PostgreSQL error classes that mean the server is unavailable or shutting down (Appendix A of its manual). */
 const STORAGE_AWAY_CLASSES = ['08', '57', '53'];
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',

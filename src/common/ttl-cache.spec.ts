@@ -67,7 +67,7 @@ describe('TtlCache', () => {
     expect(await cache.get('a', read)).toBe(1);
   });
 
-  it('forgets, also what is being read', async () => {
+  it('removes entries, including reads in progress', async () => {
     const first = cache.get('a', read);
     cache.forget('a');
     const second = cache.get('a', read);
@@ -100,7 +100,7 @@ describe('TtlCache', () => {
     expect([cache.get('b', read), cache.get('a', read), cache.get('c', read)]).toEqual([5, 6, 4]);
   });
 
-  it('evicts by weight, and does not keep what is too heavy alone', async () => {
+  it('evicts by weight, and does not cache a value above the limit', async () => {
     const weighed = new TtlCache<number>({ ttlMs: TTL_MS, maxEntries: 3, weight: { max: 100, of: (value) => value } });
     await weighed.get('a', async () => 60);
     await weighed.get('b', async () => 40);
@@ -113,7 +113,7 @@ describe('TtlCache', () => {
     expect([weighed.get('b', read), weighed.get('c', read)]).not.toContain(undefined);
   });
 
-  it('leaves a value to whatever takes it instead, unless the key was forgotten meanwhile', async () => {
+  it('diverts a value, unless the key was removed meanwhile', async () => {
     const taken: string[] = [];
     const diverting = new TtlCache<number>({
       ttlMs: TTL_MS,

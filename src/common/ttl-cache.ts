@@ -1,28 +1,30 @@
 import { LRUCache } from 'lru-cache';
 
 export interface TtlCacheOptions<T> {
-  /** How long a value may be used, in milliseconds from the beginning of its reading; until it is evicted unless given. */
+  /** How long a value is valid, in milliseconds from the start of its read; by default until it is evicted. */
   readonly ttlMs?: number;
-  /** Beyond so many keys, the least recently used one is evicted. */
+  /** Above this number of keys, the least recently used one is evicted. */
   readonly maxEntries: number;
-  /** The same beyond so much weight; without it all values weigh nothing. A value that is too heavy alone is not kept. */
+  /**
+   * The same for the total weight; without it, values have no weight. A value that exceeds the limit alone is not
+   * cached.
+   */
   readonly weight?: WeightLimit<T>;
-  /** Takes a value that was read elsewhere instead: it is not kept here when this returns true. */
+  /** Receives a value that was read, in place of this cache: the value is not cached here when this returns true. */
   readonly divert?: (key: string, value: T) => boolean;
 }
 
-/** Bounds a cache by what its values weigh. */
+/** Limits a cache by the weight of its values. */
 export interface WeightLimit<T> {
   readonly max: number;
   readonly of: (value: T) => number;
 }
 
-/** A reading under way, or the value that it found. */
+/** A read in progress, or its value. */
 type Entry<T> = { readonly reading: Promise<T> } | { readonly reading: undefined; readonly value: T };
 
 /**
- * Caches what was looked up, for a short time. Look-ups of the same key at the same time share one reading; one that fails is
- * not cached.
+ * Caches look-ups for a short time. Concurrent look-ups of the same key share one read; a failed read is not cached.
  */
 export class TtlCache<T> {
   private readonly entries: LRUCache<string, Entry<T>>;
@@ -37,7 +39,7 @@ export class TtlCache<T> {
       ttl: ttlMs,
       // The clock on which `start` is read.
       perf: { now: () => performance.now() },
-      // Otherwise the cache sets a timer that wakes the thread up after each look-up.
+      // Otherwise the cache sets a timer that wakes the thread after each look-up.
       ttlResolution: 0,
       // Each entry weighs at least 1.
       ...(weight !== undefined && { maxSize: weight.max + maxEntries, maxEntrySize: weight.max + 1 }),
@@ -45,8 +47,8 @@ export class TtlCache<T> {
   }
 
   /**
-   * The value, or a promise of it while it is being read: waiting for what is there costs a busy service more than finding
-   * it. Rejects as `read` does.
+   * The value, or a promise while it is being read: awaiting a cached value costs a busy service more than finding it.
+   * Rejects as `read` does.
    */
   get(key: string, read: () => Promise<T>): T | Promise<T> {
     const known = this.entries.get(key);
@@ -62,12 +64,12 @@ export class TtlCache<T> {
     return entry.reading;
   }
 
-  /** Whoever waits for a reading under way still gets what it finds; later look-ups do not. */
+  /** Callers that await a read in progress still get its value; later look-ups do not. */
   forget(key: string): void {
     this.entries.delete(key);
   }
 
-  /** Forgets every key of which this holds. */
+  /** Removes every key for which this returns true. */
   forgetWhere(isForgotten: (key: string) => boolean): void {
     for (const key of [...this.entries.keys()].filter(isForgotten)) this.forget(key);
   }

@@ -4,5 +4,5 @@ const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.me
   version: string;
 };
 
-/** The service's version, as its package says. */
+/** The service's version, from its package. */
 export const version = manifest.version;

@@ -14,7 +14,7 @@ describe('withTimeout', () => {
     jest.useRealTimers();
   });
 
-  it('passes on what the work comes to, and leaves no timer', async () => {
+  it('passes on the outcome of the work, and leaves no timer', async () => {
     const onTimeout = jest.fn(() => 'late');
     expect(await withTimeout(Promise.resolve('done'), 100, onTimeout)).toBe('done');
     await expect(withTimeout(failing(), 100, onTimeout)).rejects.toThrow('failed');
@@ -22,7 +22,7 @@ describe('withTimeout', () => {
     expect(onTimeout).not.toHaveBeenCalled();
   });
 
-  it('returns what the caller gives for work that takes too long, and not before', async () => {
+  it('returns the fallback only when the work exceeds its time limit', async () => {
     const settled = jest.fn();
     const result = withTimeout(NEVER, 100, () => 'late').finally(settled);
     await jest.advanceTimersByTimeAsync(99);
@@ -54,7 +54,7 @@ describe('withTimeout', () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  it('holds the process up only where it is told to', () => {
+  it('keeps the process alive only on request', () => {
     jest.useRealTimers();
     const held = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = held();
@@ -66,7 +66,7 @@ describe('withTimeout', () => {
 });
 
 describe('endsWithin', () => {
-  it('tells whether work ended, well or not', async () => {
+  it('reports whether the work settled', async () => {
     expect(await endsWithin(Promise.resolve(), 1_000)).toBe(true);
     expect(await endsWithin(failing(), 1_000)).toBe(true);
     expect(await endsWithin(NEVER, 1)).toBe(false);
@@ -74,7 +74,7 @@ describe('endsWithin', () => {
 });
 
 describe('unlessAborted', () => {
-  it('passes on what the work comes to, and leaves no listener', async () => {
+  it('passes on the outcome of the work, and leaves no listener', async () => {
     const { signal } = new AbortController();
     expect(await unlessAborted(Promise.resolve('done'), signal)).toBe('done');
     await expect(unlessAborted(failing(), signal)).rejects.toThrow('failed');

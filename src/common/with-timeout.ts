@@ -1,13 +1,13 @@
 export interface TimeoutOptions {
-  /** `false` lets the process end while the timer runs. */
+  /** `false` lets the process end while the timer is active. */
   readonly ref?: boolean;
 }
 
 const LATE = Symbol('late');
 
 /**
- * Waits for work, but no longer than `milliseconds`: after that the result is what `onTimeout` returns, or the error that it
- * throws. The work goes on, and its outcome is ignored.
+ * Waits for work for at most `milliseconds`. After that the result is what `onTimeout` returns, or the error that it
+ * throws. The work continues, and its outcome is ignored.
  */
 export async function withTimeout<T, F>(
   work: Promise<T>,
@@ -26,7 +26,7 @@ export async function withTimeout<T, F>(
   }
 }
 
-/** Did the work end, well or not, within `milliseconds`? Never rejects. */
+/** Did the work settle within `milliseconds`? Never rejects. */
 export function endsWithin(work: Promise<unknown>, milliseconds: number, options?: TimeoutOptions): Promise<boolean> {
   const ended = work.then(
     () => true,
@@ -35,7 +35,10 @@ export function endsWithin(work: Promise<unknown>, milliseconds: number, options
   return withTimeout(ended, milliseconds, () => false, options);
 }
 
-/** Waits for work until the signal aborts, and rejects with its reason then. The work goes on: others may wait for it too. */
+/**
+ * Waits for work until the signal aborts, and then rejects with its reason. The work continues: others may wait for it
+ * too.
+ */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   const { promise: aborted, reject } = Promise.withResolvers<never>();

@@ -6,12 +6,13 @@ import { type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 const MESSAGE =
-  'The stored credentials were given for another server. To change it, send connection_token and connection_headers ' +
+  'The stored credentials belong to another server. To change the server, send connection_token and connection_headers ' +
   'again, or null, in the same update.';
 
 /**
- * Stored credentials stay with the server that they were given for: who may change an address but not read the secrets
- * could else have them sent to a server of their own. A server is an origin; its paths share the credentials.
+ * Binds stored credentials to the server that they were stored for. Otherwise a caller who can change the address, but
+ * cannot read the secrets, could have them sent to a server of their own. A server is an origin; all its paths share
+ * the credentials.
  * @throws DomainError `invalid_request`
  */
 export function refuseCarriedCredentials(stored: ConnectionEntity, data: ConnectionUpdateData): void {
@@ -25,8 +26,8 @@ export function refuseCarriedCredentials(stored: ConnectionEntity, data: Connect
 }
 
 /**
- * The same for a program: who may change it but not read its environment could else have the secrets printed. Any other
- * argument or directory counts as another program.
+ * The same for a program: a caller who can change it, but cannot read its environment, could otherwise have it print
+ * the secrets. Different arguments or another directory count as another program.
  * @throws DomainError `invalid_request`
  */
 export function refuseCarriedEnvironment(
@@ -36,7 +37,8 @@ export function refuseCarriedEnvironment(
 ): void {
   if (!Object.values(env).includes(MASK) || isDeepStrictEqual(stdio, program)) return;
   const path = 'data.stdio.env';
-  const message = 'The stored values were given to another program. To change it, send them again in the same update.';
+  const message =
+    'The stored values belong to another program. To change the program, send the values again in the same update.';
   throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
 }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 
 type Listener = (connectionId: string) => void;
 
-/** Tells this process of the connections that it has just written, so that nothing is kept of them. */
+/** Announces, within this process, the connections that it has just written, so that caches drop them. */
 @Injectable()
 export class ConnectionChanges {
   private readonly listeners: Listener[] = [];

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 describe('ConnectionDirectory', () => {
-  it('asks for thousands of unknown ids in few queries, and finds a known one among them', async () => {
+  it('reads thousands of unknown ids in few queries, and finds a known one among them', async () => {
     const guesses = Array.from({ length: 5_000 }, () => directory.findAnywhere(newId()));
     const found = directory.findAnywhere(KNOWN);
     expect((await Promise.all(guesses)).every((connection) => connection === undefined)).toBe(true);
@@ -45,7 +45,7 @@ describe('ConnectionDirectory', () => {
     expect(queries).toEqual([]);
   });
 
-  it('finds a connection whatever the case of its id, and none for what is no id', async () => {
+  it('ignores the case of ids, and finds no connection for other text', async () => {
     expect((await directory.findAnywhere(KNOWN.toUpperCase()))?.id).toBe(KNOWN);
     expect(directory.findAnywhere('self')).toBeUndefined();
   });

@@ -9,17 +9,17 @@ import { ConnectionRepository, type ConnectionWithOrganization } from './connect
 /** `connections.status_reason` */
 const MAX_REASON_LENGTH = 1000;
 
-/** An edit in another process is seen within a second, so a connection is believed for a little less. */
-const BELIEVED_MS = 900;
+/** Edits of other processes must be visible within a second, so a cached connection is valid for a little less. */
+const VALID_MS = 900;
 const MAX_ENTRIES = 10_000;
-/** Of look-ups by id, whoever asks: callers without a credential may ask for any. */
+/** Limits look-ups by id: unauthenticated callers can request any id. */
 const MAX_QUERIES = 2;
 const MAX_IDS_PER_QUERY = 500;
 
-/** Where other modules look connections up, and leave what they learned of them. */
+/** Looks connections up for other modules, and stores the tools and check results that they report. */
 @Injectable()
 export class ConnectionDirectory {
-  /** By id, as they are stored: secrets stay sealed. */
+  /** Connections by id, as stored: secrets stay sealed. */
   private readonly cache: ReadThroughCache<Connection>;
 
   constructor(
@@ -27,7 +27,7 @@ export class ConnectionDirectory {
     changes: ConnectionChanges,
   ) {
     this.cache = new ReadThroughCache((ids) => this.readAll(ids), {
-      ttlMs: BELIEVED_MS,
+      ttlMs: VALID_MS,
       maxEntries: MAX_ENTRIES,
       maxQueries: MAX_QUERIES,
       maxKeysPerQuery: MAX_IDS_PER_QUERY,
@@ -36,8 +36,8 @@ export class ConnectionDirectory {
   }
 
   /**
-   * As it was within the last second; an edit in this process is seen at once. Anything but a UUID finds nothing. A promise
-   * only when the connection has to be read.
+   * The connection as it was within the last second; edits in this process are visible at once. Anything but a UUID
+   * finds nothing. Returns a promise only when the connection has to be read.
    */
   find(organizationId: string, id: string): Connection | undefined | Promise<Connection | undefined> {
     return mapMaybePromise(this.findAnywhere(id), (connection) =>
@@ -45,10 +45,10 @@ export class ConnectionDirectory {
     );
   }
 
-  /** Whatever its organization: for callers without a credential, who are told nothing of what is found. */
+  /** In any organization: for callers without a credential, who never see the result. */
   findAnywhere(id: string): Connection | undefined | Promise<Connection | undefined> {
     if (!isUuid(id)) return undefined;
-    // As the database spells it: an edit has to be seen by those, too, who write it in capitals.
+    // Spelled as in the database: an edit must invalidate the entry for callers who send the id in capitals too.
     return this.cache.get(id.toLowerCase());
   }
 
@@ -57,33 +57,33 @@ export class ConnectionDirectory {
     return new Map(found.map((one) => [one.connection.id, toConnection(one)]));
   }
 
-  /** Those of the connections that are in the organization, in no particular order. */
+  /** The connections among these that belong to the organization, in no particular order. */
   async findAll(organizationId: string, ids: readonly string[]): Promise<Connection[]> {
     const connections = await this.repository.findAllOfOrganization(organizationId, ids);
     return connections.map(toConnection);
   }
 
-  /** Connection id → names of the tools as last listed; connections that never listed any are absent. */
+  /** Connection id → last listed tool names; connections that never listed tools are absent. */
   lastKnownToolNames(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     return this.repository.findToolNames(ids);
   }
 
-  /** The tools as they were last listed, and when; undefined when they never were. */
+  /** The last listed tools and the time of listing; undefined if they were never listed. */
   lastKnownTools({ id }: Connection): Promise<{ tools: readonly { name: string }[]; at: Date } | undefined> {
     return this.repository.findTools(id);
   }
 
-  /** Have other organizations than this one connections that run programs? */
+  /** Do other organizations have connections that run programs? */
   hasProgramsBeside(organizationId: string): Promise<boolean> {
     return this.repository.existsProgramBeside(organizationId);
   }
 
-  /** Keeps the tools that the upstream has just listed. */
+  /** Stores the tools that the upstream has just listed. */
   rememberTools({ id, revision }: Connection, tools: readonly { name: string }[]): Promise<void> {
     return this.repository.saveTools(id, revision, tools);
   }
 
-  /** Records a check: `error` with a sentence for people, or none when the connection works. */
+  /** Records a check: `error` is a sentence for people, or undefined when the connection works. */
   recordHealth({ id, revision }: Connection, fault: string | undefined): Promise<void> {
     const status: Exclude<ConnectionStatus, 'inactive'> = fault === undefined ? 'active' : 'error';
     return this.repository.saveHealth(id, revision, status, fault?.slice(0, MAX_REASON_LENGTH) ?? null);

@@ -20,7 +20,10 @@ const TARGET = [...ABOUT, 'timeout', 'public_tools'];
 
 const WITH_ADDRESS = [...TARGET, 'connection_url', 'connection_token', 'connection_headers'];
 
-/** What may be set of each type of the service; types of other modules have an address. The rest of a VIRTUAL one is the agent's. */
+/**
+ * The settable properties of each built-in type. Types of other modules have an address. An agent has all other
+ * properties of a VIRTUAL connection.
+ */
 const PROPERTIES: Readonly<Record<string, readonly string[]>> = {
   HTTP: WITH_ADDRESS,
   STDIO: [...TARGET, 'stdio'],
@@ -28,17 +31,17 @@ const PROPERTIES: Readonly<Record<string, readonly string[]>> = {
 };
 
 const HINTS: Readonly<Record<string, string>> = {
-  HTTP: 'An HTTP connection has no such property.',
-  STDIO: 'A STDIO connection has no such property; what its program needs is in stdio.',
-  VIRTUAL: 'A VIRTUAL connection has no such property; the agent is edited with COLLECTION_VIRTUAL_MCP_UPDATE.',
+  HTTP: 'An HTTP connection does not have this property.',
+  STDIO: 'A STDIO connection does not have this property; configure its program in stdio.',
+  VIRTUAL: 'A VIRTUAL connection does not have this property; edit the agent with COLLECTION_VIRTUAL_MCP_UPDATE.',
 };
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Names of HTTP headers, where case does not matter. */
+/** Compares names of HTTP headers without case. */
 const HEADER_NAMES = { fold: (name: string) => name.toLowerCase(), pathOf: headerPath };
 
-/** Turns what a caller sends into columns: checks the address, the headers and the program, and seals the secrets. */
+/** Turns a caller's input into columns: checks the address, the headers and the program, and seals the secrets. */
 @Injectable()
 export class ConnectionEditor {
   constructor(
@@ -49,7 +52,7 @@ export class ConnectionEditor {
   ) {}
 
   /**
-   * All columns of a new connection but its identity and title.
+   * All columns of a new connection except its identity and title.
    * @throws DomainError `invalid_request`, `address_refused` or `permission_denied`
    */
   newColumns(id: string, data: ConnectionCreateData, caller: Principal): ConnectionColumns {
@@ -66,7 +69,7 @@ export class ConnectionEditor {
   }
 
   /**
-   * A changed target is a new revision, and a fault that was found with the old one is forgotten.
+   * Changing the target creates a new revision and clears a fault found with the old one.
    * @throws DomainError `invalid_request`, `address_refused`, `permission_denied` or `permission_widening`
    */
   changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
@@ -101,7 +104,7 @@ export class ConnectionEditor {
     const kind = this.kinds.findByType(type);
     if (kind !== undefined) return kind.needsUrl === true;
     const path = 'data.connection_type';
-    const message = `Must be one of the types of this service: ${this.kinds.creatableTypes().join(', ')}.`;
+    const message = `Must be a connection type of this service: ${this.kinds.creatableTypes().join(', ')}.`;
     throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'is_in', message }]);
   }
 
@@ -136,7 +139,7 @@ export class ConnectionEditor {
     return stored;
   }
 
-  /** An empty map is stored as none. */
+  /** An empty map is stored as null. */
   private headerColumns(id: string, stored: string | null, headers: Headers | null): ConnectionColumns {
     if (headers === null || Object.keys(headers).length === 0) {
       return { connectionHeaders: null, connectionHeaderNames: [] };
@@ -151,12 +154,12 @@ export class ConnectionEditor {
 }
 
 /**
- * Honoring an upstream's mark lets everybody call the tools that have it, the caller too.
- * @throws DomainError `permission_widening` unless the caller may call all tools of the connection
+ * Honoring an upstream's public mark lets everyone call the marked tools, including the caller.
+ * @throws DomainError `permission_widening` unless the caller can call all tools of the connection
  */
 function refuseOpening(stored: ConnectionEntity, data: ConnectionUpdateData, { permissions }: Principal): void {
   if (data.public_tools !== 'honor' || stored.publicTools === 'honor' || allows(permissions, stored.id, ANY)) return;
-  const message = 'Opening public tools to everybody needs a grant on all tools of the connection.';
+  const message = 'Making tools public requires a grant on all tools of the connection.';
   const fault = { path: 'data.public_tools', code: 'permission_widening', message };
   throw new DomainError('permission_widening', message, [fault]);
 }
@@ -168,7 +171,7 @@ function required<Name extends 'connection_url' | 'stdio'>(
   const value = data[name];
   if (value != null) return value;
   const path = `data.${name}`;
-  const message = `A connection of type ${data.connection_type} needs it.`;
+  const message = `A connection of type ${data.connection_type} requires this property.`;
   throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'required', message }]);
 }
 
@@ -182,7 +185,7 @@ function refuseFaulty(headers: Headers): void {
   if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
 }
 
-/** Only a plain name is part of the path: another one could hold dots, or be a value that was pasted into its place. */
+/** The path includes only plain names: other text could contain dots, or be a secret pasted into the wrong place. */
 function headerPath(name: string | null): string {
   const parent = 'data.connection_headers.headers';
   return name !== null && /^[\w-]{1,128}$/.test(name) ? `${parent}.${name}` : parent;
@@ -191,7 +194,7 @@ function headerPath(name: string | null): string {
 /** @throws DomainError `invalid_request` for properties that connections of this type do not have */
 function refuseForeignProperties(type: ConnectionType, data: ConnectionCreateData | ConnectionUpdateData): void {
   const properties = PROPERTIES[type] ?? WITH_ADDRESS;
-  const message = HINTS[type] ?? `A connection of the type ${type} has no such property.`;
+  const message = HINTS[type] ?? `A connection of type ${type} does not have this property.`;
   const faults = Object.entries(data)
     .filter(([name, value]) => value !== undefined && !properties.includes(name))
     .map(([name]) => ({ path: `data.${name}`, code: `not_of_${type.toLowerCase()}`, message }));

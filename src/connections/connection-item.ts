@@ -1,7 +1,10 @@
 import { type ConnectionItem, MASK, type StdioItem } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
-/** The connection as its callers see it. Secrets are told only to be there, headers and environment variables by name. */
+/**
+ * The connection as returned to callers. It shows which secrets exist (headers and environment variables by name),
+ * never their values.
+ */
 export function toItem(connection: ConnectionEntity): ConnectionItem {
   return {
     id: connection.id,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { VaultService } from '../vault/vault.service.js';
 import type { ConnectionCredentials, SealedCredentials } from './connection.js';
 
-/** Seals and opens what a connection keeps secret. Each value opens only as what it was sealed for. */
+/** Seals and opens the secrets of a connection. Each value opens only for the purpose that it was sealed for. */
 @Injectable()
 export class ConnectionSecrets {
   constructor(private readonly vault: VaultService) {}
@@ -20,8 +20,8 @@ export class ConnectionSecrets {
   }
 
   /**
-   * The credentials in the clear, for the request that is about to carry them.
-   * @throws what `VaultService.open` throws, when the key is gone or the row was tampered with
+   * The decrypted credentials, for a request that is about to send them.
+   * @throws what `VaultService.open` throws, when the key is missing or the row was tampered with
    */
   open({ id, sealed }: { id: string; sealed: SealedCredentials }): ConnectionCredentials {
     const headers = this.openHeaders(id, sealed.headers);
@@ -41,7 +41,7 @@ export class ConnectionSecrets {
 
   private openMap(sealed: string | null, context: string): Record<string, string> {
     if (sealed === null) return {};
-    // The envelope is authentic, so it holds the map that was sealed.
+    // The envelope is authentic, so it contains the map that was sealed.
     return JSON.parse(this.vault.open(sealed, context)) as Record<string, string>;
   }
 }

@@ -29,7 +29,7 @@ import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdi
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
-/** What a stored secret is shown as. Sent back in an update, it keeps what is stored. */
+/** Masks a stored secret in responses. In an update, it keeps the stored value. */
 export const MASK = '***';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
@@ -40,12 +40,12 @@ export class ConnectionHeaders {
   headers: Record<string, string>;
 }
 
-/** A program that speaks MCP on its standard input and output. An update replaces all of it. */
+/** A program that speaks MCP on its standard input and output. An update replaces the whole object. */
 export class StdioInput {
   @IsCommand()
   command: string;
 
-  /** Shown to everybody who may read the connection: secrets belong into `env`. */
+  /** Visible to everyone who can read the connection: put secrets into `env`. */
   @MayBeAbsent()
   @IsArgumentList()
   args?: string[];
@@ -61,7 +61,7 @@ export class StdioInput {
   cwd?: string | null;
 }
 
-/** The same as it is shown: of the environment only the names. */
+/** The program as returned to callers: of the environment only the names. */
 export class StdioItem {
   @IsString()
   command: string;
@@ -77,7 +77,7 @@ export class StdioItem {
   cwd: string | null;
 }
 
-/** What may be left out of a new connection and of a change of one. Null is none. */
+/** Properties that are optional when a connection is created or updated. Null clears the value. */
 class ConnectionOptions {
   @MayBeAbsent()
   @MayBeNull()
@@ -90,7 +90,7 @@ class ConnectionOptions {
   @IsBearerToken()
   connection_token?: string | null;
 
-  /** Sent with every request to the upstream; an update replaces all of them. The values are write-only. */
+  /** Sent with every request to the upstream. An update replaces all headers. The values are write-only. */
   @MayBeAbsent()
   @MayBeNull()
   @IsObject()
@@ -98,14 +98,14 @@ class ConnectionOptions {
   @Type(() => ConnectionHeaders)
   connection_headers?: ConnectionHeaders | null;
 
-  /** The program of a STDIO connection, which needs it. */
+  /** The program of a STDIO connection, which requires it. */
   @MayBeAbsent()
   @IsObject()
   @ValidateNested()
   @Type(() => StdioInput)
   stdio?: StdioInput;
 
-  /** The longest time for one tool call, in milliseconds. */
+  /** The time limit for one tool call, in milliseconds. */
   @MayBeAbsent()
   @IsInt()
   @Min(MIN_TIMEOUT_MS)
@@ -116,7 +116,7 @@ class ConnectionOptions {
   @IsIn(SETTABLE_STATUSES)
   status?: SettableStatus;
 
-  /** Whether tools that the upstream marks as public may be called without a credential. */
+  /** Whether unauthenticated callers can call tools that the upstream marks as public. */
   @MayBeAbsent()
   @IsIn(PUBLIC_TOOLS_RULES)
   public_tools?: PublicToolsRule;
@@ -129,13 +129,15 @@ export class ConnectionCreateData extends ConnectionOptions {
   @IsTitle()
   title: string;
 
-  /** The MCP endpoint (streamable HTTP) of an HTTP connection, which needs it; what it means to other types is theirs to say. */
+  /**
+   * The MCP endpoint (streamable HTTP) of an HTTP connection, which requires it. Other types define their own meaning.
+   */
   @MayBeAbsent()
   @IsHttpUrl()
   connection_url?: string;
 }
 
-/** What is absent stays as it is. */
+/** Absent properties keep their value. */
 export class ConnectionUpdateData extends ConnectionOptions {
   @MayBeAbsent()
   @IsTitle()
@@ -168,7 +170,7 @@ export class ConnectionIdInput {
   id: string;
 }
 
-/** A connection as it is shown: never with a secret. */
+/** A connection as returned to callers, without secrets. */
 export class ConnectionItem {
   @IsUUID()
   id: string;

@@ -47,18 +47,18 @@ export class ConnectionEntity {
   @Column({ type: 'text', name: 'connection_token', nullable: true })
   connectionToken: string | null;
 
-  /** One vault envelope around the JSON object of all headers. */
+  /** One vault envelope of the JSON object of all headers. */
   @Column({ type: 'text', name: 'connection_headers', nullable: true })
   connectionHeaders: string | null;
 
-  /** The names in the clear, so that a read needs no decryption. */
+  /** The names in plain text, so that a read needs no decryption. */
   @Column({ type: 'jsonb', name: 'connection_header_names', default: [] })
   connectionHeaderNames: string[];
 
   @Column({ type: 'jsonb', nullable: true })
   stdio: StdioProgram | null;
 
-  /** One vault envelope around the JSON object of all environment variables. */
+  /** One vault envelope of the JSON object of all environment variables. */
   @Column({ type: 'text', name: 'stdio_env', nullable: true })
   stdioEnv: string | null;
 
@@ -78,8 +78,8 @@ export class ConnectionEntity {
   publicTools: PublicToolsRule;
 
   /**
-   * The tools as the upstream last listed them. Large, so it is read only by the queries that need it. `json` keeps the
-   * text as it came: `jsonb` refuses escapes that an upstream may well send (NUL, lone surrogates).
+   * The tools as the upstream last listed them. They are large, so only the queries that need them read them. `json`
+   * keeps the original text: `jsonb` refuses escapes that an upstream can send (NUL, lone surrogates).
    */
   @Column({ type: 'json', nullable: true, select: false })
   tools: { name: string }[] | null;

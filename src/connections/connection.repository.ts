@@ -6,11 +6,11 @@ import { type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
-/** The columns that a new connection is given; the others have defaults. */
+/** The columns of a new connection that the caller sets; the others have defaults. */
 export type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
   ConnectionColumns;
 
-/** The columns that an update may write; what is absent or undefined stays as it is. */
+/** The columns that an update can write; absent or undefined columns keep their value. */
 export type ConnectionColumns = Partial<
   Pick<
     ConnectionEntity,
@@ -63,7 +63,7 @@ export class ConnectionRepository {
     return this.connections.findOneBy({ organizationId, id });
   }
 
-  /** The revisions of those of these connections that exist and are not switched off, by id. */
+  /** The revisions of the connections among these that exist and are not inactive, by id. */
   async findActiveRevisions(ids: readonly string[]): Promise<Map<string, number>> {
     const rows: { id: string; revision: number }[] = await this.connections.query(
       `SELECT id, revision FROM connections WHERE id = ANY($1) AND status <> 'inactive'`,
@@ -96,8 +96,8 @@ export class ConnectionRepository {
   }
 
   /**
-   * Writes what `decide` makes of the stored connection. The row is locked meanwhile, so that of two updates neither loses
-   * what the other wrote. What `decide` throws leaves the connection as it was.
+   * Writes the columns that `decide` derives from the stored connection. The row is locked meanwhile, so that
+   * concurrent updates do not overwrite each other. If `decide` throws, the connection does not change.
    */
   async updateOfOrganization(
     organizationId: string,
@@ -117,7 +117,7 @@ export class ConnectionRepository {
     return updated;
   }
 
-  /** Deletes the connection; it leaves the agents that hold it, and an agent goes with its connection (foreign keys). */
+  /** Deletes the connection. Foreign keys remove it from agents, and delete the agent of a VIRTUAL connection. */
   async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
     const result = await this.connections.delete({ organizationId, id });
     this.changes.changed(id);
@@ -133,7 +133,7 @@ export class ConnectionRepository {
     return { tools: row.tools, at: row.toolsRefreshedAt };
   }
 
-  /** The names of the tools that each of these connections last listed; connections that never did are absent. */
+  /** The last listed tool names of each of these connections; connections that never listed tools are absent. */
   async findToolNames(ids: readonly string[]): Promise<Map<string, string[]>> {
     const rows: { id: string; names: string[] | null }[] = await this.connections.query(
       `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool) AS names
@@ -145,8 +145,8 @@ export class ConnectionRepository {
   }
 
   /**
-   * Keeps a list of tools, unless the connection was edited since. A list that was kept within the last minute and has not
-   * changed is not written again.
+   * Stores a list of tools, unless the connection was edited since. An unchanged list that was stored within the last
+   * minute is not written again.
    */
   async saveTools(id: string, revision: number, tools: readonly { name: string }[]): Promise<void> {
     await this.connections.query(
@@ -157,7 +157,7 @@ export class ConnectionRepository {
     );
   }
 
-  /** Sets what a check found, unless the connection was edited since. One that is switched off stays off. */
+  /** Stores the result of a check, unless the connection was edited since. An inactive connection stays inactive. */
   async saveHealth(
     id: string,
     revision: number,

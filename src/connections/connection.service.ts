@@ -12,7 +12,7 @@ import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { CONNECTION_STATUSES, CONNECTION_TYPES } from './connection.js';
 
-/** What COLLECTION_CONNECTIONS_LIST publishes. */
+/** The fields that COLLECTION_CONNECTIONS_LIST publishes. */
 const CONNECTION_LIST: ListSpec = {
   name: 'connections',
   fields: {
@@ -33,7 +33,9 @@ const CONNECTION_LIST: ListSpec = {
   tieBreaker: 'id',
 };
 
-/** Life of connections: each belongs to one organization, and its secrets go in but never come out. */
+/**
+ * Creates, reads, updates and deletes connections. Each belongs to one organization, and its secrets are write-only.
+ */
 @Injectable()
 export class ConnectionService {
   constructor(
@@ -77,7 +79,7 @@ export class ConnectionService {
     return toItem(connection);
   }
 
-  /** Deletes the connection, and with a VIRTUAL one its agent. @throws DomainError `not_found` */
+  /** Deletes the connection, and the agent of a VIRTUAL connection. @throws DomainError `not_found` */
   async delete(id: string, caller: Principal): Promise<ConnectionItem> {
     const item = await this.get(id, caller);
     if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownConnection();

@@ -19,8 +19,8 @@ export class ConnectionTools {
   @ManagementTool({
     name: 'COLLECTION_CONNECTIONS_LIST',
     description:
-      "Lists the organization's connections; agents are those of type VIRTUAL. orderBy and where know id, title, " +
-      'description, connection_type, status, created_at and updated_at (no order by description).',
+      "Lists the organization's connections; agents are those of type VIRTUAL. orderBy and where accept id, title, " +
+      'description, connection_type, status, created_at and updated_at (orderBy does not accept description).',
     input: ListInput,
     output: ConnectionPage,
     annotations: READ_ONLY,
@@ -57,10 +57,10 @@ export class ConnectionTools {
   @ManagementTool({
     name: 'COLLECTION_CONNECTIONS_UPDATE',
     description:
-      'Changes the given properties of a connection; null clears, "***" keeps a stored secret. ' +
-      'stdio replaces the whole program. With another server in connection_url, or another program in stdio, the stored ' +
-      'secrets have to be sent again, or left out. ' +
-      'Of a VIRTUAL one title, description and status.',
+      'Changes the given properties of a connection; null clears a property, "***" keeps a stored secret. ' +
+      'stdio replaces the whole program. If connection_url changes the server, or stdio changes the program, stored ' +
+      'secrets must be sent again or removed. ' +
+      'A VIRTUAL connection accepts only title, description and status.',
     input: ConnectionUpdateInput,
     output: ConnectionAnswer,
     annotations: UPDATES,
@@ -71,7 +71,8 @@ export class ConnectionTools {
 
   @ManagementTool({
     name: 'COLLECTION_CONNECTIONS_DELETE',
-    description: 'Deletes a connection and removes it from every agent. Deleting a VIRTUAL one deletes the agent.',
+    description:
+      'Deletes a connection and removes it from every agent. Deleting a VIRTUAL connection deletes the agent.',
     input: ConnectionIdInput,
     output: ConnectionAnswer,
     annotations: DESTROYS,

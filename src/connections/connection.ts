@@ -1,36 +1,38 @@
 /** How a connection reaches its tools: `HTTP`, `STDIO`, `VIRTUAL`, or the name of a class with `@UpstreamKind`. */
 export type ConnectionType = string;
 
-/** The types of the service. `VIRTUAL` is an agent: the same id, composed of other connections. */
+/** The built-in types. `VIRTUAL` is an agent: it has the same id and is composed of other connections. */
 export const OWN_TYPES: ReadonlySet<ConnectionType> = new Set(['HTTP', 'STDIO', 'VIRTUAL']);
 
-/** All types that this process has loaded. What an application offers is in `UpstreamKinds`. */
+/** All types that this process has loaded. `UpstreamKinds` has those that the application offers. */
 export const CONNECTION_TYPES: ConnectionType[] = [...OWN_TYPES];
 
-/** Those that are created as connections; an agent is created as what it is. */
+/** The types that callers create as connections; agents are created with their own tool. */
 export const CREATABLE_TYPES: ConnectionType[] = ['HTTP', 'STDIO'];
 
-/** `inactive`: switched off by a person, calls are refused. `error`: the last check failed, calls are still tried. */
+/**
+ * `inactive`: switched off by a person, calls are refused. `error`: the last check failed, calls are still attempted.
+ */
 export const CONNECTION_STATUSES = ['active', 'inactive', 'error'] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
-/** The statuses that a person sets; `error` is only ever found out. */
+/** The statuses that a person can set; only checks set `error`. */
 export const SETTABLE_STATUSES = ['active', 'inactive'] as const satisfies readonly ConnectionStatus[];
 export type SettableStatus = (typeof SETTABLE_STATUSES)[number];
 
-/** Whether a tool that its upstream marks as public may be called without a credential. */
+/** Whether unauthenticated callers can call a tool that its upstream marks as public. */
 export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
 export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
 
-/** Longest and default time for one tool call, in milliseconds. */
+/** Maximum and default time limit of one tool call, in milliseconds. */
 export const MIN_TIMEOUT_MS = 1000;
 export const MAX_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** Per organization, agents included. */
+/** Per organization, including agents. */
 export const MAX_CONNECTIONS = { max: 5000, what: 'connections and agents' };
 
-/** A connection as other modules see it. What is secret stays sealed; `ConnectionSecrets` opens it. */
+/** A connection as other modules see it. Its secrets stay sealed; `ConnectionSecrets` opens them. */
 export interface Connection {
   readonly id: string;
   readonly organizationId: string;
@@ -38,42 +40,45 @@ export interface Connection {
   readonly type: ConnectionType;
   readonly title: string;
   readonly status: ConnectionStatus;
-  /** Null for STDIO and VIRTUAL, and where a type of another module needs none. */
+  /** Null for STDIO and VIRTUAL, and for types of other modules that require no URL. */
   readonly url: string | null;
-  /** Null for everything but STDIO. */
+  /** Null for all types except STDIO. */
   readonly stdio: StdioProgram | null;
   readonly timeoutMs: number;
   readonly publicTools: PublicToolsRule;
-  /** Does the organization have the arguments and results of its calls recorded? */
+  /** Does the organization record the arguments and results of its calls? */
   readonly auditContent: boolean;
-  /** Grows with every change of where and how the upstream is called. */
+  /** Increases with every change of where and how the upstream is called. */
   readonly revision: number;
   readonly sealed: SealedCredentials;
 }
 
-/** Vault envelopes; null where nothing is stored. */
+/** Vault envelopes; null if nothing is stored. */
 export interface SealedCredentials {
   readonly token: string | null;
   readonly headers: string | null;
   readonly stdioEnv: string | null;
 }
 
-/** What a STDIO connection runs on the server, without a shell. Its environment is secret and kept apart, sealed. */
+/**
+ * The program that a STDIO connection runs on the server, without a shell. Its environment is secret and sealed
+ * separately.
+ */
 export interface StdioProgram {
-  /** One of `STDIO_COMMANDS`, letter for letter. */
+  /** One of `STDIO_COMMANDS`, exactly as written there. */
   readonly command: string;
   readonly args: readonly string[];
-  /** An absolute path; null is `/`. */
+  /** An absolute path; null means `/`. */
   readonly cwd: string | null;
 }
 
-/** What is sent upstream. Decrypted: never log it, never put it into an answer. */
+/** The credentials sent upstream. Decrypted: never log them or put them into a response. */
 export interface ConnectionCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly bearerToken?: string;
 }
 
-/** Can a caller have a session of its own with the upstream? At types of other modules all callers share one. */
+/** Can a caller have its own session with the upstream? For types of other modules all callers share one. */
 export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
   return type === 'HTTP' || type === 'STDIO';
 }

@@ -16,7 +16,7 @@ import { OpenConnections } from './open-connections.js';
 import { UpstreamKinds } from './upstream-kinds.js';
 import { VirtualConnections } from './virtual-connections.js';
 
-/** Connections to upstream MCP servers, and the rows that make agents connections too. */
+/** Connections to upstream MCP servers, and the connection rows of agents. */
 @Module({
   imports: [TypeOrmModule.forFeature([ConnectionEntity]), NetModule, VaultModule, DiscoveryModule],
   providers: [

@@ -4,31 +4,31 @@ import { JSONSchema } from 'class-validator-jsonschema';
 import { isRecord } from '../common/is-record.js';
 
 const MAX_URL_LENGTH = 2048;
-/** The longest stored header value; all headers together are bounded by `headerFaults`. */
+/** Maximum length of a stored header value; `headerFaults` bounds all headers together. */
 const MAX_HEADER_VALUE_LENGTH = 8192;
 
-/** One line of text in which there is something to read. */
+/** One line of text that is not blank. */
 export function IsTitle(): PropertyDecorator {
   return Matches(/^(?=.*\S)\P{Cc}{1,128}$/u, {
-    message: 'must be one line of 1 to 128 characters, not all of them blank',
+    message: 'must be one line of 1 to 128 characters and must not be blank',
   });
 }
 
-/** Text of any form that PostgreSQL can keep: it has no NUL. */
+/** Text that PostgreSQL can store: without NUL. */
 export function IsText(maxLength: number): PropertyDecorator {
-  return applyDecorators(MaxLength(maxLength), Matches(/^[^\0]*$/, { message: 'must not hold NUL characters' }));
+  return applyDecorators(MaxLength(maxLength), Matches(/^[^\0]*$/, { message: 'must not contain NUL characters' }));
 }
 
-/** A bearer token as RFC 6750 §2.1 sends it, in one word. The message must not quote what was sent. */
+/** A bearer token as RFC 6750 §2.1 sends it, without the scheme. The message must not quote the input. */
 export function IsBearerToken(): PropertyDecorator {
   return Matches(/^[\x21-\x7e]{1,8192}$/, {
-    message: 'must be 1 to 8192 visible ASCII characters without blanks and without the word Bearer',
+    message: 'must be 1 to 8192 visible ASCII characters, without spaces and without the prefix Bearer',
   });
 }
 
 /**
- * An absolute `http` or `https` URL, in one word: URL parsers drop line breaks, and what is stored must be what is dialed.
- * Whether its address may be reached is the address policy's question.
+ * An absolute `http` or `https` URL without whitespace: URL parsers drop line breaks, and the stored URL must be the
+ * one that is dialed. The address policy decides whether its address is allowed.
  */
 export function IsHttpUrl(): PropertyDecorator {
   return (target, property) => {
@@ -45,14 +45,14 @@ export function IsHttpUrl(): PropertyDecorator {
   };
 }
 
-/** An object of header name → value. Which names and values are possible is the question of `headerFaults`. */
+/** An object of header name → value. `headerFaults` checks the names and values. */
 export function IsHeaderMap(): PropertyDecorator {
   return (target, property) => {
     JSONSchema({
       type: 'object',
       additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE_LENGTH },
       description:
-        'Header name → value. Values are write-only: reads show "***", which in an update keeps the stored value.',
+        'Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value.',
     })(target, property as string);
     registerDecorator({
       name: 'isHeaderMap',

@@ -3,14 +3,14 @@ import { MASK } from './connection.dto.js';
 
 type Values = Readonly<Record<string, string>>;
 
-/** How the names of a map of secrets are compared, and where each stands in the request. */
+/** How the names in a map of secrets are compared, and the path of each name in the request. */
 export interface SecretNames {
   readonly fold: (name: string) => string;
   readonly pathOf: (name: string) => string;
 }
 
 /**
- * Puts the stored value of the same name wherever `***` stands for it; `stored` is opened only if one does.
+ * Replaces each `***` by the stored value of the same name. Opens `stored` only if the map contains `***`.
  * @throws DomainError `invalid_request`
  */
 export function unmasked(sent: Values, stored: () => Values, { fold, pathOf }: SecretNames): Values {
@@ -26,6 +26,6 @@ export function unmasked(sent: Values, stored: () => Values, { fold, pathOf }: S
 }
 
 export function nothingStored(path: string): DomainError {
-  const message = `${MASK} stands for a stored value, and none is stored here.`;
+  const message = `${MASK} stands for a stored value, but no value is stored here.`;
   return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'nothing_stored', message }]);
 }

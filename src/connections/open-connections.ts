@@ -4,10 +4,10 @@ import type { Connection } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository } from './connection.repository.js';
 
-/** Half of the second within which an edit in another process is to be seen. */
+/** Half of the second within which an edit in another process must take effect. */
 const CHECK_EVERY_MS = 500;
 
-/** `edited`: how it is called has changed. `closed`: it was deleted or switched off. */
+/** `edited`: its target or credentials have changed. `closed`: it was deleted or switched off. */
 export type ConnectionEnd = 'edited' | 'closed';
 
 interface Watch {
@@ -16,9 +16,9 @@ interface Watch {
 }
 
 /**
- * Watches the connections for which something is kept open: sessions, programs, streams. One query for all of them, twice a
- * second, only while there are any, and at once for what this process has written. While the database is away nothing can be
- * told: what is open stays open, and the next check catches up.
+ * Watches the connections that have open sessions, programs or streams. While there are any, one query checks them all
+ * twice a second, and writes of this process are checked at once. While the database is unavailable, open resources
+ * stay open; the next check catches up.
  */
 @Injectable()
 export class OpenConnections implements OnApplicationShutdown {
@@ -39,7 +39,7 @@ export class OpenConnections implements OnApplicationShutdown {
     });
   }
 
-  /** Calls `onEnd` once when the connection is no longer what it is now. Returns the function that ends the watch. */
+  /** Calls `onEnd` once, when the connection changes or ends. Returns the function that ends the watch. */
   watch({ id, revision }: Pick<Connection, 'id' | 'revision'>, onEnd: (end: ConnectionEnd) => void): () => void {
     const watches = this.watched.get(id) ?? new Set();
     const watch = { revision, onEnd };
@@ -64,10 +64,10 @@ export class OpenConnections implements OnApplicationShutdown {
   }
 
   private report(error: unknown): void {
-    this.logger.warn(`Open connections could not be checked: ${(error as Error).message}`);
+    this.logger.warn(`Could not check open connections: ${(error as Error).message}`);
   }
 
-  /** @param revision undefined for a connection that is gone or inactive */
+  /** @param revision undefined for a connection that is deleted or inactive */
   private compare(id: string, revision: number | undefined): void {
     const watches = this.watched.get(id) ?? new Set();
     for (const watch of watches) {

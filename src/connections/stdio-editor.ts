@@ -17,7 +17,9 @@ const WHY_REFUSED = `A STDIO connection runs a program on the server; the caller
 
 const NAMES = { fold: (name: string) => name, pathOf: variablePath };
 
-/** Turns the program of a STDIO connection into columns, for callers who may run programs on the server. */
+/**
+ * Turns the program of a STDIO connection into columns, for callers with the permission to run programs on the server.
+ */
 @Injectable()
 export class StdioEditor {
   private readonly commands: readonly string[];
@@ -32,7 +34,7 @@ export class StdioEditor {
   }
 
   /**
-   * @param stored what is replaced; undefined for a new connection
+   * @param stored the program to replace; undefined for a new connection
    * @throws DomainError `permission_denied` or `invalid_request`
    */
   columns(
@@ -58,7 +60,7 @@ export class StdioEditor {
   private refuseCommand(command: string): void {
     if (this.commands.includes(command)) return;
     const path = 'data.stdio.command';
-    const message = 'This service does not run the command; STDIO_COMMANDS lists those that it does.';
+    const message = 'This service does not allow this command; STDIO_COMMANDS lists the allowed commands.';
     throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'command_refused', message }]);
   }
 
@@ -73,7 +75,7 @@ export class StdioEditor {
   }
 }
 
-/** Only a plain name is part of the path: another one could be a value that was pasted into its place. */
+/** The path includes only plain names: other text could be a secret pasted into the wrong place. */
 function variablePath(name: string | null): string {
   return name !== null && /^\w{1,128}$/.test(name) ? `data.stdio.env.${name}` : 'data.stdio.env';
 }

@@ -6,11 +6,11 @@ const MAX_COMMAND_LENGTH = 256;
 const MAX_ARGS = 64;
 const MAX_ARG_LENGTH = 4096;
 const MAX_ARGS_BYTES = 65_536;
-/** The longest value, so that a private key fits; all of them together are bounded by `environmentFaults`. */
+/** Maximum length of a value, so that a private key fits; `environmentFaults` bounds all values together. */
 const MAX_VALUE_LENGTH = 16_384;
 const MAX_PATH_LENGTH = 1024;
 
-/** The command of a STDIO connection. Which commands may be run is for `STDIO_COMMANDS` to say. */
+/** The command of a STDIO connection. `STDIO_COMMANDS` decides which commands are allowed. */
 export function IsCommand(): PropertyDecorator {
   return rule(
     'isCommand',
@@ -20,7 +20,7 @@ export function IsCommand(): PropertyDecorator {
   );
 }
 
-/** Handed to the program one by one, without a shell. */
+/** Passed to the program one by one, without a shell. */
 export function IsArgumentList(): PropertyDecorator {
   return rule(
     'isArgumentList',
@@ -30,11 +30,11 @@ export function IsArgumentList(): PropertyDecorator {
       value.length <= MAX_ARGS &&
       value.every((arg) => isTextWithin(arg, MAX_ARG_LENGTH)) &&
       Buffer.byteLength(value.join('')) <= MAX_ARGS_BYTES,
-    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters, ${MAX_ARGS_BYTES} bytes together`,
+    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters, ${MAX_ARGS_BYTES} bytes in total`,
   );
 }
 
-/** An object of variable name → value. Which names are possible is the question of `environmentFaults`. */
+/** An object of variable name → value. `environmentFaults` checks the names. */
 export function IsEnvironment(): PropertyDecorator {
   return rule(
     'isEnvironment',
@@ -42,7 +42,7 @@ export function IsEnvironment(): PropertyDecorator {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: MAX_VALUE_LENGTH },
       description:
-        'Variable name → value. Values are write-only: reads show "***", which in an update keeps the stored value.',
+        'Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value.',
     },
     (value) => isRecord(value) && Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
     `must be an object whose values are strings of at most ${MAX_VALUE_LENGTH} characters`,

@@ -2,23 +2,24 @@ import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import type { Transport } from '@modelcontextprotocol/client';
 import { CONNECTION_TYPES, type ConnectionCredentials, CREATABLE_TYPES } from './connection.js';
 
-/** What a connection says of its upstream. It holds decrypted secrets: never log it. */
+/** A connection's description of its upstream. Contains decrypted secrets: never log it. */
 export interface UpstreamAccess extends ConnectionCredentials {
   readonly connectionId: string;
   readonly organizationId: string;
   /** `connection_url`; null if the connection stores none. */
   readonly url: string | null;
-  /** The longest time for one tool call, in milliseconds. */
+  /** The time limit for one tool call, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /** A kind of upstream: how its MCP server is reached. */
 export interface UpstreamConnector {
-  /** Does a connection of this kind have to store a URL? */
+  /** Do connections of this kind require a URL? */
   readonly needsUrl?: boolean;
   /**
-   * Makes a transport of the MCP SDK that has not been started. Called once for each session: one serves all callers of a
-   * connection, and another one follows when it has closed. It is closed when the connection is edited, idle, or tested.
+   * Creates an MCP SDK transport that has not been started. Called once for each session: one session serves all
+   * callers of a connection, and a new one follows when it has closed. The transport is closed when the connection is
+   * edited or idle, or when its test ends.
    */
   openTransport(access: UpstreamAccess): Transport | Promise<Transport>;
 }
@@ -26,12 +27,12 @@ export interface UpstreamConnector {
 export const UPSTREAM_KIND = 'signalbox:upstream-kind';
 
 /**
- * Makes a class that implements `UpstreamConnector` a kind of upstream, under a name that callers send as `connection_type`.
- * Names are unique in an application, or its start fails.
+ * Registers a class that implements `UpstreamConnector` as a kind of upstream. Callers send its name as
+ * `connection_type`. Names are unique in an application; a duplicate stops the start.
  * @param name up to 16 upper-case letters, digits and underscores
  */
 export function UpstreamKind(name: string): ClassDecorator {
-  // Schemas and rules of inputs are made once in a process, from the lists of names.
+  // Schemas and validation rules are created once per process from the lists of names.
   if (!CONNECTION_TYPES.includes(name)) {
     CONNECTION_TYPES.push(name);
     CREATABLE_TYPES.push(name);

@@ -7,7 +7,7 @@ import { UPSTREAM_KIND, type UpstreamConnector } from './upstream-kind.js';
 /** `connections.connection_type` */
 const NAME = /^[A-Z][A-Z0-9_]{0,15}$/;
 
-/** Every `@UpstreamKind` of the application, found at the start. A name that is taken stops the start. */
+/** Every `@UpstreamKind` of the application, discovered at startup. A duplicate name stops the start. */
 @Injectable()
 export class UpstreamKinds implements OnModuleInit {
   private readonly kinds = new Map<ConnectionType, UpstreamConnector>();
@@ -25,12 +25,12 @@ export class UpstreamKinds implements OnModuleInit {
     }
   }
 
-  /** Undefined for the types of the service, and for those that no module of the application has. */
+  /** Undefined for built-in types, and for types that no module of the application provides. */
   findByType(type: ConnectionType): UpstreamConnector | undefined {
     return this.kinds.get(type);
   }
 
-  /** The types of connections that callers can create. */
+  /** The connection types that callers can create. */
   creatableTypes(): ConnectionType[] {
     return ['HTTP', 'STDIO', ...this.kinds.keys()];
   }

@@ -10,7 +10,7 @@ import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './c
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
-/** The half of an agent that is a connection. */
+/** The columns of an agent that are stored as a connection. */
 export interface VirtualConnection {
   readonly id: string;
   readonly title: string;
@@ -22,7 +22,7 @@ export interface VirtualConnection {
 
 const VIRTUAL = { connectionType: 'VIRTUAL' } as const;
 
-/** What COLLECTION_VIRTUAL_MCP_LIST publishes. */
+/** The fields that COLLECTION_VIRTUAL_MCP_LIST publishes. */
 const VIRTUAL_LIST: ListSpec = {
   name: 'virtual-mcp',
   fields: {
@@ -39,7 +39,7 @@ const VIRTUAL_LIST: ListSpec = {
 
 /**
  * The rows of `connections` that belong to agents. Writes take part in the transaction of the given manager, because an
- * agent's row is written together with the rest of the agent.
+ * agent's connection is written together with its settings.
  */
 @Injectable()
 export class VirtualConnections {
@@ -52,7 +52,7 @@ export class VirtualConnections {
     return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
   }
 
-  /** @param agentBytes SQL for the bytes of what the caller reads of the agent whose id is `connection.id` */
+  /** @param agentBytes SQL for the bytes that the caller reads of the agent whose id is `connection.id` */
   list(
     organizationId: string,
     input: ListInput,
@@ -74,8 +74,8 @@ export class VirtualConnections {
   }
 
   /**
-   * Writes what is not undefined, notes the time of the change, and holds the row until the transaction ends. A new status
-   * ends the one that was found out. False if there is no such agent.
+   * Writes the properties that are not undefined, updates the modification time, and locks the row until the
+   * transaction ends. A new status replaces the one that a check found. Returns false if there is no such agent.
    */
   async update(
     manager: EntityManager,
@@ -90,12 +90,12 @@ export class VirtualConnections {
     return result.affected === 1;
   }
 
-  /** Which of these connections the organization has. They cannot be deleted until the transaction ends. */
+  /** The connections among these that the organization has. They cannot be deleted until the transaction ends. */
   async holdExisting(manager: EntityManager, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
     const held = await manager.find(ConnectionEntity, {
       select: { id: true },
       where: { organizationId, id: In(ids) },
-      // One order for everybody: transactions that hold several rows cannot wait for each other in a circle.
+      // A fixed order, so that transactions that lock several rows cannot deadlock.
       order: { id: 'ASC' },
       lock: { mode: 'for_key_share' },
     });

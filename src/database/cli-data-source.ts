@@ -4,7 +4,7 @@ import { readSettings } from '../config/settings.js';
 import { dataSourceOptions } from './data-source-options.js';
 import { attachEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
 
-/** The data source for the TypeORM command line: `DATABASE_URL`, or the embedded database of a service that runs. */
+/** The data source of the TypeORM command line: `DATABASE_URL`, or the embedded database of a running service. */
 export async function openCliDataSource(): Promise<DataSource> {
   const { databaseUrl, dataDir } = readSettings(process.env);
   const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;

@@ -2,10 +2,13 @@ import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeo
 import { DatabaseClient } from '../common/database-client.js';
 import { allMigrations } from './migrations.module.js';
 
-/** Also for a connection of the pool to come free. */
+/** Also limits the wait for a free connection of the pool. */
 const CONNECT_WITHIN_MS = 3_000;
 
-/** How TypeORM reaches the database; shared by the application and the CLI (`ormconfig.ts`). The schema changes by migrations only. */
+/**
+ * How TypeORM connects to the database; shared by the application and the CLI (`ormconfig.ts`). Only migrations change
+ * the schema.
+ */
 export function dataSourceOptions(url: string): Extract<DataSourceOptions, { type: 'postgres' }> {
   return {
     type: 'postgres',
@@ -23,8 +26,8 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
 }
 
 /**
- * Names constraints as PostgreSQL itself does when a statement leaves their names out, so that entities and migrations
- * agree without spelling any. Checks and indexes are named where they are declared.
+ * Names constraints as PostgreSQL does for statements without names, so that entities and migrations agree without
+ * explicit names. Checks and indexes are named where they are declared.
  */
 class PostgresNaming extends DefaultNamingStrategy {
   override primaryKeyName(table: Table | string): string {

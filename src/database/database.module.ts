@@ -5,7 +5,7 @@ import { dataSourceOptions } from './data-source-options.js';
 import { DataSource } from 'typeorm';
 import { HealthCheck } from '../common/health-check.js';
 
-/** Longer than any statement that a request waits for, the monitoring tools' own limit of 10 s included. */
+/** Longer than any statement that a request waits for, including the monitoring tools' own limit of 10 s. */
 const ANSWER_WITHIN_MS = 12_000;
 
 /** Tells whether the database answers. */
@@ -37,7 +37,7 @@ class DatabaseProbe {
 })
 export class DatabaseModule {}
 
-/** A database that takes a statement and never answers must not hold its caller for ever. */
+/** A database that accepts a statement and never responds must not block its caller forever. */
 function withinTime(options: ReturnType<typeof dataSourceOptions>): ReturnType<typeof dataSourceOptions> {
   return { ...options, extra: { ...options.extra, query_timeout: ANSWER_WITHIN_MS } };
 }

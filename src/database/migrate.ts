@@ -6,8 +6,8 @@ import { dataSourceOptions } from './data-source-options.js';
 const MIGRATION_LOCK = 0x53424f58;
 
 /**
- * Brings the database to the newest schema. Any number of processes may call it at once; one
- * migrates and the others wait for it.
+ * Migrates the database to the newest schema. Any number of processes can call it at once; one migrates and the others
+ * wait for it.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const client = new DatabaseClient({ connectionString: databaseUrl, application_name: 'signalbox-migrate' });

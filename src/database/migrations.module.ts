@@ -7,12 +7,12 @@ export type Migration = new () => MigrationInterface;
 
 const TIMESTAMP_AT_END = /\D(\d{13})$/;
 
-/** Process-wide, as TypeORM's metadata of entities are: migrations run before there is an application. */
+/** Process-wide, as TypeORM's entity metadata is: migrations run before the application exists. */
 const ofExtensions = new Set<Migration>();
 
 /**
- * Adds migrations to those of the service. They are known as soon as the file of the module that imports this one is loaded,
- * so that the start, the tests and the command line all run the same list.
+ * Adds migrations to those of the service. They are registered as soon as the file of the importing module is loaded,
+ * so that startup, tests and the command line all run the same list.
  */
 @Module({})
 export class MigrationsModule {

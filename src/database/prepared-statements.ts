@@ -4,15 +4,17 @@ import type { Pool, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 
-/** A statement that a connection parses and plans once. Its name stands for its text: two statements never share one. */
+/**
+ * A statement that a connection parses and plans once. Its name identifies its text: two statements never share one.
+ */
 export interface PreparedStatement {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Runs prepared statements, each in a transaction of its own, on the connections of the data source. For what every run asks:
- * TypeORM's own `query` has each statement parsed and planned anew. Rejects with the driver's error.
+ * Runs prepared statements, each in its own transaction, on the connections of the data source. For statements that
+ * every run needs: TypeORM's own `query` parses and plans each statement again. Rejects with the driver's error.
  */
 @Injectable()
 export class PreparedStatements {

@@ -2,8 +2,8 @@ import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
 
 /**
- * Refuses to make more of something than an organization can have. Creations of one organization take turns until the
- * transaction ends, so that the count is exact.
+ * Refuses to create more of a resource than an organization can have. Creations in one organization are serialized
+ * until the transaction ends, so that the count is exact.
  * @throws DomainError `limit_reached`
  */
 export async function requireRoom(

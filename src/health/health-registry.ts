@@ -14,7 +14,7 @@ interface RegisteredCheck extends HealthCheckDefinition {
 
 const NAME = /^[a-z][a-z0-9_]*$/;
 
-/** Every `@HealthCheck` of the application, found at the start. Two checks with one name stop the start. */
+/** Every `@HealthCheck` of the application, discovered at startup. A duplicate name stops the start. */
 @Injectable()
 export class HealthRegistry implements OnModuleInit {
   private readonly logger = new Logger('Health');
@@ -31,7 +31,7 @@ export class HealthRegistry implements OnModuleInit {
     }
   }
 
-  /** Runs all checks at once. The results have the order of the names. */
+  /** Runs all checks concurrently. The results are sorted by name. */
   async runAll(): Promise<Record<string, CheckResult>> {
     const checks = [...this.checks.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return Object.fromEntries(await Promise.all(checks.map(async (check) => [check.name, await this.run(check)])));

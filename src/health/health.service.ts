@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { TtlCache } from '../common/ttl-cache.js';
 import { type CheckResult, HealthRegistry } from './health-registry.js';
 
-/** Anybody may ask: a flood of questions costs one probe in this time. */
+/** The endpoint is public: requests within this time share one probe. */
 const BELIEVED_MS = 500;
 
-/** What readiness is made of. */
+/** The result of readiness checks. */
 export interface Readiness {
   status: CheckResult;
   checks: Record<string, CheckResult>;
@@ -17,7 +17,7 @@ export class HealthService {
 
   constructor(private readonly registry: HealthRegistry) {}
 
-  /** What the last probe found; it is at most half a second old. */
+  /** The result of the last probe; at most half a second old. */
   readiness(): Readiness | Promise<Readiness> {
     return this.last.get('', () => this.probe());
   }

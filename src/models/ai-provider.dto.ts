@@ -19,15 +19,15 @@ import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { PROVIDER_KINDS, type ProviderKind } from './provider-kind.js';
 import { ItemOf } from '../common/paging/page-of.js';
 
-/** What a stored key is shown as. Sent back in an update, it keeps the key. */
+/** Masks a stored key in responses. In an update, it keeps the stored key. */
 export const MASKED_KEY = '***';
 
 const TITLE = /^\P{Cc}{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
-/** A key travels in a header, so that visible ASCII and blanks are all it may hold (RFC 9110 §5.5). */
+/** A key is sent in a header, so it can contain only visible ASCII and spaces (RFC 9110 §5.5). */
 const API_KEY = /^[\x20-\x7e]{1,4096}$/;
 const API_KEY_RULE = { message: 'must be 1 to 4096 printable ASCII characters' };
-const MASK_RULE = { message: 'must be a key; *** is only how a stored key is shown' };
+const MASK_RULE = { message: 'must be a key; *** only masks a stored key in responses' };
 
 export class AiProviderData {
   @Matches(TITLE, TITLE_RULE)
@@ -36,7 +36,7 @@ export class AiProviderData {
   @IsIn(PROVIDER_KINDS)
   kind: ProviderKind;
 
-  /** Required for `openai-compatible`: the root that `/chat/completions` hangs under. */
+  /** Required for `openai-compatible`: the URL that `/chat/completions` is appended to. */
   @MayBeAbsent()
   @MayBeNull()
   @IsString()
@@ -57,7 +57,7 @@ export class AiProviderCreateInput {
   data: AiProviderData;
 }
 
-/** What is absent stays as it is. */
+/** Absent properties keep their value. */
 export class AiProviderChange {
   @MayBeAbsent()
   @Matches(TITLE, TITLE_RULE)
@@ -105,7 +105,7 @@ export class AiProviderTestInput {
   model: string;
 }
 
-/** A provider as it is shown: whether there is a key, never the key. */
+/** A provider as returned to callers: it shows whether a key is stored, never the key. */
 export class AiProviderItem {
   @IsUUID()
   id: string;
@@ -144,11 +144,11 @@ export class AiProviderTested {
   @IsBoolean()
   ok: boolean;
 
-  /** Until the answer had ended or the test had failed. */
+  /** Duration until the answer ended or the test failed. */
   @IsInt()
   latency_ms: number;
 
-  /** What is wrong, in a sentence; absent when the test passed. */
+  /** Why the test failed, in a sentence; absent when it passed. */
   @MayBeAbsent()
   @IsString()
   error?: string;

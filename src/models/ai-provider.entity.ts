@@ -17,7 +17,7 @@ export class AiProviderEntity {
   @Column({ type: 'varchar', length: 32 })
   kind: ProviderKind;
 
-  /** Canonical and without a trailing slash; null means the kind's own address. */
+  /** Canonical and without a trailing slash; null means the default address of the kind. */
   @Column({ type: 'varchar', name: 'base_url', length: 2048, nullable: true })
   baseUrl: string | null;
 

@@ -4,10 +4,10 @@ import { Repository } from 'typeorm';
 import { requireRoom } from '../database/require-room.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
 
-/** Per organization: they are listed in one answer. */
+/** Per organization: one response lists them all. */
 const MAX_PROVIDERS = { max: 100, what: 'AI providers' };
 
-/** The columns that an update may write. */
+/** The columns that an update can write. */
 export type AiProviderColumns = Partial<Pick<AiProviderEntity, 'title' | 'kind' | 'baseUrl' | 'apiKey'>>;
 
 @Injectable()
@@ -32,8 +32,8 @@ export class AiProviderRepository {
   }
 
   /**
-   * Writes what `decide` makes of the stored provider. The row is locked meanwhile, so that two updates that are each
-   * valid cannot leave an invalid whole. What `decide` throws leaves the provider as it was.
+   * Writes the columns that `decide` derives from the stored provider. The row is locked meanwhile, so that two valid
+   * updates cannot combine to an invalid provider. If `decide` throws, the provider does not change.
    */
   updateOfOrganization(
     organizationId: string,
@@ -51,7 +51,7 @@ export class AiProviderRepository {
     });
   }
 
-  /** Deletes the provider; the tiers that use it go with it (foreign key). */
+  /** Deletes the provider. The foreign key clears the tiers that use it. */
   async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
     const result = await this.providers.delete({ organizationId, id });
     return result.affected === 1;

@@ -13,7 +13,7 @@ import { refuseCarriedKey } from './carried-key.js';
 import { ModelKinds } from './model-kinds.js';
 import { apiKeyContext } from './provider-models.js';
 
-/** Life of AI providers: each belongs to one organization, and its key goes in but never comes out. */
+/** Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its key is write-only. */
 @Injectable()
 export class AiProviderService {
   constructor(
@@ -78,15 +78,15 @@ export class AiProviderService {
     return provider;
   }
 
-  /** The application has the kind, and the address that the kind needs is there. */
+  /** Checks that the application has the kind, and that a base URL is set if the kind requires one. */
   private requireUsable({ kind, baseUrl }: Pick<AiProviderEntity, 'kind' | 'baseUrl'>): void {
     const models = this.kinds.findByName(kind);
     if (models === undefined) {
-      const message = `Kind must be one of the following values: ${this.kinds.names().join(', ')}.`;
+      const message = `Must be one of the following kinds: ${this.kinds.names().join(', ')}.`;
       throw new DomainError('invalid_request', message, [{ path: 'data.kind', code: 'is_in', message }]);
     }
     if (models.needsBaseUrl !== true || baseUrl !== null) return;
-    throw badBaseUrl('invalid_request', 'is_defined', `A provider of the kind ${kind} needs a base URL.`);
+    throw badBaseUrl('invalid_request', 'is_defined', `A provider of kind ${kind} requires a base URL.`);
   }
 
   private checkedBaseUrl(text: string | null): string | null {

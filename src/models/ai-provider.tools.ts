@@ -24,8 +24,8 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_CREATE',
     description:
-      'Adds an AI provider. `base_url` is required for openai-compatible: the root that /chat/completions hangs under. ' +
-      'The key is stored encrypted and never shown again.',
+      'Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to. ' +
+      'The key is stored encrypted and never returned.',
     input: AiProviderCreateInput,
     output: AiProviderAnswer,
     annotations: CREATES,
@@ -48,8 +48,8 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_UPDATE',
     description:
-      'Changes an AI provider. What is absent stays as it is; null clears the key or the base URL. With another server ' +
-      'in base_url the stored key has to be sent again, or null.',
+      'Changes an AI provider. Absent properties keep their value; null clears the key or the base URL. If base_url ' +
+      'changes the server, send the key again, or null.',
     input: AiProviderUpdateInput,
     output: AiProviderAnswer,
     annotations: UPDATES,
@@ -72,7 +72,7 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_TEST',
     description:
-      'Asks a model of an AI provider for a few words, within 20 seconds, and says plainly what is wrong if it fails.',
+      'Requests a few words from a model of an AI provider, within 20 seconds, and reports the cause of a failure.',
     input: AiProviderTestInput,
     output: AiProviderTested,
     annotations: READ_ONLY,

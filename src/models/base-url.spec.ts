@@ -29,7 +29,7 @@ describe('canonicalBaseUrl', () => {
     'http://',
     `https://example.com/${'a'.repeat(2048)}`,
     `https://example.com/${'é'.repeat(1000)}`,
-  ])('%j is none', (text) => {
+  ])('%j is invalid', (text) => {
     expect(canonicalBaseUrl(text)).toBeUndefined();
   });
 });

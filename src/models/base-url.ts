@@ -2,9 +2,9 @@
 export const MAX_BASE_URL_LENGTH = 2048;
 
 /**
- * The one form in which a provider's base URL is stored and used: as the WHATWG URL standard writes it, without a trailing
- * slash, because paths such as `/chat/completions` are appended to it as text. Undefined for what cannot be a base URL:
- * not http or https, with credentials, a query or a fragment, or too long.
+ * The canonical form in which a provider's base URL is stored and used: as the WHATWG URL standard serializes it,
+ * without a trailing slash, because paths such as `/chat/completions` are appended as text. Undefined for an invalid
+ * base URL: not http or https, with credentials, a query or a fragment, or too long.
  */
 export function canonicalBaseUrl(text: string): string | undefined {
   const url = URL.parse(text);

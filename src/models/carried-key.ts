@@ -7,11 +7,12 @@ import type { ModelKinds } from './model-kinds.js';
 type Address = Pick<AiProviderEntity, 'kind' | 'baseUrl'>;
 
 const MESSAGE =
-  'The stored key was given for another server. To change it, send api_key again, or null, in the same update.';
+  'The stored key belongs to another server. To change the server, send api_key again, or null, in the same update.';
 
 /**
- * A stored key stays with the server that it was given for: who may change an address but not read the key could else have
- * it sent to a server of their own. Another kind without a base URL is another server too, also if it has no address.
+ * Binds a stored key to the server that it was stored for. Otherwise a caller who can change the address, but cannot
+ * read the key, could have it sent to a server of their own. A different kind without a base URL counts as another
+ * server, even if it has no address.
  * @throws DomainError `invalid_request`
  */
 export function refuseCarriedKey(

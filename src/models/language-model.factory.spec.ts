@@ -141,7 +141,7 @@ describe('the model kinds of the service', () => {
   });
 });
 
-describe('describeProviderFailure, of what comes over the wire', () => {
+describe('describeProviderFailure with errors of a server', () => {
   it.each<{ behaviour: Behaviour; code: string; retryable: boolean; options?: RunOptions }>([
     { behaviour: { kind: 'status', status: 401 }, code: 'provider_unauthorized', retryable: false },
     { behaviour: { kind: 'status', status: 403 }, code: 'provider_unauthorized', retryable: false },
@@ -196,7 +196,7 @@ describe('describeProviderFailure, of what comes over the wire', () => {
     expect(describeProviderFailure(error)).toMatchObject({ code: 'provider_bad_response', retryable: false });
   });
 
-  it('looks into a retry that was in vain', async () => {
+  it('describes the last error of failed retries', async () => {
     const tooMany: Behaviour = { kind: 'status', status: 429, headers: { 'retry-after-ms': '1' } };
     fake.script(tooMany, tooMany);
     const { error } = await ask(settings(), { maxRetries: 1 });
@@ -204,7 +204,7 @@ describe('describeProviderFailure, of what comes over the wire', () => {
     expect(describeProviderFailure(error)).toMatchObject({ code: 'provider_rate_limited', retryable: true });
   });
 
-  it('tells a wrong key from one that cannot be sent, and shows neither', async () => {
+  it('distinguishes a wrong key from one that cannot be sent, and shows neither', async () => {
     const wrong = describeProviderFailure((await ask(settings({ apiKey: 'sk-test-secret-wrong' }))).error);
     expect(wrong.code).toBe('provider_unauthorized');
     expectNoSecret(wrong.message);
@@ -218,7 +218,7 @@ describe('describeProviderFailure, of what comes over the wire', () => {
     expectNoSecret(failure.message);
   });
 
-  it('knows an address where nobody listens', async () => {
+  it('reports an address without a server', async () => {
     const gone = await startFakeOpenAI();
     await gone.close();
     const failure = describeProviderFailure((await ask(settings({ baseUrl: gone.baseUrl }))).error);

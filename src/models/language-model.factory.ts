@@ -6,12 +6,12 @@ import { DomainError } from '../common/domain-error.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind } from './model-kind.js';
 
 /*
- * Key and address are always given to the SDK, even when they are not set: what is missing it would take from
- * `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and the like, and so send the operator's key to an address that an organization
- * has chosen.
+ * Key and address are always passed to the SDK, even when they are not set. Otherwise the SDK reads them from
+ * `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and similar variables, and sends the operator's key to an address that an
+ * organization has chosen.
  */
 
-/** Any server with OpenAI's chat completions. The base URL is what `/chat/completions` hangs under. */
+/** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
 @ModelKind('openai-compatible')
 export class OpenAiCompatibleModels implements LanguageModels {
   readonly needsBaseUrl = true;
@@ -19,7 +19,8 @@ export class OpenAiCompatibleModels implements LanguageModels {
   /** @throws DomainError `invalid_request` when there is no base URL */
   openModel({ baseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
     const name = 'openai-compatible';
-    if (baseUrl === undefined) throw new DomainError('invalid_request', `A provider of kind ${name} needs a base_url.`);
+    if (baseUrl === undefined)
+      throw new DomainError('invalid_request', `A provider of kind ${name} requires a base_url.`);
     return createOpenAICompatible({ name, baseURL: baseUrl, apiKey, fetch, includeUsage: true })(model);
   }
 }

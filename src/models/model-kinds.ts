@@ -7,7 +7,7 @@ import type { ProviderKind } from './provider-kind.js';
 /** `ai_providers.kind` */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Every `@ModelKind` of the application, found at the start. Two kinds with one name stop the start. */
+/** Every `@ModelKind` of the application, discovered at startup. A duplicate name stops the start. */
 @Injectable()
 export class ModelKinds implements OnModuleInit {
   private readonly kinds = new Map<ProviderKind, LanguageModels>();
@@ -24,7 +24,7 @@ export class ModelKinds implements OnModuleInit {
     }
   }
 
-  /** Undefined for a kind that no module of the application has, such as that of an extension that was removed. */
+  /** Undefined for a kind that no module of the application provides, such as that of a removed extension. */
   findByName(kind: ProviderKind): LanguageModels | undefined {
     return this.kinds.get(kind);
   }

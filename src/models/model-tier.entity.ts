@@ -1,7 +1,7 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../common/tier.js';
 
-/** Which model serves a tier of an organization. No row: the tier is not set. */
+/** Which model serves a tier of an organization. A tier without a row is not set. */
 @Entity('model_tiers')
 @Check('model_tiers_tier_check', "tier IN ('fast', 'smart', 'thinking')")
 export class ModelTierEntity {
@@ -16,7 +16,7 @@ export class ModelTierEntity {
   @ForeignKey('ai_providers', { onDelete: 'CASCADE' })
   providerId: string;
 
-  /** The model's name as the provider knows it. */
+  /** The provider's name for the model. */
   @Column({ type: 'varchar', length: 256 })
   model: string;
 }

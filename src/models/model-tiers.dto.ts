@@ -10,12 +10,12 @@ export class TierTarget {
   @IsUUID()
   provider_id: string;
 
-  /** The model's name as the provider knows it. */
+  /** The provider's name for the model. */
   @IsModelName()
   model: string;
 }
 
-/** What is absent stays as it is, null clears. */
+/** Absent tiers keep their value; null clears a tier. */
 export class ModelTiersChange {
   @MayBeAbsent()
   @IsTargetOrNull()

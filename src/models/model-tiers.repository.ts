@@ -5,10 +5,10 @@ import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
 import { DEFAULT_TIER, type Tier, TIERS } from '../common/tier.js';
 
-/** What becomes of each tier that is named: a model at a provider, or null for none. */
+/** The new value of each named tier: a model at a provider, or null to clear the tier. */
 export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model'> | null>>;
 
-/** The model that serves a tier and the provider to ask for it. */
+/** The model that serves a tier, and its provider. */
 export interface ServingModel {
   provider: StoredProvider;
   model: string;
@@ -22,7 +22,7 @@ export class ModelTiersRepository {
     return this.tiers.findBy({ organizationId });
   }
 
-  /** The model of this tier, or of the default tier while this one is not set. */
+  /** The model of this tier, or of the default tier if this one is not set. */
   async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
     const rows: (StoredProvider & { model: string })[] = await this.tiers.query(
       `SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model
@@ -38,7 +38,7 @@ export class ModelTiersRepository {
   }
 
   /**
-   * Applies all changes or, if a tier names a provider that is not the organization's, none.
+   * Applies all changes, or none if a tier names a provider outside the organization.
    * @returns the tiers whose provider is unknown; empty when the changes were made
    */
   change(organizationId: string, changes: TierChanges): Promise<Tier[]> {
@@ -49,7 +49,7 @@ export class ModelTiersRepository {
         return target !== undefined && target !== null && !known.has(target.providerId);
       });
       if (unknown.length > 0) return unknown;
-      // Always in the order of TIERS: two callers that lock the rows in one order cannot wait for each other.
+      // Always in the order of TIERS, so that two callers that lock the rows cannot deadlock.
       for (const tier of TIERS) {
         const target = changes[tier];
         if (target === undefined) continue;
@@ -61,7 +61,7 @@ export class ModelTiersRepository {
   }
 }
 
-/** Which of the named providers exist in the organization; they cannot be deleted before the transaction ends. */
+/** The named providers that the organization has. They cannot be deleted before the transaction ends. */
 async function holdProviders(
   manager: EntityManager,
   organizationId: string,

@@ -19,7 +19,7 @@ export class ModelTiersService {
     return { fast: targetOf('fast'), smart: targetOf('smart'), thinking: targetOf('thinking') };
   }
 
-  /** @throws DomainError `not_found` that points at each tier whose provider is not the organization's */
+  /** @throws DomainError `not_found` that names each tier whose provider is outside the organization */
   async set(change: ModelTiersChange, caller: Principal): Promise<ModelTiersItem> {
     const unknown = await this.repository.change(caller.organization.id, toTierChanges(change));
     if (unknown.length > 0) throw unknownProviders(unknown);
@@ -32,7 +32,7 @@ function toTierChanges(change: ModelTiersChange): TierChanges {
   for (const tier of TIERS) {
     const target = change[tier];
     if (target === undefined) continue;
-    // PostgreSQL writes UUIDs in lower case, callers may not.
+    // PostgreSQL writes UUIDs in lower case; callers can use upper case.
     changes[tier] = target && { providerId: target.provider_id.toLowerCase(), model: target.model };
   }
   return changes;

@@ -11,8 +11,8 @@ export class ModelTiersTools {
   @ManagementTool({
     name: 'MODEL_TIERS_SET',
     description:
-      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers stay as they are, null clears one; ' +
-      'a tier that is not set falls back to smart, then to the built-in model.',
+      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; ' +
+      'a tier without a value falls back to smart, then to the built-in model.',
     input: ModelTiersSetInput,
     output: ModelTiersAnswer,
     annotations: UPDATES,

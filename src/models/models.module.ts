@@ -17,7 +17,7 @@ import { ModelsService } from './models.service.js';
 import { ProviderModels } from './provider-models.js';
 import { ProviderTester } from './provider-tester.js';
 
-/** AI providers, the tiers that they serve, and the model of a run. */
+/** AI providers, tiers, and the models of runs. */
 @Module({
   imports: [TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]), NetModule, VaultModule, DiscoveryModule],
   providers: [

@@ -5,7 +5,7 @@ import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ProviderModels } from './provider-models.js';
 import type { Tier } from '../common/tier.js';
 
-/** A model that can be called, and its name for people: `<kind>/<model>`, or `builtin/echo`. */
+/** A callable model and its display name: `<kind>/<model>`, or `builtin/echo`. */
 export interface ResolvedModel {
   model: LanguageModelV4;
   name: string;

@@ -27,7 +27,7 @@ function ask(limitMs = 5000): Promise<void> {
 }
 
 describe('probe', () => {
-  it('passes when the answer ends well, and asks for little', async () => {
+  it('passes when the answer ends normally, and requests few tokens', async () => {
     await ask();
     expect(fake.requests.at(-1)?.body).toMatchObject({ model: 'm', stream: true, max_tokens: 16 });
   });
@@ -46,7 +46,7 @@ describe('probe', () => {
     [{ kind: 'break-after', deltas: ['O'] }, 'provider_unavailable'],
     [{ kind: 'malformed-after', deltas: ['O'] }, 'provider_bad_response'],
     [{ kind: 'error-after', deltas: ['O'], error: { message: PROVIDER_SECRET } }, 'provider_bad_response'],
-  ])('fails on %j with %s, and asks only once', async (behaviour, code) => {
+  ])('fails on %j with %s, and calls the model once', async (behaviour, code) => {
     fake.script(behaviour);
     const before = fake.requests.length;
     const failure = await ask().then(

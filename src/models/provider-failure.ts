@@ -22,12 +22,12 @@ import { BuiltinFailure } from './builtin/builtin-failure.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
 
-/** Why a model gave no answer, as a run, its stream and the transcript may tell it. */
+/** Why a model call failed, in a form that a run, its stream and the transcript can show. */
 export interface ProviderFailure {
   code: ProviderFailureCode;
-  /** A sentence of ours. It holds nothing that a provider said, and no URL, header or key. */
+  /** A sentence of this service. It contains no text of the provider, and no URL, header or key. */
   message: string;
-  /** Whether the same call may succeed a little later. */
+  /** Whether a later retry of the same call can succeed. */
   retryable: boolean;
 }
 
@@ -36,10 +36,10 @@ type Describe = (error: unknown) => ProviderFailure | undefined;
 const INTERNAL = failure('internal', 'An unexpected error occurred while the model was called.');
 const UNREACHABLE = failure('provider_unavailable', 'The model provider cannot be reached.', true);
 
-/** What may go wrong between us and a provider, and the names, codes or messages by which Node and undici tell it. */
+/** Transport failures, and the names, codes or messages by which Node and undici report them. */
 const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[] = [
   {
-    failure: failure('provider_timeout', 'The model provider did not answer in time.', true),
+    failure: failure('provider_timeout', 'The model provider did not respond in time.', true),
     marks: ['TimeoutError', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
   },
   {
@@ -58,18 +58,18 @@ const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[]
     marks: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
   },
   {
-    failure: failure('provider_unavailable', 'The connection to the model provider broke off.', true),
+    failure: failure('provider_unavailable', 'The connection to the model provider was lost.', true),
     marks: ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'socket hang up', 'terminated'],
   },
   {
     failure: failure('provider_timeout', 'The call to the model provider was stopped before it ended.'),
     marks: ['AbortError'],
   },
-  // What undici calls every failure to connect; the reason is in its cause, if anywhere.
+  // undici's name for every connect failure; its cause holds the reason, if there is one.
   { failure: UNREACHABLE, marks: ['fetch failed'] },
 ];
 
-/** In order: the first that knows the error, or one that caused it, describes it. */
+/** In order: the first entry that matches the error, or one of its causes, describes it. */
 const DESCRIPTIONS: readonly Describe[] = [
   describeOurs,
   describeStatus,
@@ -80,8 +80,8 @@ const DESCRIPTIONS: readonly Describe[] = [
 ];
 
 /**
- * Describes what a language model, or `ai` around it, has thrown, rejected with or sent as an error part. A cancelled run
- * is not a failure: the caller knows its own abort, and should not ask.
+ * Describes an error that a language model, or `ai` around it, threw, rejected with or sent as an error part. Do not
+ * call it for a cancelled run: the caller knows its own abort.
  */
 export function describeProviderFailure(error: unknown): ProviderFailure {
   const chain = withCauses(error);
@@ -94,7 +94,7 @@ export function describeProviderFailure(error: unknown): ProviderFailure {
   return INTERNAL;
 }
 
-/** The error, what caused it, what caused that, and so on. */
+/** The error and its chain of causes. */
 function withCauses(error: unknown): unknown[] {
   const chain: unknown[] = [];
   let link = error;
@@ -106,14 +106,14 @@ function withCauses(error: unknown): unknown[] {
   return chain;
 }
 
-/** Failures of ours, whose messages are meant to be shown. */
+/** Failures of this service, whose messages can be shown. */
 function describeOurs(error: unknown): ProviderFailure | undefined {
   if (error instanceof BuiltinFailure) return failure('model_failed', error.message);
   if (error instanceof AddressRefusedError) return failure('provider_unavailable', error.message);
   return undefined;
 }
 
-/** The HTTP status of a refusal, or what a provider gave for one in the middle of its stream. */
+/** The HTTP status of a refusal, or the status that a provider sent in its stream. */
 function describeStatus(error: unknown): ProviderFailure | undefined {
   if (!APICallError.isInstance(error) && !StreamProviderError.isInstance(error)) return undefined;
   const { statusCode: status, isRetryable: retryable } = error;
@@ -123,8 +123,8 @@ function describeStatus(error: unknown): ProviderFailure | undefined {
     failure(code, `The model provider ${what} (HTTP ${status}).`, retryable);
   if (status === 401 || status === 403) return said('provider_unauthorized', 'refused the credential');
   if (status === 404) return said('provider_not_found', 'does not know the model or the address');
-  if (status === 408) return said('provider_timeout', 'gave up waiting');
-  if (status === 429) return said('provider_rate_limited', 'allows no more requests at the moment');
+  if (status === 408) return said('provider_timeout', 'timed out');
+  if (status === 429) return said('provider_rate_limited', 'limits the rate of requests');
   if (status < 500) return said('provider_rejected', 'rejected the request');
   return said('provider_unavailable', 'is failing');
 }
@@ -134,7 +134,7 @@ function describeSetup(error: unknown): ProviderFailure | undefined {
   if (LoadAPIKeyError.isInstance(error)) return failure('provider_unauthorized', 'The model provider has no API key.');
   if (NoSuchModelError.isInstance(error)) return failure('provider_not_found', 'The model provider has no such model.');
   if (UnsupportedFunctionalityError.isInstance(error)) {
-    return failure('provider_rejected', 'The model provider does not support what the run needs.');
+    return failure('provider_rejected', 'The model provider does not support a feature that the run needs.');
   }
   return undefined;
 }
@@ -144,7 +144,7 @@ function describeToolMistake(error: unknown): ProviderFailure | undefined {
     return failure('provider_bad_response', 'The model called a tool that it does not have.');
   }
   if (InvalidToolInputError.isInstance(error)) {
-    return failure('provider_bad_response', 'The model called a tool with arguments that the tool does not take.');
+    return failure('provider_bad_response', 'The model called a tool with invalid arguments.');
   }
   return undefined;
 }
@@ -163,12 +163,12 @@ function describeUnusable(error: unknown): ProviderFailure | undefined {
     ToolChoiceViolationError,
   ].some((known) => known.isInstance(error));
   if (isSdkComplaint || error instanceof AnswerTooLargeError || isErrorFrame(error)) {
-    return failure('provider_bad_response', 'The model provider sent an answer that cannot be used.');
+    return failure('provider_bad_response', 'The model provider sent an invalid response.');
   }
   return undefined;
 }
 
-/** An error that a provider wrote into its stream and that the SDK passes on as it came: anything but an Error. */
+/** An error that a provider wrote into its stream and that the SDK passes on unchanged: anything but an Error. */
 function isErrorFrame(error: unknown): boolean {
   return typeof error === 'string' || (typeof error === 'object' && error !== null && !('stack' in error));
 }

@@ -28,7 +28,7 @@ function fetchWith(limits: Partial<Record<keyof typeof PROVIDER_LIMITS, number>>
 }
 
 describe('the fetch of the provider SDKs', () => {
-  it('sends what it is given and hands back status, headers and body', async () => {
+  it('sends the request and returns status, headers and body', async () => {
     const url = await serve((request, response) => {
       response.writeHead(201, { 'x-seen': `${request.method} ${request.url} ${request.headers.authorization}` });
       request.pipe(response);
@@ -50,19 +50,19 @@ describe('the fetch of the provider SDKs', () => {
     expect([answer.status, requests]).toEqual([status, 1]);
   });
 
-  it('gives up on a provider that never answers', async () => {
+  it('times out when a provider never responds', async () => {
     const url = await serve(() => undefined);
     const answer = fetchWith({ headersTimeoutMs: 50 })(url);
     await expect(answer).rejects.toMatchObject({ cause: { code: 'UND_ERR_HEADERS_TIMEOUT' } });
   });
 
-  it('gives up on an answer that falls silent', async () => {
+  it('times out when a response stalls', async () => {
     const url = await serve((_request, response) => void response.write('beginning'));
     const answer = await fetchWith({ idleTimeoutMs: 50 })(url);
     await expect(answer.text()).rejects.toMatchObject({ cause: { code: 'UND_ERR_BODY_TIMEOUT' } });
   });
 
-  it('gives up on an answer without end', async () => {
+  it('limits the size of a response', async () => {
     const closed = Promise.withResolvers<void>();
     const url = await serve((_request, response) => {
       const timer = setInterval(() => response.write('x'.repeat(1000)), 1);

@@ -3,26 +3,26 @@ import { PROVIDER_LIMITS } from '../net/http-limits.js';
 
 type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes', number>;
 
-/** An answer that goes on for longer than anybody would read. */
+/** A response that exceeds the size limit. */
 export class AnswerTooLargeError extends Error {
   override readonly name = 'AnswerTooLargeError';
 }
 
 /**
- * The `fetch` of the provider SDKs: dials through the given dispatcher, notices providers that hang, bounds what they
- * answer, and follows no redirect, so that keys and prompts reach the stored address and no other.
+ * The `fetch` of the provider SDKs. It uses the given dispatcher, times out when a provider hangs and limits the size
+ * of responses. It follows no redirect, so that keys and prompts reach only the stored address.
  */
 export function createProviderFetch(
   dispatcher: Dispatcher,
   limits: ProviderFetchLimits = PROVIDER_LIMITS,
 ): typeof globalThis.fetch {
   const { headersTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout, maxAnswerBytes } = limits;
-  // `fetch` takes no timeouts of its own, so every dispatch is given them here.
+  // `fetch` has no timeout options, so they are set on every dispatch.
   const patient = dispatcher.compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout, bodyTimeout }, handler),
   );
   return async (input, init) => {
-    // The SDKs send a URL as text and plain JSON text; the types of undici and of Node differ only where that is not so.
+    // The SDKs send string URLs and JSON strings; the types of undici and Node differ only for other values.
     const request = { ...init, redirect: 'manual', dispatcher: patient } as RequestInit;
     const answer = await undiciFetch(String(input), request);
     const { status, statusText } = answer;
@@ -37,7 +37,7 @@ function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform(chunk, controller) {
       size += chunk.byteLength;
-      if (size > maxBytes) controller.error(new AnswerTooLargeError(`The answer is larger than ${maxBytes} bytes.`));
+      if (size > maxBytes) controller.error(new AnswerTooLargeError(`The response is larger than ${maxBytes} bytes.`));
       else controller.enqueue(chunk);
     },
   });

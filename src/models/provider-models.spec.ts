@@ -49,7 +49,9 @@ describe('ProviderModels', () => {
   });
 
   it('says which kind no module has', () => {
-    expect(() => call(true, { kind: 'acme' })).toThrow('This service does not have the kind acme of the AI provider.');
+    expect(() => call(true, { kind: 'acme' })).toThrow(
+      'This service does not support the kind acme of the AI provider.',
+    );
   });
 
   it('refuses a key that was sealed for another provider', () => {

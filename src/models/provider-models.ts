@@ -9,15 +9,17 @@ import type { AiProviderEntity } from './ai-provider.entity.js';
 import { ModelKinds } from './model-kinds.js';
 import { createProviderFetch } from './provider-fetch.js';
 
-/** What is needed to reach a provider, its key sealed. */
+/** The access data of a provider, with its key sealed. */
 export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey'>;
 
-/** What the vault binds a provider's key to. */
+/** The context that the vault binds a provider's key to. */
 export function apiKeyContext(providerId: string): string {
   return `ai_provider:${providerId}:api_key`;
 }
 
-/** Makes stored providers into models that can be called. All calls share one guarded connection pool. */
+/**
+ * Creates callable models of stored providers. All calls share one connection pool that enforces the address policy.
+ */
 @Injectable()
 export class ProviderModels implements OnApplicationShutdown {
   private readonly dispatcher: GuardedDispatcher;
@@ -32,12 +34,12 @@ export class ProviderModels implements OnApplicationShutdown {
     this.fetch = createProviderFetch(this.dispatcher);
   }
 
-  /** @throws DomainError when the stored key can no longer be decrypted, or no module has the kind */
+  /** @throws DomainError when the stored key cannot be decrypted, or no module has the kind */
   open(provider: StoredProvider, model: string): LanguageModelV4 {
     const { kind, baseUrl } = provider;
     const models = this.kinds.findByName(kind);
     if (models === undefined) {
-      throw new DomainError('internal', `This service does not have the kind ${kind} of the AI provider.`);
+      throw new DomainError('internal', `This service does not support the kind ${kind} of the AI provider.`);
     }
     const apiKey = this.apiKeyOf(provider);
     return models.openModel({
@@ -57,9 +59,14 @@ export class ProviderModels implements OnApplicationShutdown {
     try {
       return this.vault.open(apiKey, apiKeyContext(id));
     } catch (cause) {
-      throw new DomainError('internal', 'The stored key of the AI provider cannot be decrypted; store it anew.', [], {
-        cause,
-      });
+      throw new DomainError(
+        'internal',
+        'The stored key of the AI provider cannot be decrypted; store the key again.',
+        [],
+        {
+          cause,
+        },
+      );
     }
   }
 }

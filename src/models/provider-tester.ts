@@ -7,12 +7,12 @@ import { describeProviderFailure } from './provider-failure.js';
 import { ProviderModels } from './provider-models.js';
 import { InvalidResponseDataError, type LanguageModelV4 } from '@ai-sdk/provider';
 
-/** The smallest answer that every provider accepts to be asked for. */
+/** The smallest output limit that every provider accepts. */
 const MAX_OUTPUT_TOKENS = 16;
 
 const TIME_LIMIT_MS = 20_000;
 
-/** Finds out whether a provider answers, with one small call that is not repeated. */
+/** Tests a provider with one small call that is not retried. */
 @Injectable()
 export class ProviderTester {
   constructor(
@@ -20,7 +20,7 @@ export class ProviderTester {
     private readonly models: ProviderModels,
   ) {}
 
-  /** @throws DomainError `not_found`; everything that is wrong with the provider is in the answer */
+  /** @throws DomainError `not_found`; the result reports every fault of the provider */
   async test({ id, model }: AiProviderTestInput, caller: Principal): Promise<AiProviderTested> {
     const provider = await this.providers.find(id, caller);
     const start = performance.now();
@@ -39,8 +39,8 @@ function sentenceOf(error: unknown): string {
 }
 
 /**
- * Asks a model for a few words, streamed, as runs do. Returns when the answer has ended well; throws what the SDK throws
- * otherwise, or what the signal was aborted with.
+ * Requests a few words from a model, streamed, as runs do. Returns when the answer has ended normally. Otherwise throws
+ * the error of the SDK or the reason of the abort.
  */
 export async function probe(model: LanguageModelV4, signal: AbortSignal): Promise<void> {
   const { stream } = await model.doStream({
@@ -51,9 +51,9 @@ export async function probe(model: LanguageModelV4, signal: AbortSignal): Promis
   let answered = false;
   for await (const part of stream) {
     if (part.type === 'error') throw part.error;
-    // Where the SDK finds no completion, it reports neither text nor why the text ended.
+    // If the SDK finds no completion, it reports neither text nor a finish reason.
     if (part.type === 'text-delta' || part.type === 'reasoning-delta') answered = true;
     if (part.type === 'finish' && part.finishReason.unified !== 'other') answered = true;
   }
-  if (!answered) throw new InvalidResponseDataError({ data: null, message: 'The answer holds no completion.' });
+  if (!answered) throw new InvalidResponseDataError({ data: null, message: 'The response contains no completion.' });
 }

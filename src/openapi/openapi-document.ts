@@ -11,13 +11,13 @@ type PathItem = OpenAPIObject['paths'][string];
 
 const PROBLEM = { $ref: '#/components/responses/Problem' };
 
-/** The OpenAPI document: the controllers' routes as Nest knows them, and one path for each management tool. */
+/** The OpenAPI document: the routes of the controllers, and one path for each management tool. */
 export function createOpenApiDocument(app: INestApplication, version: string): OpenAPIObject {
   const base = new DocumentBuilder()
-    // The schemas are JSON Schema 2020-12 (a property that may be null says so), which OpenAPI 3.0 cannot hold.
+    // The schemas are JSON Schema 2020-12 (nullable properties use the type null), which OpenAPI 3.0 does not support.
     .setOpenAPIVersion('3.1.0')
     .setTitle('Signalbox')
-    .setDescription('Drive AI agents over plain HTTP, and stand between every MCP client and every MCP server.')
+    .setDescription('Run AI agents over HTTP, and proxy calls between MCP clients and MCP servers.')
     .setVersion(version)
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key (`sbx_…`).' })
     .addSecurityRequirements('bearer')
@@ -84,7 +84,10 @@ function problemResponse(): ResponseObject {
   };
 }
 
-/** Serves the document at `/openapi.json` and a readable page over it at `/docs`. It is built and written at the first request. */
+/**
+ * Serves the document at `/openapi.json` and a readable page of it at `/docs`. The document is built at the first
+ * request.
+ */
 export function serveOpenApi(app: NestFastifyApplication): void {
   const document = once(() => createOpenApiDocument(app, version));
   const text = once(() => JSON.stringify(document()));

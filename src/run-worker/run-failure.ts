@@ -8,7 +8,7 @@ import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
 /** Why a run failed, for its record, its stream and the transcript. Nothing that an upstream said is in it. */
 export function describeRunFailure(error: unknown): RunError {
   if (error instanceof AnswerInterruptedError) {
-    return { code: 'provider_unavailable', message: 'The connection to the model provider broke off.' };
+    return { code: 'provider_unavailable', message: 'The connection to the model provider was lost.' };
   }
   if (error instanceof AnswerOverflowError) return ANSWER_TOO_LARGE;
   if (error instanceof DomainError) return { code: error.code, message: error.detail ?? error.title };

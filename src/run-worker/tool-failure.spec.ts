@@ -51,7 +51,7 @@ describe('what the model is told of a call that failed', () => {
 
 describe('a storage that is away', () => {
   it.each([
-    ['by whoever waited for it', new StorageLostError('The storage is away.'), true],
+    ['by whoever waited for it', new StorageLostError('The storage is unavailable.'), true],
     ['by the audit log', new DomainError('storage_unavailable', 'Please try again.'), true],
     ['by the driver', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }), true],
     ['not by an upstream', new UpstreamError('unreachable', 'Connection terminated.'), false],

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../common/error-codes.js';
 import { inspectInput, summarize } from '../common/validation/validate-input.js';
 import { RunRequest } from './run-request.dto.js';
 
-/** Faults that have a code of their own, the more telling before those that follow from them. The first rule that fits names the fault. */
+/** Faults with codes of their own, causes before their consequences. The first matching rule determines the code. */
 const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
   [({ path }) => path === 'thread_id', 'thread_id_in_body'],
   [({ path }) => /^messages\[\d+\]\.role$/.test(path), 'role_not_allowed'],
@@ -16,7 +16,7 @@ const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: Err
 
 /**
  * Checks the body of a run request strictly.
- * @throws DomainError with the code of the most telling fault, and every fault with its path
+ * @throws DomainError with the code of the first matching rule, and every fault with its path
  */
 export function parseRunRequest(body: unknown): RunRequest {
   const { value, faults } = inspectInput(RunRequest, body);
@@ -54,6 +54,6 @@ function rank({ code }: CodedFault): number {
 function countUserMessages(request: RunRequest): CodedFault[] {
   const count = request.messages.filter(({ role }) => role === 'user').length;
   if (count === 1) return [];
-  const message = `Exactly one message must have the role user; there are ${count}.`;
+  const message = `Exactly one message must have the role user; the request has ${count}.`;
   return [{ path: 'messages', code: 'user_message_count', message }];
 }

@@ -1,7 +1,7 @@
 import { IsUUID } from 'class-validator';
 import { MayBeAbsent } from '../common/validation/presence.js';
 
-/** The body of a cancellation. Without a `taskId` every run that is not finished is cancelled. */
+/** The body of a cancellation. Without a `taskId`, all queued and running runs of the thread are cancelled. */
 export class RunCancelRequest {
   @MayBeAbsent()
   @IsUUID()

@@ -10,7 +10,7 @@ import { ThreadService } from '../threads/thread.service.js';
 import type { RunCancelRequest } from './run-cancel-request.dto.js';
 import { UnstartedRun } from './unstarted-run.js';
 
-/** Cancels runs: a waiting one at once, a running one by telling its worker, whichever process that is. */
+/** Cancels runs: queued runs at once, running runs by notifying their worker in whichever process. */
 @Injectable()
 export class RunCancellationService {
   private readonly logger = new Logger(RunCancellationService.name);
@@ -24,7 +24,9 @@ export class RunCancellationService {
     private readonly telemetry: RunTelemetry,
   ) {}
 
-  /** @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is away */
+  /**
+   * @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is unavailable
+   */
   async cancelOnThread(
     threadId: string,
     { taskId }: RunCancelRequest,
@@ -35,12 +37,12 @@ export class RunCancellationService {
     const open = await this.runs.findOpen(organizationId, threadId);
     const chosen = taskId === undefined ? open : open.filter(({ id }) => id === taskId);
     if (taskId !== undefined && chosen.length === 0) await this.runs.getOnThread(organizationId, threadId, taskId);
-    // Those that wait go first, so that none of them starts when the running one ends.
+    // Queued runs first, so that none of them starts when the running one ends.
     for (const run of chosen.toReversed()) await this.cancel(run);
     return { taskIds: chosen.map(({ id }) => id) };
   }
 
-  /** Cancels one run; a run that is finished stays as it is. @throws DomainError `run_not_found` */
+  /** Cancels one run; a finished run does not change. @throws DomainError `run_not_found` */
   async cancelRun(id: string, caller: Principal): Promise<RunItem> {
     const run = await this.runs.find(caller.organization.id, id);
     if (run !== null) await this.cancel(run);
@@ -52,7 +54,7 @@ export class RunCancellationService {
     let cancelled = await this.cancelling.cancelQueued(run.id);
     if (cancelled === undefined) {
       if (await this.cancelling.requestStop(run.id)) return this.announce(run.id);
-      // Between the two it may have yielded its slot, and waits again.
+      // Between the two statements the run can yield its slot and be queued again.
       cancelled = await this.cancelling.cancelQueued(run.id);
     }
     if (cancelled === undefined) return;
@@ -60,12 +62,10 @@ export class RunCancellationService {
     await this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
   }
 
-  /** The request is recorded: a worker that does not hear of it now finds it with its next heartbeat. */
+  /** The request is recorded: a worker that misses the notification finds it with its next heartbeat. */
   private async announce(runId: string): Promise<void> {
     await this.events
       .announceCancel(runId)
-      .catch((error: Error) =>
-        this.logger.warn({ run_id: runId, err: error }, 'A cancellation could not be announced'),
-      );
+      .catch((error: Error) => this.logger.warn({ run_id: runId, err: error }, 'Could not publish a cancellation'));
   }
 }

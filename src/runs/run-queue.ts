@@ -6,12 +6,12 @@ import type { NextRun } from './records/run-finish.js';
 
 export const RUN_QUEUE = 'runs';
 
-/** A job asks for one attempt at one run. The run's row says everything else. */
+/** A job requests one attempt at one run. The run's row has all other data. */
 export type RunJob = NextRun;
 
 const PATIENCE_MS = 1000;
 
-/** Asks the workers for attempts at runs. */
+/** Enqueues attempts at runs. */
 @Injectable()
 export class RunQueue {
   private readonly logger = new Logger(RunQueue.name);
@@ -19,14 +19,14 @@ export class RunQueue {
   constructor(@InjectQueue(RUN_QUEUE) private readonly queue: ServiceQueue<RunJob>) {}
 
   /**
-   * Enqueues an attempt; the same attempt twice is one job. A queue that does not answer is not waited for: the run is
-   * stored, and the sweeper asks again.
+   * Enqueues an attempt; enqueuing the same attempt twice creates one job. It does not wait for a queue that does not
+   * respond: the run is stored, and the sweeper enqueues it again.
    */
   async ask({ runId, attempt }: NextRun): Promise<void> {
     const added = this.queue
       .add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` })
       .catch((error: Error) =>
-        this.logger.warn({ run_id: runId, err: error }, 'A run could not be enqueued; it will be asked for again'),
+        this.logger.warn({ run_id: runId, err: error }, 'Could not enqueue a run; it will be enqueued again'),
       );
     await endsWithin(added, PATIENCE_MS);
   }

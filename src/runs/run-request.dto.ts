@@ -26,9 +26,9 @@ export class RunRequestPart {
 }
 
 export class RunRequestMessage {
-  /** Your own id for the message; used once in a thread. */
+  /** Your own id for the message. It must be unique within the thread. */
   @MayBeAbsent()
-  @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and no credential' })
+  @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and must not contain a credential' })
   id?: string;
 
   @IsIn(['system', 'user'])

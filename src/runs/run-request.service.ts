@@ -14,7 +14,7 @@ import { RunQueue } from './run-queue.js';
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Takes a run request: checks it, stores it, and asks for its execution. */
+/** Accepts a run request: checks it, stores it, and enqueues its execution. */
 @Injectable()
 export class RunRequestService {
   constructor(
@@ -24,13 +24,13 @@ export class RunRequestService {
     private readonly queue: RunQueue,
   ) {}
 
-  /** @throws DomainError for whatever is wrong with the request; nothing is stored then */
+  /** @throws DomainError for every fault of the request; nothing is stored then */
   async post(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
     const agent = await this.agents.findForRun(organizationId, request.agent.id);
     if (agent === undefined || agent.status === 'inactive') {
-      // A thread that does not exist is told first; otherwise posting finds out.
+      // A missing thread is reported first; otherwise posting reports it.
       await this.threads.requireExisting(organizationId, threadId);
       throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
     }
@@ -52,7 +52,7 @@ export class RunRequestService {
   }
 }
 
-/** What comes with a run request beside its body. */
+/** The data of a run request outside its body. */
 export interface RunRequestCall {
   caller: Principal;
   requestId: string;
@@ -64,7 +64,7 @@ export interface RunRequestCall {
 function idempotencyOf(key: string | undefined, request: object): { key: string; hash: string } | undefined {
   if (key === undefined) return undefined;
   if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
-    const message = 'Must be 1 to 255 printable ASCII characters, and no credential.';
+    const message = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
     throw new DomainError('invalid_request', `Idempotency-Key: ${message}`, [
       { path: 'Idempotency-Key', code: 'matches', message },
     ]);

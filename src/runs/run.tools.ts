@@ -27,7 +27,7 @@ export class RunTools {
 
   @ManagementTool({
     name: 'RUN_LIST',
-    description: "Lists the organization's runs, newest first unless ordered otherwise.",
+    description: "Lists the organization's runs, newest first by default.",
     input: ListInput,
     output: RunPage,
     annotations: READ_ONLY,
@@ -38,8 +38,7 @@ export class RunTools {
 
   @ManagementTool({
     name: 'RUN_CANCEL',
-    description:
-      'Cancels a run by its taskId. The answer so far stays in the transcript; a finished run stays as it is.',
+    description: 'Cancels a run by its taskId. The transcript keeps the answer so far. A finished run does not change.',
     input: RunGetInput,
     output: RunOutput,
     annotations: DESTROYS,

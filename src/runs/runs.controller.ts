@@ -27,12 +27,12 @@ export class RunsController {
 
   @Post('messages')
   @HttpCode(202)
-  @ApiOperation({ summary: 'Posts a message and enqueues a run; the answer comes on the stream.' })
+  @ApiOperation({ summary: 'Posts a message and enqueues a run. Read the answer from the stream.' })
   @ApiBody({ schema: schemaOf(RunRequest) })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
-    description: 'Repeats with this key run nothing again (24 h).',
+    description: 'Requests that repeat this key within 24 hours return the same run.',
   })
   post(
     @Param('threadId') threadId: string,
@@ -51,7 +51,7 @@ export class RunsController {
 
   @Post('cancel')
   @HttpCode(202)
-  @ApiOperation({ summary: 'Cancels a run, or everything that runs and waits on the thread.' })
+  @ApiOperation({ summary: 'Cancels one run, or all running and queued runs of the thread.' })
   @ApiBody({ schema: schemaOf(RunCancelRequest), required: false })
   cancel(
     @Param('threadId') threadId: string,

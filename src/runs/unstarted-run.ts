@@ -5,10 +5,10 @@ import { RunEvents } from '../events/run-events.js';
 import type { FinishedRun } from './records/run-finish.js';
 import { RunQueue } from './run-queue.js';
 
-/** Whoever ends a run does not wait long for the event bus. */
+/** Ending a run waits only briefly for the event bus. */
 const PATIENCE_MS = 1000;
 
-/** Completes the end of runs that were ended before any attempt: their streams, and the turn of the next run. */
+/** Completes the end of runs that ended before any attempt: their streams, and the turn of the next run. */
 @Injectable()
 export class UnstartedRun {
   private readonly logger = new Logger(UnstartedRun.name);
@@ -19,7 +19,7 @@ export class UnstartedRun {
   ) {}
 
   /**
-   * Readers may already wait for the run, so its stream gets a beginning and an end.
+   * Readers can already wait for the run, so its stream gets a beginning and an end.
    * @param metadata for the message, which says how it ended
    * @param last the chunk that ends the stream
    */
@@ -29,9 +29,9 @@ export class UnstartedRun {
       messageId: run.messageId,
       messageMetadata: { taskId: run.id, ...metadata },
     };
-    // Without a stream its readers hear of the end from the run's record.
+    // Without a stream, its readers find the end in the run's record.
     await this.stream(run, [start, last]).catch((error: Error) =>
-      this.logger.warn({ run_id: run.id, err: error }, 'The stream of a run that never started could not be ended'),
+      this.logger.warn({ run_id: run.id, err: error }, 'Could not end the stream of a run that never started'),
     );
     if (next !== undefined) await this.queue.ask(next);
   }

@@ -6,19 +6,19 @@ import { frameId, type ReaderPosition } from './reader-position.js';
 const RESET_STEP = `data: ${JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk)}\n\n`;
 const STEP_START = '{"type":"start-step"';
 const LAST_OF_AN_ANSWER = /^\{"type":"(?:finish|error|abort)"/;
-/** They say how the answer ends, which no earlier frame has said. */
+/** Chunks that say how the answer ends; no earlier frame says it. */
 const ABOUT_THE_WHOLE = /^\{"type":"(?:finish|error|abort|message-metadata)"/;
 
 /**
- * The frames of one run on their way to one reader, as they go over the wire, and what the reader has of them.
+ * The frames of one run for one reader, in wire format, and the reader's position in them.
  *
- * A reader may have frames that the live buffer has lost. The steps before its last one are in the transcript, and so in every
- * stream that another attempt writes; only what it has of its last step is void. So it is told to drop that (`reset-step`), and
- * gets what comes after the beginning of the same step in the stream as it is now.
+ * A reader can have frames that the live buffer has lost. All steps before its last one are in the transcript, and so
+ * in the stream of every later attempt; only the content of its last step is void. The reader therefore gets
+ * `reset-step`, which drops that content, and then the content of the same step from the current stream.
  */
 export class RunFrames {
   private current: ReaderPosition;
-  /** In the stream that is read again: how many steps have begun, as long as the reader has them. */
+  /** The number of steps begun in the stream that is read again, up to the reader's own. */
   private stepsSkipped: number | undefined;
   private lastFrame = '';
 
@@ -29,17 +29,17 @@ export class RunFrames {
     this.current = after;
   }
 
-  /** The frame after which the reader goes on. */
+  /** The frame after which the reader resumes. */
   get position(): ReaderPosition {
     return this.current;
   }
 
-  /** Has the reader the chunk that closes an answer? */
+  /** Has the reader received the chunk that closes an answer? */
   get isAnswerClosed(): boolean {
     return LAST_OF_AN_ANSWER.test(this.lastFrame);
   }
 
-  /** The reader goes on at the beginning of the stream. Returns what it is told first. */
+  /** Resumes at the beginning of the stream. Returns the frames to send first. */
   startOver(): string {
     const { step, round } = this.current;
     this.current = { ...STREAM_START, step, round: round + 1 };
@@ -47,7 +47,7 @@ export class RunFrames {
     return step === 0 ? '' : RESET_STEP;
   }
 
-  /** What the reader gets of these frames. */
+  /** The frames to send to the reader out of these. */
   take({ first, epoch, frames }: FrameBatch): string {
     let text = '';
     for (const [i, frame] of frames.entries()) {
@@ -59,7 +59,7 @@ export class RunFrames {
     return text;
   }
 
-  /** What the reader gets when the answer is completed out of the transcript. */
+  /** The frames to send when the answer is completed from the transcript. */
   takeStored(chunks: readonly UIMessageChunk[]): string {
     const epoch = newEpoch();
     let text = this.startOver();

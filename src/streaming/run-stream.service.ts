@@ -8,7 +8,7 @@ import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunFrames } from './run-frames.js';
-import { type CarriedRun, RunStream, type StreamStart } from './run-stream.js';
+import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
 import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
 
@@ -23,12 +23,12 @@ export class RunStreamService {
   ) {}
 
   /**
-   * The stream that was asked for; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
+   * The requested stream; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
    * @throws DomainError `thread_not_found`, `run_not_found`, `stream_expired`
    */
   async open(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
     await this.threads.requireExisting(thread.organizationId, thread.threadId);
-    // Subscribed before looking, so that a run that begins in between is heard.
+    // Subscribes before it reads, so that it does not miss a run that begins in between.
     const reader = await this.events.openTopic(thread);
     try {
       const start = await this.findStart(thread, query);
@@ -50,37 +50,40 @@ export class RunStreamService {
     if (query.taskId !== undefined) {
       const run = await this.runs.getOnThread(organizationId, threadId, query.taskId);
       await this.checkPosition(run, query.after);
-      return { run: toCarried(run), previousId: undefined };
+      return { run: toStreamedRun(run), previousId: undefined };
     }
     const { current, last } = await this.runs.findTurn(organizationId, threadId);
-    if (current !== undefined) return { run: toCarried(current), previousId: undefined };
-    // What is over by now was answered to somebody else, even if its last frames are still to come.
+    if (current !== undefined) return { run: toStreamedRun(current), previousId: undefined };
+    // A run that has ended by now belongs to an earlier request, even if its last frames are still to come.
     return { run: undefined, previousId: last?.id };
   }
 
-  /** Can the reader still be brought to the end of the run? What the live buffer has lost of an open one is streamed again. */
+  /**
+   * Can the reader still reach the end of the run? Frames of an open run that the live buffer has lost are streamed
+   * again.
+   */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
     if (isOpen(run)) return;
     const { known } = await this.events.lookAfter(run.id, after);
     if (!known) throw new StreamExpiredError(run.id);
   }
 
-  /** Runs that have come and left the live buffer meanwhile are passed over. */
-  private async findNext(thread: RunTopic, previousId: string | undefined): Promise<CarriedRun | undefined> {
+  /** Skips runs that have meanwhile come and left the live buffer. */
+  private async findNext(thread: RunTopic, previousId: string | undefined): Promise<StreamedRun | undefined> {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
       if (next === undefined) return undefined;
-      if (isOpen(next) || (await this.events.lookAfter(next.id, STREAM_START)).known) return toCarried(next);
+      if (isOpen(next) || (await this.events.lookAfter(next.id, STREAM_START)).known) return toStreamedRun(next);
       id = next.id;
     }
   }
 }
 
-function toCarried(run: RunState): CarriedRun {
+function toStreamedRun(run: RunState): StreamedRun {
   return { id: run.id, mayBeUnstarted: isOpen(run) };
 }
 
-/** Is the run still to be executed, or being executed? */
+/** Is the run queued or running? */
 function isOpen({ status }: RunState): boolean {
   return status === 'queued' || status === 'running';
 }

@@ -4,17 +4,17 @@ import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-sto
 import type { PreviousRun } from '../events/run-event-store.js';
 import { TopicReader } from '../events/topic-reader.js';
 import { NOTHING_READ } from './reader-position.js';
-import { type CarriedRun, RunStream } from './run-stream.js';
+import { type StreamedRun, RunStream } from './run-stream.js';
 
 const topic = { organizationId: 'o', threadId: 't' };
 const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: false };
 
 /** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
-async function waiting(previousId: string | undefined, posted: CarriedRun | undefined) {
+async function waiting(previousId: string | undefined, posted: StreamedRun | undefined) {
   const store = new ScriptedRunEventStore();
   await store.open('next', by(1));
   const looks: (string | undefined)[] = [];
-  const findNext = async (id: string | undefined): Promise<CarriedRun | undefined> => {
+  const findNext = async (id: string | undefined): Promise<StreamedRun | undefined> => {
     looks.push(id);
     return looks.length === 1 ? undefined : posted;
   };

@@ -8,31 +8,31 @@ const DONE_FRAME = 'data: [DONE]\n\n';
 /** A worker ends the stream some milliseconds after the answer's last chunk. */
 const END_AFTER_ANSWER_MS = 1_000;
 
-/** A run to be carried. */
-export interface CarriedRun {
+/** A run to stream. */
+export interface StreamedRun {
   id: string;
-  /** It may not have streamed anything yet. */
+  /** Whether the run may not have streamed any frame yet. */
   mayBeUnstarted: boolean;
 }
 
-/** Where a stream begins: with a run, or, on an idle thread, after the last run that is over. */
+/** Where a stream begins: at a run or, on an idle thread, after the last finished run. */
 export interface StreamStart {
-  run: CarriedRun | undefined;
+  run: StreamedRun | undefined;
   previousId: string | undefined;
 }
 
-/** What a stream asks the database. */
+/** The database queries of a stream. */
 export interface RunRecords {
   /** The run that was posted to the thread next after this one. */
-  findNext(previousId: string | undefined): Promise<CarriedRun | undefined>;
-  /** What the reader still gets of a run whose stream nobody else will end; undefined if it has to go on reading. */
+  findNext(previousId: string | undefined): Promise<StreamedRun | undefined>;
+  /** The remaining frames of a run whose stream no worker will end; undefined if the reader has to continue reading. */
   complete(runId: string, frames: RunFrames): Promise<string | undefined>;
 }
 
-/** What a reader of a thread gets: the frames of one run, or with `follow` of every run from there on. */
+/** The frames that a reader of a thread gets: of one run, or with `follow` of that run and every later one. */
 export class RunStream {
-  private readonly heard = new Set<string>();
-  private carried: { id: string; unended: AbortController } | undefined;
+  private readonly signaledRuns = new Set<string>();
+  private streamed: { id: string; unended: AbortController } | undefined;
 
   constructor(
     private readonly reader: TopicReader,
@@ -41,21 +41,21 @@ export class RunStream {
     private readonly records: RunRecords,
   ) {}
 
-  /** The id of the run that is being carried right now; undefined while waiting for one. */
+  /** The id of the run that is being streamed; undefined while waiting for one. */
   get current(): string | undefined {
-    return this.carried?.id;
+    return this.streamed?.id;
   }
 
-  /** Nobody will end the stream of this run: it is completed from what is stored. */
+  /** Completes this run's stream from the transcript, because no worker will end it. */
   giveUpWaiting(runId: string): void {
-    if (this.carried?.id === runId) this.carried.unended.abort(new StreamUnendedError());
+    if (this.streamed?.id === runId) this.streamed.unended.abort(new StreamUnendedError());
   }
 
   close(): void {
     this.reader.close();
   }
 
-  /** The frames as they go over the wire, joined by batch, each run closed by `[DONE]`. */
+  /** The frames in wire format, joined by batch; `[DONE]` closes each run. */
   async *frames(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
     let run = this.start.run ?? (await this.waitForNext(this.start.previousId, signal));
     yield* this.framesOf(run, this.query.after, signal);
@@ -65,9 +65,9 @@ export class RunStream {
     }
   }
 
-  /** Reads the run's stream as often as it takes, until its end has been read or it is completed from what is stored. */
+  /** Reads the run's stream repeatedly, until it reaches the end or is completed from the transcript. */
   private async *framesOf(
-    run: CarriedRun,
+    run: StreamedRun,
     after: ReaderPosition,
     signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
@@ -90,7 +90,7 @@ export class RunStream {
       }
       mayBeUnstarted = true;
     }
-    this.carried = undefined;
+    this.streamed = undefined;
   }
 
   private async *readTo(
@@ -100,7 +100,7 @@ export class RunStream {
     signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
     const unended = new AbortController();
-    this.carried = { id: runId, unended };
+    this.streamed = { id: runId, unended };
     const options = { awaitStart, signal: AbortSignal.any([signal, unended.signal]) };
     let overdue: NodeJS.Timeout | undefined;
     try {
@@ -116,17 +116,18 @@ export class RunStream {
   }
 
   /**
-   * The run that was posted next, in the order of the thread. A signal that says which run it follows is believed; any other only
-   * tells when to look: it may be the tail of the run before, or a later run that was cancelled while it waited.
+   * The run that was posted next, in the order of the thread. A signal that names the run it follows is trusted. Any
+   * other signal only triggers a query: it can belong to the end of the previous run, or to a later run that was
+   * cancelled while it waited.
    */
-  private async waitForNext(previousId: string | undefined, signal: AbortSignal): Promise<CarriedRun> {
+  private async waitForNext(previousId: string | undefined, signal: AbortSignal): Promise<StreamedRun> {
     for (;;) {
       const next = await this.records.findNext(previousId);
       if (next !== undefined) return next;
-      const heard = await this.reader.nextRun((id) => this.heard.has(id), signal);
-      if (heard === 'resync') continue;
-      if (heard.follows === (previousId ?? null)) return { id: heard.runId, mayBeUnstarted: false };
-      this.heard.add(heard.runId);
+      const posted = await this.reader.nextRun((id) => this.signaledRuns.has(id), signal);
+      if (posted === 'resync') continue;
+      if (posted.follows === (previousId ?? null)) return { id: posted.runId, mayBeUnstarted: false };
+      this.signaledRuns.add(posted.runId);
     }
   }
 }

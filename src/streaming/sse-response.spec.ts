@@ -49,7 +49,7 @@ describe('SseResponse', () => {
     jest.useRealTimers();
   });
 
-  it('waits until the reader has taken what was written', async () => {
+  it('waits until the reader has read the last write', async () => {
     const writing = response.write('one');
     raw.drain();
     await writing;
@@ -58,7 +58,7 @@ describe('SseResponse', () => {
     expect(raw.eventNames()).toEqual([]);
   });
 
-  it('disconnects a reader that takes nothing for half a minute', async () => {
+  it('disconnects a reader that reads nothing for half a minute', async () => {
     const refused = expect(response.write('one')).rejects.toThrow(ReaderGoneError);
     jest.advanceTimersByTime(29_999);
     expect(raw.destroyed).toBe(false);
@@ -76,7 +76,7 @@ describe('SseResponse', () => {
     expect(raw.written).toEqual(['one']);
   });
 
-  it('takes memory for what the reader has not taken, until it has', async () => {
+  it('holds memory for unread frames until they are read', async () => {
     const writing = response.write('one');
     expect(budget.heldBytes).toBe(9);
     raw.drain();
@@ -93,7 +93,7 @@ describe('SseResponse', () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it('sends no keep-alive on top of what has not been taken', async () => {
+  it('sends no keep-alive while frames are unread', async () => {
     const writing = response.write('one');
     response.keepAlive();
     raw.drain();

@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 
-/** How long a reader may take nothing before it is disconnected; it can continue from its last id. */
+/** A reader that reads nothing for this long is disconnected; it can resume from its last id. */
 const SLOW_READER_MS = 30_000;
 
-/** The memory that a character of frames takes until the reader has taken it: the text, and its encoding in the socket. */
+/** The memory of one buffered character of frames: the text, and its encoding in the socket. */
 const HELD_PER_CHARACTER = 3;
 
 const HEADERS = {
@@ -18,8 +18,8 @@ const HEADERS = {
 };
 
 /**
- * A Server-Sent Events response (WHATWG HTML §9.2) that waits for its reader. It gives up on a reader that takes nothing, and on one
- * that does not keep up while there is no memory left to wait for it.
+ * A Server-Sent Events response (WHATWG HTML §9.2) with backpressure. It disconnects a reader that reads nothing, and a
+ * slow reader when no memory is left to buffer for it.
  */
 export class SseResponse {
   private constructor(
@@ -28,8 +28,8 @@ export class SseResponse {
   ) {}
 
   /**
-   * Sends the headers at once; from then on the response is this object's.
-   * @param openAnswer where to take the memory from that a reader holds who does not keep up
+   * Sends the headers at once and takes over the response.
+   * @param openAnswer opens the budget that holds the memory of a slow reader
    */
   static open(reply: FastifyReply, openAnswer: () => HeldAnswer): SseResponse {
     reply.hijack();
@@ -38,13 +38,13 @@ export class SseResponse {
     return new SseResponse(reply.raw, openAnswer);
   }
 
-  /** Resolves when there is room for more. @throws ReaderGoneError when the reader has left, or was too slow */
+  /** Resolves when there is room for more. @throws ReaderGoneError when the reader has left or was too slow */
   async write(text: string): Promise<void> {
     if (!this.raw.destroyed && !this.raw.write(text)) await this.drainWithin(text.length * HELD_PER_CHARACTER);
     if (this.raw.destroyed) throw new ReaderGoneError();
   }
 
-  /** A comment that keeps proxies from closing an idle connection; skipped while the reader has not taken the last write. */
+  /** A comment that keeps proxies from closing an idle connection; skipped while the last write is still buffered. */
   keepAlive(): void {
     if (!this.raw.destroyed && !this.raw.writableNeedDrain) this.raw.write(': keep-alive\n\n');
   }
@@ -53,7 +53,7 @@ export class SseResponse {
     this.raw.end();
   }
 
-  /** Waits for the reader, or disconnects it if there is no memory to hold what it has not taken. */
+  /** Waits for the reader, or disconnects it if there is no memory to buffer its frames. */
   private async drainWithin(bytes: number): Promise<void> {
     const answer = this.openAnswer();
     try {
@@ -69,7 +69,7 @@ export class SseResponse {
     }
   }
 
-  /** Resolves when the reader has taken what was written, or is gone. */
+  /** Resolves when the reader has read everything written, or has disconnected. */
   private async drained(): Promise<void> {
     const tooSlow = setTimeout(() => this.raw.destroy(), SLOW_READER_MS);
     const settled = new AbortController();

@@ -7,14 +7,16 @@ import { RunReader } from '../runs/records/run-reader.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import type { RunFrames } from './run-frames.js';
 
-/** A worker ends the stream right after the run; this long after it, nothing more will come. */
+/** A worker ends the stream right after the run; after this time, no more frames will come. */
 const GRACE_MS = 10_000;
 const LOST: UIMessageChunk = {
   type: 'error',
   errorText: 'The live stream of this run was lost; read the transcript.',
 };
 
-/** Ends the rare stream that nobody else will end: the worker died after the run's end, or the live buffer has lost it. */
+/**
+ * Ends streams that no worker will end: the worker died after the run's end, or the live buffer has lost the stream.
+ */
 @Injectable()
 export class StreamEnding {
   constructor(
@@ -23,7 +25,7 @@ export class StreamEnding {
     private readonly events: RunEvents,
   ) {}
 
-  /** Will no worker write any more of this run's stream? */
+  /** Has every worker finished writing this run's stream? */
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
     const run = await this.runs.find(organizationId, runId);
     if (run === null) return true;
@@ -32,14 +34,14 @@ export class StreamEnding {
   }
 
   /**
-   * What the reader still gets of a run, as frames: all that it lacks of the answer, from the transcript. Undefined when it has to
-   * go on reading, because the run is not over or its stream holds more.
+   * The frames that complete a run for the reader: everything it lacks of the answer, from the transcript. Undefined
+   * when the reader has to continue, because the run is not over or its stream has more frames.
    */
   async complete(organizationId: string, runId: string, frames: RunFrames): Promise<string | undefined> {
     const run = await this.runs.find(organizationId, runId);
     if (run === null) return frames.takeStored([LOST]);
     if (run.finishedAt === null) return undefined;
-    // The whole answer is in the live buffer before the run is over: what the buffer holds now is all that it will ever hold.
+    // The live buffer has the whole answer before the run is over, so its content is final now.
     const { known, diverged, holdsMore } = await this.events.lookAfter(runId, frames.position);
     if (known && (diverged || holdsMore)) return undefined;
     if (known && frames.isAnswerClosed) return '';

@@ -2,19 +2,19 @@ import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './reader-position.js';
 
-/** Where in which run a stream begins, and whether it goes on to later runs. */
+/** Where a stream begins, and whether it continues with later runs. */
 export interface StreamQuery {
-  /** The run to carry; undefined means the current or the next one. */
+  /** The run to stream; undefined means the current or the next one. */
   taskId: string | undefined;
-  /** Where the reader stands in that run. */
+  /** The reader's position in that run. */
   after: ReaderPosition;
-  /** Stay open across runs. */
+  /** Keep the stream open across runs. */
   follow: boolean;
-  /** Answer 204 instead of waiting when nothing runs or waits. */
+  /** Respond with 204 instead of waiting when no run is queued or running. */
   idle204: boolean;
 }
 
-/** The raw query parameters of the stream endpoint; a parameter that is repeated comes as an array. */
+/** The raw query parameters of the stream endpoint; a repeated parameter is an array. */
 export type RawStreamQuery = Readonly<Partial<Record<'taskId' | 'follow' | 'idle', unknown>>>;
 
 /** @throws DomainError `invalid_stream_position` or `invalid_request` */
@@ -43,7 +43,7 @@ function parseFrameId(text: string): { taskId: string; after: ReaderPosition } {
   return { taskId: taskId.toLowerCase(), after };
 }
 
-/** The answer to a position that no frame of a stream has. */
+/** The error for a position that no frame of a stream has. */
 function malformedPosition(path: 'taskId' | 'Last-Event-ID'): DomainError {
   const message = `${path} must be ${path === 'taskId' ? 'the taskId of a run' : 'the id of a frame of this stream'}.`;
   return new DomainError('invalid_stream_position', message, [{ path, code: 'invalid_stream_position', message }]);

@@ -9,7 +9,7 @@ import type { RunStream } from './run-stream.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
 import { StreamEnding } from './stream-ending.js';
 
-/** The HTTP exchange that a stream is written to. */
+/** The HTTP request and response of a stream. */
 export interface StreamExchange {
   caller: Principal;
   request: FastifyRequest;
@@ -33,7 +33,7 @@ export class StreamResponder {
     const abort = new AbortController();
     const leave = (): void => abort.abort(new ReaderGoneError());
     reply.raw.once('close', leave);
-    // The reader may have left while the stream was being opened.
+    // The reader may have disconnected while the stream was being opened.
     if (reply.raw.destroyed) leave();
     const response = SseResponse.open(reply, () => this.budget.open(caller));
     const uncount = this.streams.open();
@@ -44,7 +44,7 @@ export class StreamResponder {
       response.end();
     } catch (error) {
       if (!(error instanceof ReaderGoneError)) {
-        this.logger.warn({ request_id: request.id, err: error }, 'A stream broke off');
+        this.logger.warn({ request_id: request.id, err: error }, 'A stream ended early');
       }
       reply.raw.destroy();
     } finally {
@@ -55,7 +55,7 @@ export class StreamResponder {
     }
   }
 
-  /** Sends keep-alives, and looks whether the run that is carried will ever end its stream. */
+  /** Sends keep-alives, and checks whether a worker will end the stream of the current run. */
   private keepAlive(response: SseResponse, stream: RunStream, caller: Principal): () => void {
     const tick = async (): Promise<void> => {
       response.keepAlive();
@@ -63,7 +63,7 @@ export class StreamResponder {
       if (current === undefined) return;
       if (await this.ending.isAbandoned(caller.organization.id, current)) stream.giveUpWaiting(current);
     };
-    // A look that fails is repeated at the next tick.
+    // A failed check is repeated at the next tick.
     const timer = setInterval(() => void tick().catch(() => undefined), this.config.settings.streamKeepAliveMs);
     return () => clearInterval(timer);
   }

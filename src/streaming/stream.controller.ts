@@ -20,19 +20,24 @@ export class StreamController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'Streams the answer as Server-Sent Events of AI SDK UI-message chunks.' })
+  @ApiOperation({ summary: 'Streams the answer as Server-Sent Events with AI SDK UI-message chunks.' })
   @ApiProduces('text/event-stream')
   @ApiQuery({
     name: 'taskId',
     required: false,
-    description: 'Carry this run, whether waiting, running or just finished.',
+    description: 'Stream this run, whether it is queued, running or just finished.',
   })
-  @ApiQuery({ name: 'follow', required: false, enum: ['true', 'false'], description: 'Stay open across runs.' })
+  @ApiQuery({
+    name: 'follow',
+    required: false,
+    enum: ['true', 'false'],
+    description: 'Keep the stream open across runs.',
+  })
   @ApiQuery({
     name: 'idle',
     required: false,
     enum: ['204'],
-    description: 'Answer 204 at once if nothing runs or waits.',
+    description: 'Respond with 204 at once if no run is queued or running.',
   })
   @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'Continue exactly after this frame.' })
   async stream(

@@ -3,8 +3,8 @@ import type { DynamicToolUIPart, UIMessage, UIMessageChunk } from 'ai';
 type Part = UIMessage['parts'][number];
 
 /**
- * The chunks that a reader lacks of a stored answer, who has its first `step` steps and has dropped what the last of them holds
- * (`reset-step`); for a reader who has nothing, `step` is 0.
+ * The chunks of a stored answer that a reader lacks. The reader has the first `step` steps and has dropped the content
+ * of the last of them (`reset-step`); for a reader without any, `step` is 0.
  * @param lastStep leaves out the steps after this one
  */
 export function chunksAfterStep(parts: readonly Part[], step: number, lastStep = Infinity): UIMessageChunk[] {
@@ -39,7 +39,7 @@ function chunksOfPart(part: Part, id: string): UIMessageChunk[] {
   }
 }
 
-/** A part whose end never came stays open. */
+/** A part whose end never arrived stays open. */
 function chunksOfText(part: Extract<Part, { type: 'text' | 'reasoning' }>, fallbackId: string): UIMessageChunk[] {
   const { type, text, state } = part;
   const id = part.type === 'reasoning' ? (part.id ?? fallbackId) : fallbackId;

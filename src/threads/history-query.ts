@@ -1,23 +1,23 @@
 import { HELD_PER_JSON_BYTE } from '../common/answers/answer-budget.js';
 import { MESSAGE_BYTES } from './message.entity.js';
 
-/** What the history of one run holds at most: more than most models' contexts, and little enough for many runs at once. */
+/** Limits the history of one run: more than most models' contexts, and small enough for many concurrent runs. */
 export const MAX_HISTORY_MESSAGES = 1000;
 export const MAX_HISTORY_BYTES = 2_097_152;
 
-/** The part of the heap that the histories of all runs of a process may fill. */
+/** The share of the heap for the histories of all runs of a process. */
 const SHARE_OF_HEAP = 4;
 
-/** The largest history of each of so many runs at once, in bytes of JSON text. */
+/** The largest history of each of this many concurrent runs, in bytes of JSON text. */
 export function historyBytesFor(heapBytes: number, runs: number): number {
   return Math.min(MAX_HISTORY_BYTES, Math.floor(heapBytes / SHARE_OF_HEAP / HELD_PER_JSON_BYTE / runs));
 }
 
 /**
- * The conversation of a run, newest first: the messages of its own request, whatever their size, and of earlier runs the newest
- * that fit into both bounds together with all that is newer. A run is in it with its request and its answer or not at all, so
- * that no answer stands without its question. Sizes add up before any message is unpacked.
- * Values: organization, thread, position of the run, id of its own answer, most messages, most bytes.
+ * The conversation of a run, newest first: the messages of its own request, whatever their size, and the newest earlier
+ * runs that fit into both limits. A run is included with its request and its answer or not at all, so that every answer
+ * follows its question. Sizes are summed before any message is unpacked. Values: organization, thread, position of the
+ * run, id of its own answer, maximum messages, maximum bytes.
  */
 export const HISTORY = {
   name: 'transcript_history',

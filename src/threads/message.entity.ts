@@ -7,11 +7,11 @@ export type MessageRole = 'system' | 'user' | 'assistant';
 /** The ordinal of an answer: after every message of the request that it answers. */
 export const ANSWER_ORDINAL = 2_147_483_647;
 
-/** SQL for the bytes of a message; measures those that are older than the column. */
+/** SQL for the bytes of a message; measures messages that are older than the column. */
 export const MESSAGE_BYTES =
   '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS text)))';
 
-/** One message of the transcript. It belongs to the run that brought it or wrote it, which gives its place in the thread. */
+/** One message of the transcript. Its run, which received or wrote it, determines its place in the thread. */
 @Entity('messages')
 @ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('messages_thread_idx', ['organizationId', 'threadId', 'runPosition', 'ordinal'])
@@ -44,7 +44,9 @@ export class MessageEntity {
   @Column({ type: 'json', default: {} })
   metadata: Record<string, unknown>;
 
-  /** Of parts and metadata as JSON text. Written by the database; null for a message that is older than the column. */
+  /**
+   * Size of parts and metadata as JSON text. Written by the database; null for a message that is older than the column.
+   */
   @Column({ type: 'int', nullable: true, insert: false, update: false, select: false })
   bytes: number | null;
 

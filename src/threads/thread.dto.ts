@@ -20,7 +20,7 @@ import { MayBeAbsent } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
-const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and no credential' };
+const THREAD_ID_RULE = { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and must not contain a credential' };
 
 export class ThreadCreateData {
   @IsString()
@@ -31,7 +31,7 @@ export class ThreadCreateData {
   @IsUUID()
   virtual_mcp_id: string;
 
-  /** Your own id for the thread; sent again, it answers the thread that exists. */
+  /** Your own id for the thread. Sending an existing id returns the existing thread. */
   @MayBeAbsent()
   @Matches(CALLER_ID, THREAD_ID_RULE)
   id?: string;
@@ -133,7 +133,7 @@ export class MessageItem {
   @IsObject({ each: true })
   parts: object[];
 
-  /** Of an answer: taskId, model, usage, finishReason, and aborted when it was cancelled. */
+  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. */
   @IsObject()
   metadata: Record<string, unknown>;
 

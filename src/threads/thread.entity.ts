@@ -11,7 +11,7 @@ export class ThreadEntity {
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
-  /** Unique within its organization, because callers may choose it. */
+  /** Unique only within its organization, because callers can choose it. */
   @PrimaryColumn({ type: 'varchar', length: 128, collation: 'C' })
   id: string;
 

@@ -7,7 +7,7 @@ import { ThreadEntity } from './thread.entity.js';
 export class ThreadRepository {
   constructor(@InjectRepository(ThreadEntity) private readonly threads: Repository<ThreadEntity>) {}
 
-  /** Inserts the thread unless its id is taken; true if it was inserted. */
+  /** Inserts the thread unless its id is taken. Returns true if it was inserted. */
   async insertIfAbsent(thread: Omit<ThreadEntity, 'createdAt' | 'updatedAt'>): Promise<boolean> {
     const result: InsertResult = await this.threads
       .createQueryBuilder()
@@ -41,7 +41,7 @@ export class ThreadRepository {
     await this.threads.update({ organizationId, id }, { title });
   }
 
-  /** Deletes the thread with its messages and runs unless a run is open; true if it was deleted. */
+  /** Deletes the thread with its messages and runs unless a run is open. Returns true if it was deleted. */
   async deleteUnlessBusy(organizationId: string, id: string): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.threads.query(
       `DELETE FROM threads WHERE organization_id = $1 AND id = $2 AND status <> 'in_progress'`,

@@ -33,7 +33,7 @@ export class ThreadService {
   ) {}
 
   /**
-   * A new thread, `completed` because nothing runs on it; or, for an id that exists with the same agent, that thread.
+   * A new thread, `completed` because no run is in progress; or the existing thread with this id and agent.
    * @throws DomainError `agent_not_found`, `thread_exists`
    */
   async create(data: ThreadCreateData, caller: Principal): Promise<ThreadItem> {
@@ -51,7 +51,7 @@ export class ThreadService {
     });
     const thread = await this.find(organizationId, id);
     if (thread.virtualMcpId !== agent.id) {
-      throw new DomainError('thread_exists', 'A thread with this id exists and belongs to another agent.');
+      throw new DomainError('thread_exists', 'A thread with this id already exists and belongs to another agent.');
     }
     return toItem(thread);
   }

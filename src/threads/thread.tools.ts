@@ -24,7 +24,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_CREATE',
-    description: 'Creates a thread for an agent. With an id that exists and the same agent, answers that thread.',
+    description: 'Creates a thread for an agent. If a thread with the given id and agent exists, returns that thread.',
     input: ThreadCreateInput,
     output: ThreadOutput,
     annotations: CREATES,
@@ -35,7 +35,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_LIST',
-    description: "Lists the organization's threads, newest first unless ordered otherwise.",
+    description: "Lists the organization's threads, newest first by default.",
     input: ListInput,
     output: ThreadPage,
     annotations: READ_ONLY,
@@ -46,7 +46,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_GET',
-    description: 'Reads a thread; poll it to watch the status move from in_progress to completed or failed.',
+    description: 'Reads a thread. Poll it to follow the status from in_progress to completed or failed.',
     input: ThreadIdInput,
     output: ThreadOutput,
     annotations: READ_ONLY,
@@ -68,7 +68,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_DELETE',
-    description: 'Deletes a thread with its transcript and its runs. Refused while a run is in progress.',
+    description: 'Deletes a thread, its transcript and its runs. Fails while a run is in progress.',
     input: ThreadIdInput,
     output: ThreadOutput,
     annotations: DESTROYS,
@@ -79,7 +79,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREAD_MESSAGES_LIST',
-    description: 'Reads the durable transcript of a thread. An answer in progress is listed with its parts so far.',
+    description: 'Reads the durable transcript of a thread. An answer in progress is included with its parts so far.',
     input: ThreadMessagesInput,
     output: MessagePage,
     annotations: READ_ONLY,

@@ -9,7 +9,7 @@ import { ThreadService } from './thread.service.js';
 import { ThreadTools } from './thread.tools.js';
 import { TranscriptService } from './transcript.service.js';
 
-/** Threads and their transcript. */
+/** Threads and their transcripts. */
 @Module({
   imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity]), AgentsModule],
   providers: [PreparedStatements, ThreadService, ThreadRepository, ThreadTools, TranscriptService],

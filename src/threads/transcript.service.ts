@@ -10,10 +10,10 @@ import { PreparedStatements } from '../database/prepared-statements.js';
 import { HISTORY, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
-/** A message as the agent loop reads it. */
+/** A message in the form that the agent loop reads. */
 export type TranscriptMessage = UIMessage & { runId: string };
 
-/** A run as the transcript has to know it: its place in the thread and the message that is its answer. */
+/** The fields of a run that the transcript needs: its place in the thread and the message with its answer. */
 export interface TranscriptRun {
   readonly organizationId: string;
   readonly threadId: string;
@@ -21,7 +21,7 @@ export interface TranscriptRun {
   readonly messageId: string;
 }
 
-/** Reads the durable transcript: the messages of a thread in the order of the runs that brought or wrote them. */
+/** Reads the durable transcript: the messages of a thread in the order of the runs that received or wrote them. */
 @Injectable()
 export class TranscriptService {
   constructor(
@@ -42,7 +42,7 @@ export class TranscriptService {
     return { ...page, items: page.items.map(toItem) };
   }
 
-  /** A run's answer as far as it is stored; null if nothing is stored yet. */
+  /** The stored part of a run's answer; null if nothing is stored yet. */
   findAnswer({
     organizationId,
     threadId,
@@ -52,8 +52,8 @@ export class TranscriptService {
   }
 
   /**
-   * The conversation up to and including the messages of this run's request, oldest first; answers of earlier runs included,
-   * the run's own answer not. Of a long conversation the newest runs that fit, see `HISTORY`.
+   * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
+   * but not the run's own answer. A long conversation is cut to the newest runs that fit, see `HISTORY`.
    * @param maxBytes of JSON text
    */
   async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {

@@ -6,7 +6,7 @@ import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../common/tools/
 import type { Principal } from '../common/principal.js';
 import { type JsonSchema, schemaOf } from '../common/validation/schema-of.js';
 
-/** A management tool as it is registered: its definition, the schemas of its classes and its handler. */
+/** A registered management tool: its definition, the schemas of its classes and its handler. */
 export interface RegisteredTool {
   definition: ManagementToolDefinition;
   inputSchema: JsonSchema;
@@ -16,7 +16,7 @@ export interface RegisteredTool {
 
 type Handler = (input: object, caller: Principal, answer: HeldAnswer) => Promise<unknown>;
 
-/** Every management tool of the application, found by discovery when it starts. Two tools of one name stop the start. */
+/** Every management tool of the application, discovered at startup. A duplicate name stops the start. */
 @Injectable()
 export class ToolRegistry implements OnModuleInit {
   private readonly tools = new Map<string, RegisteredTool>();

@@ -8,7 +8,9 @@ import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { type ToolListing, ToolsService } from './tools.service.js';
 
-/** The HTTP face of the management tools. The OpenAPI document describes each tool by itself, from the registry. */
+/**
+ * The HTTP endpoint of the management tools. The OpenAPI document describes each tool separately, from the registry.
+ */
 @ApiExcludeController()
 @Controller('api/:org/tools')
 export class ToolsController {

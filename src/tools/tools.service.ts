@@ -9,7 +9,7 @@ import type { ToolAnnotations } from '../common/tools/management-tool.js';
 import type { JsonSchema } from '../common/validation/schema-of.js';
 import { ToolRegistry } from './tool-registry.js';
 
-/** A management tool as its callers see it. */
+/** A management tool as listed for callers. */
 export interface ToolListing {
   name: string;
   description: string;
@@ -18,12 +18,12 @@ export interface ToolListing {
   annotations: ToolAnnotations;
 }
 
-/** Calls management tools: known → permitted → valid → handled. Every face of the registry goes through here. */
+/** Calls management tools: known → permitted → valid → handled. HTTP and MCP calls both use this service. */
 @Injectable()
 export class ToolsService {
   constructor(private readonly registry: ToolRegistry) {}
 
-  /** The tools that this caller may call. */
+  /** The tools that this caller can call. */
   listFor(caller: Principal): ToolListing[] {
     return this.registry
       .all()
@@ -38,12 +38,13 @@ export class ToolsService {
   }
 
   /**
-   * @param answer what the answer may hold; the face that calls releases it when the answer has been sent
+   * @param answer the memory budget of the response; the HTTP or MCP endpoint releases it when the response has been
+   * sent
    * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, or what the tool throws
    */
   async call(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.find(name);
-    if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool of this name.');
+    if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
     requirePermission(caller, name);
     return tool.handle(validateInput(tool.definition.input, body ?? {}), caller, answer);
   }

@@ -46,6 +46,7 @@ export class InvocationLog {
       requestId: caller.requestId,
       streamable: call.streamable ?? false,
       incoming: call.trace ?? {},
+      isOwn: entryPoint === 'run',
     });
     return new Invocation(entry, measured, call.startedAt);
   }

@@ -111,7 +111,7 @@ describe('an editor of agents', () => {
     expect(updated.code).toBe('permission_widening');
   });
 
-  it('needs what the agents inside select, at any depth', async () => {
+  it('requires grants on the selections of nested agents, at any depth', async () => {
     const inner = await createAgent([{ connection_id: bank, selected_tools: ['pay'] }, { connection_id: mail }]);
     const outer = await createAgent([{ connection_id: inner }]);
     const members = [{ connection_id: outer }];
@@ -133,7 +133,7 @@ describe('an editor of agents', () => {
     expectProblem(await create(level, await editor({ [mail]: ['*'] })), 403, 'permission_widening');
   });
 
-  it('changes and removes what is selected already without grants on it', async () => {
+  it('changes and removes existing selections without grants on them', async () => {
     const members = [{ connection_id: bank, selected_tools: ['read', 'pay'] }, { connection_id: mail }];
     const id = await createAgent(members, { instructions: 'Be brief.' });
     const key = await editor();
@@ -161,7 +161,7 @@ describe('an editor of agents', () => {
     await update(id, { instructions: 'Be kind.', connections: [...renamed] }, holder).expect(200);
   });
 
-  it('opens public tools to everybody only with a grant on all of them', async () => {
+  it('makes public tools callable only with a grant on all of them', async () => {
     const id = await connect('Closed', { public_tools: 'ignore' });
     const open = (key: string) =>
       service.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { public_tools: 'honor' } }, key);

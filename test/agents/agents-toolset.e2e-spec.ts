@@ -69,7 +69,7 @@ describe('the tools of an agent', () => {
     }
   });
 
-  it('keep their names when an upstream goes away, comes back, or is listed elsewhere', async () => {
+  it('keep their names when an upstream goes down, comes back, or is listed elsewhere', async () => {
     const [left, right] = [await upstreams.serve('echo', 'only-left'), await upstreams.serve('echo', 'only-right')];
     const a = await connectTo(app, left.url, { title: 'Left' });
     const b = await connectTo(app, right.url, { title: 'Right' });
@@ -99,7 +99,7 @@ describe('the tools of an agent', () => {
     expect(namesOf(await open(id)).listed).toEqual(['echo', 'other']);
   });
 
-  it('need no prefix beside a tool that was not selected', async () => {
+  it('need no prefix next to a tool that was not selected', async () => {
     const [left, right] = [await upstreams.serve('echo', 'add'), await upstreams.serve('echo', 'add')];
     const id = await agentOf(app, [
       { connection_id: await connectTo(app, left.url, { title: 'Left' }), selected_tools: ['echo'] },

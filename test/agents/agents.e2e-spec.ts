@@ -85,7 +85,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
     expect((await update(id, { connections: [] }))['connections']).toEqual([]);
   });
 
-  it('changes what is given and clears what is null', async () => {
+  it('changes the given properties and clears those that are null', async () => {
     const settings = { description: 'Text', instructions: 'Be brief.', tier: 'fast', max_steps: 5, status: 'inactive' };
     const item = await create(settings);
     expect(item).toMatchObject(settings);
@@ -166,7 +166,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
     expect(JSON.stringify(await get(id))).not.toMatch(new RegExp(`${a}|${b}`));
   });
 
-  it('takes no connection and is no agent of another organization', async () => {
+  it('accepts no connection of another organization, and is not visible to it', async () => {
     const other = await startSecondOrganization(service.app, service.url, 'other');
     const data = { connection_type: 'HTTP', title: 'Theirs', connection_url: DEAD_URL };
     const created = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data });

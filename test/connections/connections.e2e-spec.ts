@@ -363,7 +363,7 @@ describe('CONNECTION_TEST', () => {
     expect(await get(id)).toMatchObject({ status: 'active', tools_refreshed_at: expect.stringMatching(/Z$/) });
   });
 
-  it('says that nobody answers, and that it works again', async () => {
+  it('reports an upstream that is down, and its recovery', async () => {
     const { id } = await create();
     const error = 'The upstream at 127.0.0.1:9 refused the connection.';
     expect(await check(id)).toMatchObject({ ok: false, tools: 0, protocol_version: null, error });

@@ -148,7 +148,7 @@ describe('STDIO connections', () => {
     expect(await rowOf(id)).toEqual(before);
   });
 
-  it('are for callers who may run programs on the server', async () => {
+  it('require the permission to run programs on the server', async () => {
     const { id } = await created({ command: 'node', args: [MINI] });
     const editor = await keyFor('COLLECTION_CONNECTIONS_CREATE', 'COLLECTION_CONNECTIONS_UPDATE');
     const denied = {
@@ -228,7 +228,7 @@ describe('STDIO connections', () => {
     });
   });
 
-  it('put what the program complains of into the log, without its secrets', async () => {
+  it("log the program's stderr, without its secrets", async () => {
     const { id } = await created({
       command: 'node',
       args: ['-e', `console.error('token', process.env.API_TOKEN)`],

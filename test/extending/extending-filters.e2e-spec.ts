@@ -171,7 +171,7 @@ describe('an exception filter', () => {
     expect((await post(app, '/api/default/mcp/self')).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
   });
 
-  it('leaves what it does not catch in the form of the route', async () => {
+  it("leaves other errors in the route's format", async () => {
     const app = await start([moduleOf({ providers: [{ provide: APP_FILTER, useClass: LedgerFilter }] })]);
     const onMcp = await post({ ...app, apiKey: 'sbx_wrong' }, '/api/default/mcp/self');
     expect(onMcp.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { data: { code: 'credential_invalid' } } });

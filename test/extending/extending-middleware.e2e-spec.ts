@@ -151,7 +151,7 @@ describe('middleware of a module', () => {
     expectProblem(await send('POST', TOOL_PATH, 'throw nothing'), 500, 'internal');
   });
 
-  it.each([TOOL_PATH, MCP_PATH])('answers by itself, with the headers of every response: %s', async (path) => {
+  it.each([TOOL_PATH, MCP_PATH])('responds directly, with the headers of every response: %s', async (path) => {
     const answer = await send('POST', path, 'answer', 'sbx_wrong');
     expect([answer.status, answer.text]).toEqual([202, 'by middleware']);
     expect(answer.headers).toMatchObject({ 'x-request-id': 'request-7', 'x-content-type-options': 'nosniff' });

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { expectProblem } from '../support/problem.js';
 
-const MISSING = 'This service does not have the kind acme of the AI provider.';
+const MISSING = 'This service does not support the kind acme of the AI provider.';
 const API_KEY = 'sk-test-secret-0123456789';
 
 let database: TestDatabase;
@@ -73,7 +73,7 @@ describe('a model kind of an extension', () => {
     await app.tool('AI_PROVIDER_UPDATE', { id, data: { kind: 'acme', api_key: null } }).expect(200);
   });
 
-  it('is refused where its module is missing, and what is stored of it says so', async () => {
+  it('is refused without its module, and stored providers report the missing kind', async () => {
     const id = await createProvider({ kind: 'acme', base_url: fake.baseUrl });
     const without = await startTestApp({ database });
     try {
@@ -85,7 +85,7 @@ describe('a model kind of an extension', () => {
         {
           path: 'data.kind',
           code: 'is_in',
-          message: 'Kind must be one of the following values: openai-compatible, openai, anthropic.',
+          message: 'Must be one of the following kinds: openai-compatible, openai, anthropic.',
         },
       ]);
       const tested = await call('AI_PROVIDER_TEST', { id, model: 'fake-1' }).expect(200);

@@ -138,7 +138,7 @@ describe('an upstream kind of an extension', () => {
     expect(withoutUrl.body.errors[0].path).toBe('data.connection_url');
   });
 
-  it('keeps credentials that were given without an address away from one that is given later', async () => {
+  it('does not send credentials stored without an address to one stored later', async () => {
     const id = await connect({ connection_token: SECRET });
     const data = { connection_url: 'https://elsewhere.example/mcp' };
     const refused = await app.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data });
@@ -147,7 +147,7 @@ describe('an upstream kind of an extension', () => {
   });
 });
 
-describe('an upstream of such a kind', () => {
+describe('an upstream of an extension kind', () => {
   const ledgerConnection = (): Promise<string> =>
     connect({ connection_type: 'LEDGER', connection_url: 'https://ledger.example/mcp' });
 

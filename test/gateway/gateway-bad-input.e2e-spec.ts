@@ -83,7 +83,7 @@ describe('the composition of an agent', () => {
     }
     const { names, unavailable } = await listOf(id);
     expect(names.toSorted()).toEqual(Array.from({ length: 8 }, (_, index) => `tool${index + 1}`));
-    const reason = 'There are too many agents inside each other.';
+    const reason = 'Agents are nested too deeply.';
     expect(unavailable).toEqual([{ connectionId: expect.any(String), title: 'Level 9', reason }]);
     expect((await say(id, 'tool8')).rpc.result).toBeDefined();
     expect((await say(id, 'deep')).rpc.error?.data.code).toBe('unknown_tool');

@@ -229,7 +229,7 @@ describe('the memory of a pending response', () => {
     for (const other of others) {
       expect(() => {
         for (;;) other.reserve(MEGABYTE);
-      }).toThrow('Answers that are being sent');
+      }).toThrow('Responses in flight');
     }
     const list = (): supertest.Test => service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
     const refused = await list().expect(503);

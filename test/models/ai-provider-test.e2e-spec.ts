@@ -28,12 +28,12 @@ describe('AI_PROVIDER_TEST', () => {
   });
 
   it.each<[Behaviour, RegExp]>([
-    [{ kind: 'status', status: 307, headers: { location: '/v1/chat/completions' } }, /cannot be used/],
+    [{ kind: 'status', status: 307, headers: { location: '/v1/chat/completions' } }, /invalid response/],
     [{ kind: 'status', status: 401 }, /refused the credential/],
     [{ kind: 'status', status: 404 }, /does not know the model/],
-    [{ kind: 'status', status: 429, headers: { 'retry-after': '1' } }, /no more requests/],
+    [{ kind: 'status', status: 429, headers: { 'retry-after': '1' } }, /limits the rate/],
     [{ kind: 'status', status: 500 }, /is failing/],
-    [{ kind: 'body', body: '<html>' }, /cannot be used/],
+    [{ kind: 'body', body: '<html>' }, /invalid response/],
   ])('says what is wrong on %j', async (behaviour, sentence) => {
     const { id } = await tools.createProvider();
     tools.fake.script(behaviour);
@@ -51,7 +51,7 @@ describe('AI_PROVIDER_TEST', () => {
     expect(result.error).not.toContain('sk-wrong');
   });
 
-  it('says that nobody is there', async () => {
+  it('reports an unreachable server', async () => {
     const gone = await startFakeOpenAI();
     await gone.close();
     const { id } = await tools.createProvider({ base_url: gone.baseUrl });
@@ -73,7 +73,7 @@ describe('AI_PROVIDER_TEST', () => {
     });
   });
 
-  it('gives up on a provider that hangs, and hangs up', async () => {
+  it('times out on a provider that hangs, and closes the connection', async () => {
     const { id } = await tools.createProvider();
     tools.fake.script({ kind: 'hang' });
     const result = await tools.testProvider(id);

@@ -90,7 +90,7 @@ describe('model tiers', () => {
     expect(answer.body.errors.map((error: { path: string }) => error.path)).toContain(path);
   });
 
-  it('resolve to their model, else to smart, else to the built-in one', async () => {
+  it('resolve to their model, then to smart, then to the built-in one', async () => {
     const models = tools.service.app.get(ModelsService);
     const organization = await organizationId();
     await setTiers(NONE);

@@ -100,7 +100,7 @@ function toolPartsOf({ parts }: MessageItem): Record<string, unknown>[] {
 }
 
 describe('arguments that are nested too deeply', () => {
-  it('in a message to the built-in model are refused, and the run goes on', async () => {
+  it('in a message to the built-in model are refused, and the run continues', async () => {
     const { run, answer } = await ask(`/call echo {"a":${nested(DEEP)}}\n/call echo {"a":1}`);
     expect(run).toMatchObject({ status: 'completed' });
     expect(toolPartsOf(answer)[0]).toMatchObject({
@@ -167,7 +167,7 @@ describe('an answer that does not end', () => {
   });
 });
 
-describe('what a provider gets wrong', () => {
+describe('invalid responses of a provider', () => {
   it('in ids and names of tool calls is corrected', async () => {
     scriptCalls([
       { id: 'x'.repeat(1_000_000), name: 'echo', input: '{"n":1}' },

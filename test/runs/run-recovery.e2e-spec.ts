@@ -192,7 +192,7 @@ describe('when a worker is killed', () => {
     expect(await runs[tool].run()).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
   });
 
-  it('of any other call the model is told that the outcome is unknown', async () => {
+  it('the model gets an unknown outcome for any other call', async () => {
     const { chunks, toolParts } = await runs.send.end();
     const errorText = expect.stringContaining('outcome is unknown');
     expect(toolParts).toMatchObject([{ toolName: 'send', state: 'output-error', errorText }]);
@@ -220,7 +220,7 @@ describe('when there is no worker', () => {
   });
 });
 
-describe('a worker that is told to stop', () => {
+describe('a worker that is stopped', () => {
   it(
     'lets short runs end, and hands long ones over',
     async () => {

@@ -138,7 +138,7 @@ describe('a run request is refused', () => {
     await expectRefused({ status: 415, code: 'unsupported_media_type' }, () => thread.post('hello', { headers }));
   });
 
-  it('with an Idempotency-Key that is none', async () => {
+  it('with an invalid Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'k'.repeat(256) };
     const expected = { status: 400, code: 'invalid_request', path: 'Idempotency-Key' };
     await expectRefused(expected, () => thread.post(request(), { headers }));

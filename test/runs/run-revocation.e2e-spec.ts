@@ -62,7 +62,7 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     return collected;
   }
 
-  it('end where they are, in their order, and the runs of other keys go on', async () => {
+  it('end at once, in their order, while the runs of other keys continue', async () => {
     const key = await createKey();
     const thread = await ThreadClient.create(app, agentId);
     const running = await post(thread, LONG, key);
@@ -84,7 +84,7 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     expect(await thread.status()).toBe('completed');
   });
 
-  it('end while they wait behind the long run of another key', async () => {
+  it('end while they are queued behind the long run of another key', async () => {
     const key = await createKey();
     const thread = await ThreadClient.create(app, agentId);
     const running = await post(thread, LONG);
@@ -120,7 +120,7 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     expect(cancelled?.message.params).toMatchObject({ requestId: call?.message.id });
   });
 
-  it('go on when the permissions of the key are changed, as a run acts with the selection of its agent', async () => {
+  it('continue when the permissions of the key change, as a run acts with the selection of its agent', async () => {
     const key = await createKey();
     const thread = await ThreadClient.create(app, agentId);
     const taskId = await post(thread, '/wait 3000\n/words 3', key);

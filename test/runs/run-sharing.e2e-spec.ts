@@ -92,7 +92,7 @@ describe.each([
     expect(await running(app)).toBe(expected);
   }
 
-  it('one key takes most slots, and leaves some to other keys and to other organizations', async () => {
+  it('one key uses most slots, and leaves some to other keys and organizations', async () => {
     const app = await start(6);
     await postMany(app, agentId, 12, LONG);
     await untilRunning(app, 4);
@@ -106,7 +106,7 @@ describe.each([
     expect((await waiting.thread.run(waiting.taskId)).status).toBe('queued');
   });
 
-  it('a run gives its slot up between two steps to a key that has less, and goes on later', async () => {
+  it('a run yields its slot between two steps to a key with fewer, and continues later', async () => {
     const app = await start(2);
     const busy = await postMany(app, agentId, 3, slowSteps(8));
     await untilRunning(app, 2);

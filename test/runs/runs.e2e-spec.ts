@@ -87,7 +87,7 @@ describe('a run', () => {
     expect(await thread.run(taskId)).toMatchObject({ status: 'completed', steps: 3 });
   });
 
-  it('goes on after a tool that failed, and after one that it does not have', async () => {
+  it('continues after a failed tool, and after an unknown one', async () => {
     const thread = await ThreadClient.create(app, agentId);
     const { taskId, ...collected } = await thread.ask('/call get-sum {"a":"x"}\n/call no-such-tool {}');
     const { parts } = await thread.expectWhole(taskId, collected);
@@ -98,7 +98,7 @@ describe('a run', () => {
     expect(await thread.run(taskId)).toMatchObject({ status: 'completed', error: null });
   });
 
-  it('stops after the steps that its agent may take', async () => {
+  it("stops after its agent's maximum number of steps", async () => {
     const brief = await createAgent(app, [await connect(app, upstream.url)], { max_steps: 2 });
     const thread = await ThreadClient.create(app, brief);
     const call = '/call echo {"message":"again"}';
@@ -165,7 +165,7 @@ describe('a run', () => {
 });
 
 describe('the runs of a thread', () => {
-  it('run one at a time in the order of their 202s, while other threads run beside them', async () => {
+  it('run one at a time in the order of their 202s, while other threads run concurrently', async () => {
     const thread = await ThreadClient.create(app, agentId);
     const other = await ThreadClient.create(app, agentId);
     const taskIds: string[] = [];
@@ -204,7 +204,7 @@ describe('the runs of a thread', () => {
     expect(unknown.body).toMatchObject({ status: 404, code: 'run_not_found' });
   });
 
-  it('may wait by the hundred; one more is refused', async () => {
+  it('queue up to a hundred; one more is refused', async () => {
     const thread = await ThreadClient.create(app, agentId);
     const running = await thread.postMessage('/wait 20000');
     await thread.waitFor(running, 'running');
@@ -317,7 +317,7 @@ describe('cancelling', () => {
     expect((await thread.cancel()).body).toEqual({ taskIds: [] });
   });
 
-  it('what is not there is 404', async () => {
+  it('unknown ids get 404', async () => {
     const thread = await ThreadClient.create(app, agentId);
     expect((await thread.cancel(thread.agentId)).body).toMatchObject({ status: 404, code: 'run_not_found' });
     const nowhere = new ThreadClient(app, agentId, 'nowhere');

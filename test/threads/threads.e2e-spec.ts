@@ -148,7 +148,7 @@ describe('threads', () => {
 });
 
 describe("an id of the caller's own", () => {
-  it('may have 128 characters and works on every route', async () => {
+  it('can have 128 characters and works on every route', async () => {
     const id = `A-z_9${'x'.repeat(123)}`;
     expect(await createThread({ id })).toMatchObject({ id, status: 'completed' });
     await post(id, 'hello');
@@ -181,7 +181,7 @@ describe("an id of the caller's own", () => {
     expect(await get('Case')).toMatchObject({ title: 'Upper' });
   });
 
-  it('may be used in two organizations, which do not see each other', async () => {
+  it('can be used in two organizations, which do not see each other', async () => {
     const neighbour = await startSecondOrganization(service.app, service.url, 'neighbour');
     const agent = await neighbour.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Theirs' } });
     const mine = await createThread({ id: 'shared', title: 'Mine' });

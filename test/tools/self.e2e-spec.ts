@@ -80,7 +80,7 @@ describe.each([
     await client.close();
   });
 
-  it('are listed only as far as the caller may call them, and refused otherwise', async () => {
+  it('are listed only if the caller can call them, and refused otherwise', async () => {
     const client = await connect(await keyFor('COLLECTION_THREADS_LIST'));
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['COLLECTION_THREADS_LIST']);
     const refused = await client.callTool({ name: 'API_KEY_LIST', arguments: {} });
@@ -90,7 +90,7 @@ describe.each([
     await client.close();
   });
 
-  it('tell what is wrong with the arguments', async () => {
+  it('report faults of the arguments', async () => {
     const client = await connect();
     const result = await client.callTool({ name: 'COLLECTION_THREADS_GET', arguments: { id: 7 } });
     expect(result.isError).toBe(true);
@@ -137,7 +137,7 @@ describe('the endpoint', () => {
     });
   });
 
-  it('answers a caller that takes no stream with one JSON body', async () => {
+  it('responds with one JSON body to a caller that accepts no stream', async () => {
     const answer = await supertest(service.url)
       .post('/api/default/mcp/self')
       .set('authorization', `Bearer ${await keyFor('MODEL_TIERS_GET')}`)
@@ -147,7 +147,7 @@ describe('the endpoint', () => {
     expect(answer.body).toMatchObject({ jsonrpc: '2.0', id: 'a', result: { tools: [{ name: 'MODEL_TIERS_GET' }] } });
   });
 
-  it('answers rubbish with a JSON-RPC error', async () => {
+  it('responds to malformed input with a JSON-RPC error', async () => {
     const answer = await supertest(service.url)
       .post('/api/default/mcp/self')
       .set('authorization', `Bearer ${service.apiKey}`)

@@ -118,7 +118,7 @@ describe('a body', () => {
     },
   );
 
-  it('may say its charset', async () => {
+  it('can state its charset', async () => {
     expect((await send('API_KEY_LIST', '{}', 'application/json; charset=utf-8')).status).toBe(200);
   });
 });

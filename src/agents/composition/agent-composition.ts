@@ -10,23 +10,23 @@ import { type KeptComposition, KeptCompositions } from './kept-compositions.js';
 import { type MemberList, MemberLists } from './member-lists.js';
 import { hash } from 'node:crypto';
 
-/** Everything else, kept for as long as the parts are. */
+/** The digest of all parts other than lists, cached for the lifetime of the parts. */
 const digests = new WeakMap<AgentParts, string>();
 
-/** An edit in another process is seen within a second, so a composition is believed for a little less. */
-const BELIEVED_MS = 900;
-/** Upstreams whose lists change all the time make a composition cost at most one part in so many of the time. */
+/** Edits of other processes must be visible within a second, so a composition is valid for a little less. */
+const VALID_MS = 900;
+/** Bounds the time spent on composing to one part in this many, however often upstreams change their lists. */
 const PAUSE_FACTOR = 10;
-/** A composition that takes less, in milliseconds, is made again at once. */
+/** A composition that takes fewer milliseconds is rebuilt at once. */
 const QUICK_MS = 5;
-const UNASKED: ListOf = () => Promise.resolve({ fault: 'The upstream was not asked.' });
+const NOT_CALLED: ListOf = () => Promise.resolve({ fault: 'The upstream was not called.' });
 
 type Listener = (connectionId: string) => void;
 
 /**
- * The compositions of agents: one at a time is made of each agent, for all who ask meanwhile. What is less than a second old is
- * believed unless a part of it has changed in this process; after that its parts are read, and composed only if they are
- * others by now.
+ * The compositions of agents. Concurrent callers share one composition per agent. A composition less than a second old
+ * is used unless a part of it has changed in this process. After that its parts are read, and composed again only if
+ * they differ.
  */
 @Injectable()
 export class AgentComposition {
@@ -52,8 +52,8 @@ export class AgentComposition {
   }
 
   /**
-   * The same for one session, in which upstreams may list other tools.
-   * @param inSession the list of a connection there, given its list for everyone
+   * The same for one session, in which upstreams may list different tools.
+   * @param inSession the list of a connection in the session, given its list for everyone
    */
   async inSession(
     agent: AgentToCompose,
@@ -68,12 +68,12 @@ export class AgentComposition {
     return made !== undefined && isSameParts(made.parts, parts) ? made.composition : this.builder.build(parts);
   }
 
-  /** The names that the agent's tools have, by what was last known of them: no upstream is asked. */
+  /** The last known names of the agent's tools; calls no upstream. */
   namesOf(agent: AgentToCompose): Promise<Composition> {
-    return this.current(agent, this.named, UNASKED);
+    return this.current(agent, this.named, NOT_CALLED);
   }
 
-  /** Tells of every connection or agent of which something changed in this process. Returns how to stop it. */
+  /** Reports every connection or agent that changed in this process. Returns a function that unsubscribes. */
   onChange(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -82,7 +82,7 @@ export class AgentComposition {
   private async current(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
     const entry = kept.use(agent.id);
     const { made } = entry;
-    if (made !== undefined && !made.isStale && Date.now() - made.at < BELIEVED_MS) return made.composition;
+    if (made !== undefined && !made.isStale && Date.now() - made.at < VALID_MS) return made.composition;
     const { making } = entry;
     if (making !== undefined && (!making.hasBegun || making.version === entry.version)) return making.work;
     const begin = async (): Promise<Composition> => {
@@ -91,7 +91,7 @@ export class AgentComposition {
       if (pauseMs > 0) await sleep(pauseMs);
       next.hasBegun = true;
       next.version = entry.version;
-      // What was being read when this had to wait may be old by now.
+      // Reads that began before this wait may be outdated.
       const { id, organizationId } = agent;
       return this.make(making === undefined && pauseMs <= 0 ? agent : { id, organizationId }, entry, kept, listOf);
     };
@@ -131,10 +131,10 @@ export class AgentComposition {
 
 function pauseBefore({ made }: KeptComposition): number {
   if (made === undefined || made.tookMs < QUICK_MS) return 0;
-  return made.at + Math.min(BELIEVED_MS, made.tookMs * PAUSE_FACTOR) - Date.now();
+  return made.at + Math.min(VALID_MS, made.tookMs * PAUSE_FACTOR) - Date.now();
 }
 
-/** Would the same be composed of both? Lists of tools stay the same objects for as long as they hold the same. */
+/** Do both lead to the same composition? Lists of tools stay the same objects while their content is unchanged. */
 function isSameParts(a: AgentParts, b: AgentParts): boolean {
   return isSameLists(a.lists, b.lists) && digestOf(a) === digestOf(b);
 }

@@ -5,42 +5,42 @@ import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';
 import { AgentsService } from '../records/agents.service.js';
 import type { MemberList } from './member-lists.js';
 
-/** Agents inside agents inside …; a cycle, which saving refuses, ends here too. */
+/** Limits the nesting of agents; also ends a cycle, which saving refuses. */
 export const MAX_DEPTH = 8;
 /** Of one agent and all agents inside it. */
 const MAX_CONNECTIONS = 1_000;
-/** The lists of tools of all of them together, in UTF-16 code units of their JSON text. */
+/** Limits the tool lists of all connections together, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 32 * 1024 * 1024;
 
-/** Where the tools of a connection come from. */
+/** Provides the tools of a connection. */
 export type ListOf = (connection: Connection) => Promise<MemberList>;
 
 /** An agent: a connection of type VIRTUAL. */
 export interface AgentToCompose {
   readonly id: string;
   readonly organizationId: string;
-  /** The agent itself, if it is being read already, since just now: then it is not read a second time. */
+  /** The agent itself, if a read of it is already in progress: avoids a second read. */
   readonly reading?: Promise<RunnableAgent | undefined>;
 }
 
-/** The agents and connections that an agent is made of. */
+/** The agents and connections that make up an agent. */
 export interface AgentMembers {
   readonly id: string;
-  /** The agent and all agents inside it that are not too many, by id. */
+  /** The agent and all nested agents within the limits, by id. */
   readonly agents: ReadonlyMap<string, RunnableAgent>;
-  /** What these have selected, agents included, by id; the nearest to the agent come first. */
+  /** What these agents select, agents included, by id; those nearest to the agent come first. */
   readonly connections: ReadonlyMap<string, Connection>;
 }
 
-/** Everything that an agent is made of. */
+/** All parts of an agent. */
 export interface AgentParts extends AgentMembers {
-  /** The lists of tools of the connections that are no agents, by connection id. */
+  /** The tool lists of the connections that are not agents, by connection id. */
   readonly lists: ReadonlyMap<string, MemberList>;
-  /** The names of the tools of connections without a list, as they were last listed, by connection id. */
+  /** The last listed tool names of connections without a list, by connection id. */
   readonly lastKnown: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Reads what agents are made of, level by level: one query each for the agents and the connections of a level. */
+/** Reads the parts of agents level by level: per level one query for the agents and one for the connections. */
 @Injectable()
 export class AgentPartsReader {
   constructor(
@@ -52,7 +52,7 @@ export class AgentPartsReader {
     return this.withLists(await this.readMembers(agent), listOf);
   }
 
-  /** The same parts with other lists. */
+  /** The same parts with different lists. */
   async withLists(parts: AgentMembers, listOf: ListOf): Promise<AgentParts> {
     const plain = [...parts.connections.values()].filter(({ type }) => type !== 'VIRTUAL');
     const lists = withinSize(plain, await Promise.all(plain.map(listOf)));
@@ -91,9 +91,9 @@ export class AgentPartsReader {
   }
 }
 
-/** The lists that fit, the first ones first. */
+/** The lists that fit, in order. */
 function withinSize(connections: readonly Connection[], lists: readonly MemberList[]): Map<string, MemberList> {
-  const reason = `The lists of the agent's tools would take more than ${MAX_SIZE / 1024 ** 2} MiB with it.`;
+  const reason = `With it, the agent's tool lists would exceed ${MAX_SIZE / 1024 ** 2} MiB.`;
   let size = 0;
   const kept = new Map<string, MemberList>();
   for (const [index, { id }] of connections.entries()) {

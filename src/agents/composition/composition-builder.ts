@@ -9,23 +9,23 @@ import type { MemberList } from './member-lists.js';
 
 /** The tools of one agent. */
 const MAX_TOOLS = 10_000;
-/** The tools of an agent and of all agents inside it, each counted wherever it has a name. */
+/** The tools of an agent and of all agents inside it; a tool counts once per name. */
 const MAX_PLACES = 50_000;
-/** One composition under way. */
+/** A composition in progress. */
 interface Work {
   readonly parts: AgentParts;
   readonly slices: TimeSlices;
-  /** Agents that are composed already, as what they bring into others. */
+  /** Agents already composed, as members of other agents. */
   readonly done: Map<string, Brought>;
   placesLeft: number;
 }
 
-/** A connection of the agent, with what it brings along. */
+/** A connection of the agent and the tools it contributes. */
 interface Member {
   readonly selection: AgentConnection;
   readonly connection: Connection;
   readonly prefix: string;
-  /** Under the names that the member itself has for them. */
+  /** Under the member's own names. */
   readonly places: readonly ToolPlace[];
   readonly sources: readonly Source[];
   readonly unavailable: readonly UnavailableMember[];
@@ -35,12 +35,13 @@ interface Member {
 type Brought = Pick<Member, 'places' | 'sources' | 'unavailable' | 'memberIds'>;
 
 /**
- * Composes agents out of their connections, and agents inside them. Names are decided over the last known tools of all
- * connections, so that an upstream that goes down or comes back renames nothing. No other request waits for it for long.
+ * Composes agents from their connections and nested agents. Names are assigned over the last known tools of all
+ * connections, so that an upstream that goes down or comes back renames no tool. Composing yields to other requests
+ * regularly.
  */
 @Injectable()
 export class CompositionBuilder {
-  /** An agent that has just been deleted is empty. */
+  /** An agent that was just deleted is empty. */
   build(parts: AgentParts): Promise<Composition> {
     const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
     return this.compose(parts.id, [parts.id], work);
@@ -117,10 +118,10 @@ export class CompositionBuilder {
     const known = work.done.get(agent.id);
     if (known !== undefined) return known;
     if (path.includes(agent.id) || path.length >= MAX_DEPTH || !work.parts.agents.has(agent.id)) {
-      return withFault(agent, 'There are too many agents inside each other.');
+      return withFault(agent, 'Agents are nested too deeply.');
     }
     if (work.placesLeft <= 0) {
-      return withFault(agent, `The agents inside each other would have more than ${MAX_PLACES} tools with it.`);
+      return withFault(agent, `With it, the nested agents would have more than ${MAX_PLACES} tools.`);
     }
     const inner = await this.compose(agent.id, [...path, agent.id], work);
     const brought = broughtBy(agent, inner);
@@ -129,14 +130,14 @@ export class CompositionBuilder {
   }
 }
 
-/** What an agent brings into another one. */
+/** The tools that an agent contributes to another one. */
 function broughtBy(agent: Connection, inner: Composition): Brought {
   const memberIds = [...inner.memberIds];
   const mayBePublic = agent.publicTools === 'honor';
   const places = [...inner.places.values()].map((place) =>
     mayBePublic || !place.isPublic ? place : { ...place, isPublic: false },
   );
-  // One in the status `error` lacks some of its connections, and reports those.
+  // An agent in the status `error` lacks some of its connections and reports them.
   if (agent.status !== 'inactive') {
     return { places, sources: inner.sources, unavailable: inner.unavailable, memberIds };
   }
@@ -150,7 +151,7 @@ function withFault(agent: Connection, reason: string): Brought {
 }
 
 function withoutTools(member: Member): Member {
-  const fault = unavailableFor(member.connection, `The agent would have more than ${MAX_TOOLS} tools with it.`);
+  const fault = unavailableFor(member.connection, `With it, the agent would have more than ${MAX_TOOLS} tools.`);
   return { ...member, places: [], unavailable: [...member.unavailable, fault] };
 }
 
@@ -190,7 +191,7 @@ function sourcesOf({ selection, prefix, sources, connection }: Member, agentId: 
   }));
 }
 
-/** What an agent holds twice by way of agents inside it counts as it comes first. */
+/** A tool that nested agents contribute twice keeps its first place. */
 function eachOnce<T>(all: readonly T[], idOf: (one: T) => string): T[] {
   const byId = new Map<string, T>();
   for (const one of all) if (!byId.has(idOf(one))) byId.set(idOf(one), one);

@@ -2,11 +2,11 @@ import type { AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
 
 const MAX_ENTRIES = 1_000;
-/** The tools of all of them together. */
+/** Limits the tools of all cached compositions together. */
 const MAX_PLACES = 200_000;
 
 export interface KeptComposition {
-  /** Another one whenever something changed that may be a part of it. */
+  /** Changes whenever a possible part of the composition changes. */
   version: number;
   made:
     | {
@@ -14,16 +14,16 @@ export interface KeptComposition {
         readonly parts: AgentParts;
         /** How long it took to compose, in milliseconds. */
         readonly tookMs: number;
-        /** When it was there, in milliseconds since the epoch. */
+        /** When it was completed, in milliseconds since the epoch. */
         readonly at: number;
         isStale: boolean;
       }
     | undefined;
-  /** What is being made; while it has not begun, it will see everything that changes. */
+  /** The composition in progress; until it begins, it sees every change. */
   making: { version: number; hasBegun: boolean; readonly work: Promise<Composition> } | undefined;
 }
 
-/** The compositions of a process, by agent, in the order of use. */
+/** The cached compositions of a process, by agent, least recently used first. */
 export class KeptCompositions {
   private readonly entries = new Map<string, KeptComposition>();
   private readonly sizes = new Map<string, number>();
@@ -33,7 +33,7 @@ export class KeptCompositions {
     return this.entries.get(agentId);
   }
 
-  /** The agent's, used last from now on. */
+  /** The agent's composition, now the most recently used. */
   use(agentId: string): KeptComposition {
     const entry = this.entries.get(agentId) ?? { version: 0, made: undefined, making: undefined };
     this.entries.delete(agentId);
@@ -41,7 +41,7 @@ export class KeptCompositions {
     return entry;
   }
 
-  /** The agent's composition is a new one: others may have to go. */
+  /** Stores the agent's new composition and evicts others if needed. */
   resize(agentId: string): void {
     const added = this.entries.get(agentId)?.made?.composition.places.size;
     if (added === undefined) return;
@@ -56,7 +56,7 @@ export class KeptCompositions {
     }
   }
 
-  /** Something about this connection or agent has changed. */
+  /** Marks a change of this connection or agent. */
   touch(connectionId: string): void {
     for (const entry of this.entries.values()) {
       const { made } = entry;

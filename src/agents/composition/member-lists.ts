@@ -9,28 +9,28 @@ import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 
-/** The tools of a connection, or why they cannot be had, in a sentence. */
+/** The tools of a connection, or why they are unavailable, in a sentence. */
 export type MemberList =
   { readonly list: ToolList; readonly fault?: undefined } | { readonly list?: undefined; readonly fault: string };
 
-/** How long a composition waits for an upstream that has to be asked, in milliseconds. */
+/** How long a composition waits for an upstream's list, in milliseconds. */
 const DEADLINE_MS = 10_000;
-/** And for one that failed to do so lately: its callers have waited already. */
+/** The same for an upstream that failed recently: its callers have already waited. */
 const SHORT_DEADLINE_MS = 250;
 const FAULT_REMEMBERED_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-const LATE = { fault: 'The upstream has not listed its tools in time.' } as const satisfies MemberList;
+const LATE = { fault: 'The upstream did not list its tools in time.' } as const satisfies MemberList;
 const INACTIVE = { fault: 'The connection is inactive.' } as const satisfies MemberList;
-const IN_ERROR = { fault: 'The connection does not work: its last check failed.' } as const satisfies MemberList;
+const IN_ERROR = { fault: 'The last check of the connection failed.' } as const satisfies MemberList;
 
 /**
- * The tools of an agent's connections: at once where they are known, within a deadline where an upstream has to be asked.
- * An upstream that is dead or slow is a fault of its connection, never an error.
+ * The tools of an agent's connections: at once where they are known, otherwise within a deadline. An upstream that is
+ * down or slow is a fault of its connection, never an error.
  */
 @Injectable()
 export class MemberLists {
-  /** The ids of connections that failed to list their tools lately. */
+  /** The ids of connections whose last attempt to list tools failed recently. */
   private readonly faults = new LRUCache<string, true>({
     max: MAX_REMEMBERED,
     ttl: FAULT_REMEMBERED_MS,
@@ -50,7 +50,7 @@ export class MemberLists {
     }
     if (connection.status === 'error') {
       this.report.unasked(connection.id, 'error');
-      // Whether it works again shows only when it is asked; the breaker keeps this from being too often.
+      // Only another call shows whether it works again; the circuit breaker limits how often.
       this.catalog.recheck(connection).catch(() => undefined);
       return IN_ERROR;
     }
@@ -65,7 +65,7 @@ export class MemberLists {
     return listed;
   }
 
-  /** What the upstream lists now, whatever is known of it. */
+  /** What the upstream lists now, regardless of cached lists. */
   live({ id, organizationId }: Connection): Promise<MemberList> {
     const listed = this.invoker.listTools({ organizationId, connectionId: id });
     return withinDeadline(
@@ -79,7 +79,7 @@ export class MemberLists {
   }
 }
 
-/** The reading goes on after the deadline: what it finds is there for the next one who asks. */
+/** The read continues after the deadline, and the next caller uses its result. */
 async function withinDeadline(
   reading: Promise<ToolList>,
   deadlineMs: number,

@@ -25,7 +25,7 @@ describe('OfferLists', () => {
     expect(lists.generationOf('a', 'resources')).toBe(resources);
   });
 
-  it('takes no change for none, however many other lists have changed since', () => {
+  it('detects a change, however many other lists have changed since', () => {
     const seen = [lists.generationOf('a', 'prompts')];
     feed.tell('a', 'prompts');
     seen.push(lists.generationOf('a', 'prompts'));

@@ -10,7 +10,7 @@ import { UpstreamError, UpstreamMisbehaviour } from '../../upstreams/contract/up
 import { UpstreamRequests } from '../../upstreams/upstream-requests.js';
 import type { OfferKind } from './composition.js';
 
-/** The lists of an upstream beside its tools, by method, and the member of the result that holds them. */
+/** An upstream's lists other than tools, by method, and the member of the result that contains them. */
 const LISTED_IN = {
   'prompts/list': 'prompts',
   'resources/list': 'resources',
@@ -21,15 +21,15 @@ export type OfferList = keyof typeof LISTED_IN;
 /** A prompt, a resource or a template, as the upstream sent it. */
 export type Offer = Readonly<Record<string, unknown>>;
 
-/** What a connection lists, or why it does not, in a sentence. */
+/** What a connection lists, or why listing failed, in a sentence. */
 export type Offers =
   | { readonly offers: readonly Offer[]; readonly fault?: undefined }
   | { readonly offers?: undefined; readonly fault: string };
 
 const DEADLINE_MS = 10_000;
-const BELIEVED_MS = 30_000;
+const VALID_MS = 30_000;
 const MAX_PAGES = 100;
-/** One list as JSON text, in UTF-16 code units; and all that are kept. */
+/** The limits of one list and of all cached lists, in UTF-16 code units of JSON text. */
 const MAX_LIST_SIZE = 4 * 1024 * 1024;
 const MAX_SIZE = 32 * 1024 * 1024;
 const MAX_ENTRIES = 2_000;
@@ -42,18 +42,18 @@ interface SizedOffers {
   readonly size: number;
 }
 
-/** What upstreams list beside their tools, kept for a short while; lists of many callers at once are read once. */
+/** Caches the lists of upstreams other than tools for a short time. Concurrent reads of a list share one request. */
 @Injectable()
 export class OfferLists {
   /** By method, connection and its revision. */
   private readonly lists = new TtlCache<SizedOffers>({
-    ttlMs: BELIEVED_MS,
+    ttlMs: VALID_MS,
     maxEntries: MAX_ENTRIES,
     weight: { max: MAX_SIZE, of: ({ size }) => size },
   });
   /**
-   * What `generationOf` tells, by kind and connection. No number is used twice: lists whose number had to make room get another
-   * one, and so count as changed rather than as unchanged.
+   * The numbers that `generationOf` returns, by kind and connection. No number is used twice: a list whose number was
+   * evicted gets a new one and so counts as changed.
    */
   private readonly generations = new LRUCache<string, number>({ max: MAX_GENERATIONS });
   private lastGeneration = 0;
@@ -69,7 +69,7 @@ export class OfferLists {
     });
   }
 
-  /** An upstream that does not know the list has an empty one. */
+  /** An upstream that does not support the list has an empty one. */
   async of(connection: Connection, method: OfferList): Promise<Offers> {
     try {
       const key = `${method} ${connection.id}@${connection.revision}`;
@@ -83,13 +83,13 @@ export class OfferLists {
     }
   }
 
-  /** Tells of every connection that has new lists. Returns how to stop it. */
+  /** Reports every connection that has new lists. Returns a function that unsubscribes. */
   onChange(listener: (connectionId: string) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Differs from what it was when the connection's lists of this kind have changed. */
+  /** Differs from its earlier value when the connection's lists of this kind have changed. */
   generationOf(connectionId: string, kind: OfferKind): number {
     const key = `${kind} ${connectionId}`;
     return this.generations.get(key) ?? this.newGeneration(key);
@@ -115,9 +115,9 @@ export class OfferLists {
       const params = cursor === undefined ? {} : { cursor };
       const result = await this.upstreams.send(connection, method, params, { signal }).catch(emptyIfUnknown);
       const listed = (result as Record<string, unknown>)[LISTED_IN[method]] ?? [];
-      if (!Array.isArray(listed)) throw new UpstreamMisbehaviour(`answers ${method} with something else`);
+      if (!Array.isArray(listed)) throw new UpstreamMisbehaviour(`sent an invalid response to ${method}`);
       size += JSON.stringify(listed).length;
-      if (size > MAX_LIST_SIZE) throw new UpstreamMisbehaviour(`lists more than fits into 4 MiB (${method})`);
+      if (size > MAX_LIST_SIZE) throw new UpstreamMisbehaviour(`lists more than 4 MiB (${method})`);
       offers.push(...listed.filter(isRecord));
       const { nextCursor } = result as { nextCursor?: unknown };
       if (typeof nextCursor !== 'string' || nextCursor === cursor) return { offers, size };

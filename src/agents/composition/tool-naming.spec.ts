@@ -31,7 +31,7 @@ describe('composeToolNames', () => {
     });
   });
 
-  it('tells connections with equal prefixes apart', () => {
+  it('distinguishes connections with equal prefixes', () => {
     const names = namesOf([connection('a', 'github', ['search']), connection('b', 'github', ['search'])]);
     expect(names['a/search']).toMatch(/^github_search_[0-9a-f]{8}$/);
     expect(names['b/search']).toMatch(/^github_search_[0-9a-f]{8}$/);
@@ -67,7 +67,7 @@ describe('composeToolNames', () => {
     expect(namesOf([connection('a', 'x', [tool])])[`a/${tool}`]).toBe(expected);
   });
 
-  it('shortens what is too long to 64 characters that end in a digest', () => {
+  it('shortens long names to 64 characters that end in a digest', () => {
     const long = 'a'.repeat(65);
     const names = namesOf([connection('a', 'x', [long, `${long}b`])]);
     expect(names[`a/${long}`]).toMatch(/^a{55}_[0-9a-f]{8}$/);
@@ -82,7 +82,7 @@ describe('composeToolNames', () => {
     expect(names[`b/${tool}`]).toMatch(/^right_a{49}_[0-9a-f]{8}$/);
   });
 
-  it('tells names apart that become equal in the letters of a name', () => {
+  it('distinguishes names that become equal in the allowed characters', () => {
     const names = namesOf([connection('a', 'x', ['get.it', 'get/it'])]);
     expect(names['a/get.it']).toMatch(/^x_get_it_[0-9a-f]{8}$/);
     expect(names['a/get/it']).not.toBe(names['a/get.it']);

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { TimeSlices } from '../../common/time-slices.js';
 
-/** What the models of all providers accept as the name of a tool: `[A-Za-z0-9_-]`, at most 64 characters. */
+/** Tool names that the models of all providers accept: `[A-Za-z0-9_-]`, at most 64 characters. */
 export const MAX_NAME_LENGTH = 64;
 const MAX_PREFIX_LENGTH = 32;
 const DIGEST_LENGTH = 8;
-/** More UTF-16 code units than any text has that makes a name of allowed length. */
+/** Longer, in UTF-16 code units, than any text that yields a name of allowed length. */
 const LONG_LENGTH = 4 * MAX_NAME_LENGTH;
 
-/** A connection of an agent, with all tools that the agent has of it as far as anybody knows. */
+/** A connection of an agent, with all of the agent's known tools from it. */
 export interface NamedConnection {
   readonly connectionId: string;
   /** `[a-z0-9_-]`, at most 32 characters. */
   readonly prefix: string;
-  /** The upstream's own names, each once. */
+  /** The upstream's own names, without duplicates. */
   readonly tools: readonly string[];
 }
 
@@ -27,9 +27,9 @@ interface Tool {
 }
 
 /**
- * Names the tools of an agent: a tool keeps its own name while no other tool of the agent has it; tools that share one are
- * named `<prefix>_<tool>`; where that is taken too (equal prefixes, or a tool that is really called so), a digest of
- * connection and tool is added. Names are unique, and do not depend on the order of connections and tools.
+ * Names the tools of an agent. A tool keeps its own name if it is unique in the agent; tools that share a name are
+ * called `<prefix>_<tool>`. If that name is taken too (equal prefixes, or a tool of exactly that name), a digest of
+ * connection and tool is added. Names are unique and do not depend on the order of connections and tools.
  */
 export function composeToolNames(connections: readonly NamedConnection[]): ToolNames {
   const steps = naming(connections);
@@ -39,7 +39,7 @@ export function composeToolNames(connections: readonly NamedConnection[]): ToolN
   }
 }
 
-/** The same for many tools, while others get on. */
+/** The same for many tools; yields to other work. */
 export async function composeToolNamesInSlices(
   connections: readonly NamedConnection[],
   slices: TimeSlices,
@@ -85,7 +85,7 @@ function* naming(connections: readonly NamedConnection[]): Generator<undefined, 
   return names;
 }
 
-/** The prefix that stands for a connection whose agent sets none: its title as a slug. */
+/** The prefix of a connection for which the agent sets none: its title as a slug. */
 export function prefixFromTitle(title: string): string {
   const slug = title
     .normalize('NFKD')
@@ -112,7 +112,7 @@ function prefixedName({ prefix, upstreamName }: Tool): string {
   return shortened(`${prefix}_${upstreamName}`);
 }
 
-/** An upstream may know our digests and name a tool after one: then the next round has another. */
+/** An upstream can predict our digests and use one as a tool name: the next round then computes another. */
 function digestedName(tool: Tool, taken: ReadonlySet<string>): string {
   for (let round = 0; ; round++) {
     const name = withDigest(prefixedName(tool), JSON.stringify([tool.connectionId, tool.upstreamName, round]));
@@ -120,9 +120,12 @@ function digestedName(tool: Tool, taken: ReadonlySet<string>): string {
   }
 }
 
-/** The text in the letters of a name. What is too long ends in a digest of the whole, so that it stays apart from its like. */
+/**
+ * The text reduced to the allowed characters. A text that is too long ends in a digest of the whole, which keeps it
+ * unique.
+ */
 function shortened(text: string): string {
-  // Of a long one the beginning is enough: it is too long in any case.
+  // The beginning of a long text suffices: the result is too long in any case.
   const isLong = text.length > LONG_LENGTH;
   const name = (isLong ? text.slice(0, LONG_LENGTH) : text).replaceAll(/[^A-Za-z0-9_-]/gu, '_');
   if (name === '') return '_';

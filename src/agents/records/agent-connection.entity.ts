@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** A connection's place in an agent. The connection may be an agent itself. */
+/** A connection's place in an agent. The connection can itself be an agent. */
 @Entity('agent_connections')
 export class AgentConnectionEntity {
   @PrimaryColumn({ type: 'uuid', name: 'agent_id' })

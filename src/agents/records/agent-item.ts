@@ -4,7 +4,7 @@ import type { AgentConnection } from './agent.js';
 import type { AgentConnectionData, AgentItem } from './agent.dto.js';
 import type { StoredAgent } from './agent.repository.js';
 
-/** The agent as its callers see it. */
+/** The agent as returned to callers. */
 export function toItem(connection: VirtualConnection, agent: StoredAgent): AgentItem {
   return {
     id: connection.id,
@@ -24,11 +24,11 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
   };
 }
 
-/** Of all connections of an agent with their selections, as JSON: what the bounds of each would let add up. */
+/** Limits all connections and selections of an agent together, as JSON. */
 const MAX_CONNECTIONS_BYTES = 131_072;
 
 /**
- * Ids in lower case, as PostgreSQL writes them.
+ * Converts ids to lower case, as PostgreSQL writes them.
  * @throws DomainError `invalid_request` for connections that are too large together
  */
 export function toConnections(members: readonly AgentConnectionData[]): AgentConnection[] {

@@ -30,7 +30,7 @@ const MAX_DESCRIPTION_LENGTH = 2000;
 const MAX_INSTRUCTIONS_LENGTH = 100_000;
 const MAX_SELECTED_TOOLS = 1000;
 
-/** What `jsonb` can keep: no NUL, no unpaired surrogate. */
+/** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
 const TOOL_NAME = /^[^\0\p{Cs}]{1,256}$/u;
 const PREFIX = /^[a-z0-9_-]{1,32}$/;
 
@@ -38,7 +38,7 @@ export class AgentConnectionData {
   @IsUUID()
   connection_id: string;
 
-  /** The upstream's own names of the tools that the agent has; null or absent selects all. */
+  /** The upstream's own names of the selected tools; null or absent selects all. */
   @MayBeAbsent()
   @MayBeNull()
   @IsArray()
@@ -47,14 +47,14 @@ export class AgentConnectionData {
   @Matches(TOOL_NAME, { each: true, message: 'each tool must be a name of 1 to 256 characters' })
   selected_tools?: string[] | null;
 
-  /** Put before a tool's name where that name alone would be ambiguous; by default made from the connection's title. */
+  /** Prefixes a tool's name where the name alone would be ambiguous; by default derived from the connection's title. */
   @MayBeAbsent()
   @MayBeNull()
   @Matches(PREFIX, { message: 'must be 1 to 32 of a-z, 0-9, _ and -' })
   prefix?: string | null;
 }
 
-/** What may be left out of a new agent and of a change of one. Null is none. */
+/** Properties that are optional when an agent is created or updated. Null clears the value. */
 class AgentOptions {
   @MayBeAbsent()
   @MayBeNull()
@@ -67,13 +67,13 @@ class AgentOptions {
   @IsText(MAX_INSTRUCTIONS_LENGTH)
   instructions?: string | null;
 
-  /** The tier of runs that ask for none. */
+  /** The tier of runs that do not request one. */
   @MayBeAbsent()
   @MayBeNull()
   @IsIn(TIERS)
   tier?: Tier | null;
 
-  /** Model calls per run at most. */
+  /** Maximum number of model calls per run. */
   @MayBeAbsent()
   @IsInt()
   @Min(1)
@@ -84,11 +84,11 @@ class AgentOptions {
   @IsIn(SETTABLE_STATUSES)
   status?: SettableStatus;
 
-  /** All connections of the agent, in order; an update replaces them. */
+  /** All connections of the agent, in order. An update replaces the whole list. */
   @MayBeAbsent()
   @IsArray()
   @ArrayMaxSize(MAX_CONNECTIONS)
-  @ArrayUnique(connectionIdOf, { message: 'must hold no connection twice' })
+  @ArrayUnique(connectionIdOf, { message: 'must not contain duplicate connections' })
   @ValidateNested({ each: true })
   @Type(() => AgentConnectionData)
   connections?: AgentConnectionData[];
@@ -99,7 +99,7 @@ export class AgentCreateData extends AgentOptions {
   title: string;
 }
 
-/** What is absent stays as it is. */
+/** Absent properties keep their value. */
 export class AgentUpdateData extends AgentOptions {
   @MayBeAbsent()
   @IsTitle()
@@ -181,23 +181,23 @@ export class AgentItem {
 
 export class AgentAnswer extends ItemOf(AgentItem) {}
 
-/** Where a tool of an agent comes from. */
+/** The origin of a tool of an agent. */
 export class AgentToolItem {
-  /** The composed name, by which the gateway and the agent's runs know it. */
+  /** The composed name, which the gateway and the agent's runs use. */
   @IsString()
   name: string;
 
-  /** The connection that it is in the end a tool of. */
+  /** The connection that provides the tool. */
   @IsUUID()
   connection_id: string;
 
-  /** The upstream's own name of it. */
+  /** The upstream's own name of the tool. */
   @IsString()
   upstream_name: string;
 }
 
 export class AgentDetails extends ItemOf(AgentItem) {
-  /** As last known; no upstream is asked for it. */
+  /** The last known tools; no upstream is called. */
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => AgentToolItem)
@@ -206,7 +206,7 @@ export class AgentDetails extends ItemOf(AgentItem) {
 
 export class AgentPage extends PageOf(AgentItem) {}
 
-/** UUIDs are equal whatever the case of their letters. What is no connection at all is refused elsewhere. */
+/** UUIDs are compared without case. Values that are not connections are refused elsewhere. */
 function connectionIdOf(member: unknown): unknown {
   const id = typeof member === 'object' && member !== null && 'connection_id' in member ? member.connection_id : member;
   return typeof id === 'string' ? id.toLowerCase() : id;

@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../../common/tier.js';
 import { DEFAULT_MAX_STEPS } from './agent.js';
 
-/** What an agent is beyond the connection of type VIRTUAL that has the same id, its title and its status. */
+/** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
 @Entity('agents')
 export class AgentEntity {
   @PrimaryColumn('uuid')

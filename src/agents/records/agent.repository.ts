@@ -9,13 +9,13 @@ import { AgentEntity } from './agent.entity.js';
 /** Class of the advisory locks that serialize edits of compositions, one per organization; spells "AGNT". */
 const COMPOSITION_LOCK = 0x41474e54;
 
-/** SQL for the bytes of what `findAll` reads of the agent whose id is `connection.id`. */
+/** SQL for the bytes that `findAll` reads of the agent whose id is `connection.id`. */
 export const AGENT_BYTES = `
   coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
     + coalesce((SELECT sum(100 + json_octets(member.selected_tools))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
 
-/** An agent's own half, with its connections in their order. */
+/** An agent's settings, with its connections in their order. */
 export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
 }
@@ -28,7 +28,7 @@ export class AgentRepository {
     @InjectRepository(AgentConnectionEntity) private readonly members: Repository<AgentConnectionEntity>,
   ) {}
 
-  /** Those of the agents that exist, by id. */
+  /** The existing agents among these ids, by id. */
   async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, StoredAgent>> {
     const [agents, members] = await Promise.all([
       this.agents.findBy({ id: In(ids) }),
@@ -38,7 +38,9 @@ export class AgentRepository {
     return new Map(agents.map((agent) => [agent.id, { ...agent, connections: byAgent.get(agent.id) ?? [] }]));
   }
 
-  /** An agent with its connections in their order: one round trip, because every run request and every attempt asks. */
+  /**
+   * An agent with its connections in their order. One round trip, because every run request and every attempt reads it.
+   */
   async findRunnable(organizationId: string, id: string): Promise<RunnableAgent | undefined> {
     const [agent] = await this.findAllRunnable(organizationId, [id]);
     return agent;
@@ -62,7 +64,7 @@ export class AgentRepository {
     await manager.insert(AgentEntity, agent);
   }
 
-  /** Writes what is not undefined. */
+  /** Writes the properties that are not undefined. */
   async update(
     manager: EntityManager,
     id: string,
@@ -72,12 +74,12 @@ export class AgentRepository {
     await manager.update(AgentEntity, { id }, settings);
   }
 
-  /** Until the transaction ends, nobody else in the organization changes what its agents are composed of. */
+  /** Until the transaction ends, no other transaction changes compositions in the organization. */
   async lockCompositions(manager: EntityManager, organizationId: string): Promise<void> {
     await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [COMPOSITION_LOCK, organizationId]);
   }
 
-  /** Does the agent hold itself, directly or through other agents? Only certain under `lockCompositions`. */
+  /** Does the agent contain itself, directly or through other agents? Reliable only under `lockCompositions`. */
   async reachesItself(manager: EntityManager, id: string): Promise<boolean> {
     const rows: unknown[] = await manager.query(
       `WITH RECURSIVE reached (id) AS (
@@ -91,7 +93,7 @@ export class AgentRepository {
     return rows.length > 0;
   }
 
-  /** What the agents among these connections select. */
+  /** The selections of the agents among these connections. */
   async nestedSelections(
     manager: EntityManager,
     connectionIds: readonly string[],
@@ -110,13 +112,13 @@ export class AgentRepository {
     return new Map(rows.map(({ agentId, selections }) => [agentId, selections]));
   }
 
-  /** Certain until the transaction ends if it holds the agent's row. */
+  /** Reliable until the transaction ends if it holds the agent's row. */
   async findConnections(manager: EntityManager, agentId: string): Promise<readonly AgentConnection[]> {
     return manager.find(AgentConnectionEntity, { where: { agentId }, order: { position: 'ASC' } });
   }
 
   async findInstructions(manager: EntityManager, id: string): Promise<string | null> {
-    // The id is selected too: TypeORM takes a row whose columns are all null for none.
+    // The id is selected too: TypeORM treats a row of nulls as no row.
     const select = { id: true, instructions: true };
     const { instructions } = await manager.findOneOrFail(AgentEntity, { select, where: { id } });
     return instructions;

@@ -4,28 +4,31 @@ import type { ConnectionStatus } from '../../connections/connection.js';
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
 export const MAX_CONNECTIONS = 100;
-/** Of one agent, all those inside it included. */
+/** For one agent, including all agents inside it. */
 export const MAX_AGENTS = 200;
 
 /** One connection of an agent. */
 export interface AgentConnection {
   readonly connectionId: string;
-  /** The upstream's own names of the tools that the agent has; null selects all. */
+  /** The upstream's own names of the selected tools; null selects all. */
   readonly selectedTools: readonly string[] | null;
-  /** Put before a tool's name where that name alone would be ambiguous; null derives one from the connection's title. */
+  /**
+   * Prefixes a tool's name where the name alone would be ambiguous; null derives the prefix from the connection's
+   * title.
+   */
   readonly prefix: string | null;
 }
 
-/** What a run needs to know of its agent. */
+/** The settings of an agent that a run uses. */
 export interface RunnableAgent {
   readonly id: string;
   readonly title: string;
   readonly instructions: string | null;
-  /** Of runs that ask for none; null leaves it to the organization. */
+  /** For runs that do not request a tier; null defers to the organization. */
   readonly tier: Tier | null;
-  /** Model calls per run at most. */
+  /** Maximum number of model calls per run. */
   readonly maxSteps: number;
   readonly status: ConnectionStatus;
-  /** In the order in which they were given. */
+  /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];
 }

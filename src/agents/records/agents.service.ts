@@ -15,7 +15,10 @@ import { toConnections, toItem } from './agent-item.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import { AGENT_BYTES, AgentRepository, type StoredAgent } from './agent.repository.js';
 
-/** Life of agents. An agent is a connection of type VIRTUAL and its settings, written together and under one id. */
+/**
+ * Creates, reads, updates and deletes agents. An agent is a connection of type VIRTUAL and its settings, written
+ * together under one id.
+ */
 @Injectable()
 export class AgentsService {
   constructor(
@@ -25,7 +28,7 @@ export class AgentsService {
     private readonly changes: ConnectionChanges,
   ) {}
 
-  /** The agent with everything that a run of it needs. Any text may be asked for. */
+  /** The agent with all settings that a run needs. Accepts any text as id. */
   async findForRun(organizationId: string, agentId: string): Promise<RunnableAgent | undefined> {
     return isUUID(agentId) ? this.repository.findRunnable(organizationId, agentId) : undefined;
   }
@@ -54,8 +57,8 @@ export class AgentsService {
   }
 
   /**
-   * @throws DomainError `not_found` for a connection that the organization does not have, `permission_widening` for a selection
-   *   that the caller may not call itself
+   * @throws DomainError `not_found` for a connection outside the organization, `permission_widening` for a selection
+   * that the caller cannot call
    */
   async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
     const id = newId();
@@ -65,7 +68,7 @@ export class AgentsService {
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
       await this.repository.insert(manager, { id, organizationId, instructions, tier, maxSteps });
-      // Nothing can hold an agent that is not there yet, so it cannot be part of a cycle.
+      // No agent can contain a new agent yet, so it cannot be part of a cycle.
       const connections = toConnections(data.connections ?? []);
       await this.compose(manager, organizationId, id, connections);
       await this.requireGrants(manager, caller, connections, connections);
@@ -74,8 +77,8 @@ export class AgentsService {
   }
 
   /**
-   * Needs grants on what the edit adds to the agent's tools; and, as instructions decide what becomes of the tools in everybody's
-   * runs, on all of them for new instructions. Removing needs none.
+   * Requires grants on the tools that the edit adds. New instructions require grants on all tools, because they control
+   * how every run uses the tools. Removing tools requires no grant.
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
    */
   async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
@@ -96,7 +99,7 @@ export class AgentsService {
       }
       await this.requireGrants(manager, caller, members, isInstructed ? members : addedSelections(stored, members));
     });
-    // Only now is it there to be read: what was read in between is old.
+    // Values read before the commit are outdated.
     this.changes.changed(id);
     return this.get(id, caller);
   }
@@ -126,14 +129,14 @@ export class AgentsService {
     id: string,
     connections: readonly AgentConnection[],
   ): Promise<void> {
-    // Held before the rows that refer to them are touched: a deletion takes its locks in the same order.
+    // Locked before the rows that refer to them, in the same order as a deletion takes its locks.
     const ids = connections.map(({ connectionId }) => connectionId);
     const existing = await this.virtual.holdExisting(manager, organizationId, ids);
     refuseUnknown(connections, existing);
     await this.repository.replaceConnections(manager, id, connections);
   }
 
-  /** @throws DomainError `permission_widening` that points at each connection whose selection the caller may not call */
+  /** @throws DomainError `permission_widening` that names each connection whose selection the caller cannot call */
   private async requireGrants(
     manager: EntityManager,
     { permissions }: Principal,
@@ -162,7 +165,7 @@ function refuseUnknown(connections: readonly AgentConnection[], existing: Readon
 }
 
 function widening(members: readonly AgentConnection[], missing: readonly Selection[]): DomainError {
-  const message = 'The caller lacks grants on what the agent selects of this connection.';
+  const message = 'The caller lacks grants for tools that the agent selects from this connection.';
   const faults = missing.map(({ connectionId }) => {
     const index = members.findIndex((member) => member.connectionId === connectionId);
     return { path: `data.connections[${index}]`, code: 'permission_widening', message };

@@ -78,7 +78,7 @@ describe('the grants on a selection', () => {
     expect(await missingGrants({ b: ['*'] }, [all('29-0'), all('b')], reader(agents))).toEqual([all('29-0')]);
   });
 
-  it('are not given for more agents than one may hold, and no more are read', async () => {
+  it('are refused above the limit of agents, and no more agents are read', async () => {
     let reads = 0;
     const agents = levels(300, 2);
     expect(

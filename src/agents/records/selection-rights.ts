@@ -1,21 +1,21 @@
 import { allows, ANY, type PermissionMap } from '../../common/permissions.js';
 import { type AgentConnection, MAX_AGENTS } from './agent.js';
 
-/** What is selected of one connection; null is all of it. */
+/** The selected tools of one connection; null selects all. */
 export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;
 
-/** What an agent selects of a connection, which may be an agent in turn. */
+/** What an agent selects of a connection, which can itself be an agent. */
 export type NestedSelection = Selection & { readonly isAgent: boolean };
 
-/** Tells what the agents among these connections select, by agent id. */
+/** Returns the selections of the agents among these connections, by agent id. */
 export type ReadNested = (connectionIds: readonly string[]) => Promise<ReadonlyMap<string, readonly NestedSelection[]>>;
 
-/** Of agents, whose selections are large: they are not kept. */
+/** Number of agents per read; their selections are large and not cached. */
 const READ_AT_ONCE = 20;
 
 /**
- * What an edit adds to the tools that an agent can call. A new prefix renames tools, so that grants under the agent's id mean
- * others than before: it counts as selecting all of that connection's tools anew.
+ * What an edit adds to the tools that an agent can call. A new prefix renames tools and so changes what grants under
+ * the agent's id mean: it counts as newly selecting all tools of that connection.
  */
 export function addedSelections(before: readonly AgentConnection[], after: readonly AgentConnection[]): Selection[] {
   const stored = new Map(before.map((member) => [member.connectionId, member]));
@@ -31,7 +31,7 @@ export function addedSelections(before: readonly AgentConnection[], after: reado
   });
 }
 
-/** The selections among these whose tools the holder of the permissions may not call all. */
+/** The selections that include tools which the holder of the permissions cannot call. */
 export async function missingGrants(
   permissions: PermissionMap,
   needed: readonly Selection[],
@@ -49,9 +49,9 @@ function isGranted(permissions: PermissionMap, { connectionId, selectedTools }: 
 }
 
 /**
- * An agent's tools are granted under the agent's id, or by grants on all that the agent itself selects. For each agent that can
- * be reached without a grant: the agents among its members that decide for it. What is not here is not covered: connections, agents
- * with a connection that is not granted, and agents beyond as many as one agent may hold.
+ * An agent's tools are granted under the agent's id, or by grants on everything that the agent selects. Returns, for
+ * each agent reachable without a grant, the nested agents that decide for it. Anything absent from the result is not
+ * covered: connections, agents with a connection that is not granted, and agents beyond the limit of one agent.
  */
 async function openMembers(
   permissions: PermissionMap,
@@ -76,11 +76,11 @@ async function openMembers(
   return open;
 }
 
-/** Each agent is judged once, by however many ways it is reached. */
+/** Each agent is checked once, however many paths lead to it. */
 function isCovered(id: string, open: ReadonlyMap<string, readonly string[]>, verdicts: Map<string, boolean>): boolean {
   const known = verdicts.get(id);
   if (known !== undefined) return known;
-  // An agent that holds itself is refused elsewhere; here it must only come to an end.
+  // Saving refuses cycles; this check only has to terminate.
   verdicts.set(id, false);
   const verdict = open.get(id)?.every((inner) => isCovered(inner, open, verdicts)) ?? false;
   verdicts.set(id, verdict);

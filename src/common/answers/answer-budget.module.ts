@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AnswerBudget } from './answer-budget.js';
 
-/** The one budget of the process, for every module that reads much data into an answer. */
+/** The answer budget of the process, shared by every module that reads much data into a response. */
 @Module({
   providers: [{ provide: AnswerBudget, useFactory: () => new AnswerBudget() }],
   exports: [AnswerBudget],

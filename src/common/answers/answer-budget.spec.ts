@@ -24,7 +24,7 @@ function takeAll(budget: AnswerBudget, holder: AnswerHolder, bytes: number): num
 }
 
 describe('the budget of answers in flight', () => {
-  it('refuses what exceeds it, with a time to come back', () => {
+  it('refuses a reservation that exceeds it, with Retry-After', () => {
     const budget = new AnswerBudget(TOTAL);
     takeAll(budget, of('a'), 1);
     const refused = (): void => budget.open(of('a')).reserve(1);
@@ -47,7 +47,7 @@ describe('the budget of answers in flight', () => {
     expect(holders.map((holder) => takeAll(budget, holder, 1))).toEqual([375, 93, 24, 190, 119]);
   });
 
-  it('gives everything back once, whatever became of the answer', () => {
+  it('releases all memory exactly once, whatever the outcome of the answer', () => {
     const budget = new AnswerBudget(TOTAL);
     const answer = budget.open(of('a'));
     answer.reserve(180);
@@ -62,7 +62,7 @@ describe('the budget of answers in flight', () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it('lets what exceeds every share through, beside small answers', () => {
+  it('grants a request above every share, next to small answers', () => {
     const budget = new AnswerBudget(TOTAL);
     budget.open(of('b')).reserve(100);
     const giants = [of('a'), of('a'), of('a', 'other')].map((holder) => budget.open(holder));

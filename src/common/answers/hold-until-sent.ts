@@ -1,16 +1,19 @@
 import type { FastifyReply } from 'fastify';
 import type { AnswerBudget, AnswerHolder, HeldAnswer } from './answer-budget.js';
 
-/** Answers up to this size are not counted: the socket takes most of one at once. */
+/** Responses up to this size are not counted: the socket buffers most of one at once. */
 const SMALL_BYTES = 64 * 1024;
-/** A reader that takes no byte for so long is disconnected, so that it does not hold its answer's memory for ever. */
+/**
+ * A reader that reads no byte for this long is disconnected, so that it does not hold its response's memory forever.
+ */
 const STALLED_MS = 30_000;
-/** Nor does one that takes a byte now and then: 4 MiB in this time are 14 kB/s. */
+/** The same for a reader that is too slow: 4 MiB in this time are 14 kB/s. */
 const SENT_WITHIN_MS = 300_000;
 
 /**
- * Does the work that makes a complete answer. The memory that it takes is given back when the answer has been sent, its caller
- * has left, or it takes too long to send; never before the work has ended, as that goes on when the caller leaves.
+ * Runs the work that produces a complete response. Its memory is released when the response has been sent, its caller
+ * has disconnected, or sending takes too long; but never before the work has ended, because the work continues when the
+ * caller disconnects.
  */
 export async function holdUntilSent<T>(
   answer: HeldAnswer,
@@ -26,8 +29,8 @@ export async function holdUntilSent<T>(
 }
 
 /**
- * Counts an answer that is complete already until it has been sent, its caller has left, or it takes too long to send. Call it
- * before `send`.
+ * Counts a response that is already complete until it has been sent, its caller has disconnected, or sending takes too
+ * long. Call it before `send`.
  * @param body as text or bytes
  * @throws DomainError `answer_memory_exhausted`
  */
@@ -44,7 +47,7 @@ export function holdWhileSending(
 }
 
 function releaseOnceClosed(answer: HeldAnswer, raw: FastifyReply['raw']): void {
-  // Node disconnects a socket whose timeout nobody handles, and counts every byte that is taken as activity.
+  // Node destroys a socket whose timeout has no listener, and counts every byte written to the network as activity.
   raw.setTimeout(STALLED_MS);
   const deadline = setTimeout(() => raw.destroy(), SENT_WITHIN_MS);
   raw.once('close', () => {

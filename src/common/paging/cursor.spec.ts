@@ -16,7 +16,7 @@ const values: FieldValue[] = ['2026-01-02T03:04:05.678Z', 1.5, 'naïve'];
 const invalid = expect.objectContaining({ name: 'DomainError', code: 'invalid_cursor' });
 
 describe('cursor', () => {
-  it('gives back the values of the last row', () => {
+  it('returns the values of the last row', () => {
     const finite = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
     const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0'));
     const instant = fc
@@ -55,7 +55,7 @@ describe('cursor', () => {
     expect(() => decodeCursor(scope, forged)).toThrow(invalid);
   });
 
-  it('throws nothing but invalid_cursor for rubbish', () => {
+  it('throws only invalid_cursor for malformed input', () => {
     const rubbish = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json().map((json) => Buffer.from(json).toString('base64url')),

@@ -4,7 +4,7 @@ import { type FieldValue, readFieldValue } from './field-value.js';
 import type { OrderTerm } from './list-order.js';
 import type { SqlClause } from './sql-clause.js';
 
-/** What a cursor belongs to: a cursor is refused under any other list, order or filter. */
+/** The scope of a cursor: any other list, order or filter refuses it. */
 export interface CursorScope {
   readonly list: string;
   readonly order: readonly OrderTerm[];
@@ -12,26 +12,27 @@ export interface CursorScope {
 }
 
 /**
- * An opaque keyset cursor: base64url of the JSON array `[checksum, …order values of the last row]`. The checksum covers the
- * scope and the values. It finds accidents and mix-ups; it is no signature, and need not be: a cursor only says where to
- * continue in rows that the caller may read anyway.
+ * An opaque keyset cursor: base64url of the JSON array `[checksum, …order values of the last row]`. The checksum covers
+ * the scope and the values. It detects accidental changes and mix-ups. It does not have to be a signature: a cursor
+ * only says where to continue in rows that the caller can read anyway.
  */
 export function encodeCursor(scope: CursorScope, values: readonly FieldValue[]): string {
   return Buffer.from(JSON.stringify([checksum(scope, values), ...values])).toString('base64url');
 }
 
 /**
- * The order values that a cursor of this scope holds, one for each term of the order.
+ * The order values in a cursor of this scope, one for each term of the order.
  * @throws DomainError `invalid_cursor`
  */
 export function decodeCursor(scope: CursorScope, cursor: string): readonly FieldValue[] {
   const content = parseJson(Buffer.from(cursor, 'base64url').toString());
   const values = readOrderValues(scope.order, Array.isArray(content) ? content.slice(1) : []);
-  // Only the exact text that this scope and these values encode to is accepted: one comparison covers every change.
+  // Accepts only the exact text that this scope and these values encode to, so that one comparison detects every
+  // change.
   if (values !== undefined && encodeCursor(scope, values) === cursor) return values;
   throw new DomainError(
     'invalid_cursor',
-    'Send the nextCursor of the page before, unchanged and with the same orderBy and where.',
+    'Send the nextCursor of the previous page unchanged, with the same orderBy and where.',
   );
 }
 

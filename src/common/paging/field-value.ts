@@ -1,17 +1,17 @@
 import type { ListField } from './list-spec.js';
 
-/** A value that may be bound to a comparison with a field; dates are ISO 8601 text with an offset. */
+/** A value to compare a field with; dates are ISO 8601 text with an offset. */
 export type FieldValue = string | number | boolean;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The two forms of ISO 8601 that are accepted, kept inside PostgreSQL's ranges: no year 0, offsets up to 14 hours. */
+/** The two accepted forms of ISO 8601, within PostgreSQL's ranges: no year 0, offsets up to 14 hours. */
 const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /**
- * The value as it may be compared with the field, or undefined if it is none. PostgreSQL never refuses what this returns.
- * A date without a time is midnight UTC. Dates stay text, so that microseconds are not lost.
+ * The value in the form to compare with the field, or undefined if it is invalid. PostgreSQL accepts every returned
+ * value. A date without a time is midnight UTC. Dates stay text, so that microseconds are kept.
  */
 export function readFieldValue(field: ListField, value: unknown): FieldValue | undefined {
   switch (field.type) {
@@ -24,7 +24,7 @@ export function readFieldValue(field: ListField, value: unknown): FieldValue | u
   }
 }
 
-/** What the field accepts, as the end of the sentence "The value must be …". */
+/** The values that the field accepts, as the end of the sentence "The value must be …". */
 export function describeValue(field: ListField): string {
   switch (field.type) {
     case 'string':
@@ -51,7 +51,7 @@ function readText(field: ListField, text: string): string | undefined {
     case 'enum':
       return field.values.includes(text) ? text : undefined;
     default:
-      // PostgreSQL has no NUL characters in text and fails on a parameter that holds one.
+      // PostgreSQL text cannot contain NUL characters, and a parameter that contains one fails.
       return text.includes('\0') ? undefined : text;
   }
 }
@@ -64,6 +64,6 @@ function readDate(text: string): string | undefined {
 function isDay(day: string): boolean {
   if (!DAY.test(day)) return false;
   const midnight = new Date(`${day}T00:00:00Z`);
-  // Date takes 30 February for 2 March.
+  // Date parses 30 February as 2 March.
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
 }

@@ -17,7 +17,7 @@ import { type SortDirection, SORT_DIRECTIONS } from './list-spec.js';
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
-/** The largest `offset`: the database reads all that is skipped. The cursor leads further. */
+/** The largest `offset`: the database reads all skipped rows. The cursor has no such limit. */
 export const MAX_OFFSET = 100_000;
 
 /** One term of `orderBy`. `field` is a list of exactly one published field name. */
@@ -33,34 +33,37 @@ export class ListOrder {
 }
 
 /**
- * The input of every LIST tool. Which fields may be named in `orderBy` and `where` depends on the list, so `paginate` checks
- * that. `null` counts as absent, so that a page's `nextCursor` can be sent back as it is.
+ * The input of every LIST tool. The fields that `orderBy` and `where` accept depend on the list, so `paginate` checks
+ * them. `null` counts as absent, so that a page's `nextCursor` can be sent back unchanged.
  */
 export class ListInput {
   @IsOptional()
   @IsInt()
   @Min(1)
   @Max(MAX_LIMIT)
-  @JSONSchema({ description: 'Items per page at most; a page of large items ends earlier.', default: DEFAULT_LIMIT })
+  @JSONSchema({
+    description: 'Maximum number of items per page. A page of large items holds fewer.',
+    default: DEFAULT_LIMIT,
+  })
   limit?: number | null;
 
   @IsOptional()
   @IsString()
-  @JSONSchema({ description: 'The nextCursor of the page before, sent with the same orderBy and where.' })
+  @JSONSchema({ description: 'The nextCursor of the previous page. Send the same orderBy and where with it.' })
   cursor?: string | null;
 
   @IsOptional()
   @IsInt()
   @Min(0)
   @Max(MAX_OFFSET)
-  @JSONSchema({ description: 'Items to skip; not together with cursor, which leads further than offset.' })
+  @JSONSchema({ description: 'Number of items to skip. Cannot be combined with cursor; use cursor for long lists.' })
   offset?: number | null;
 
   @IsOptional()
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => ListOrder)
-  @JSONSchema({ description: 'Sort order, most significant term first. No field twice.' })
+  @JSONSchema({ description: 'Sort order, most significant term first. Each field can occur once.' })
   orderBy?: ListOrder[] | null;
 
   @IsOptional()
@@ -69,7 +72,7 @@ export class ListInput {
     description:
       'A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group ' +
       '{operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and ' +
-      'contains ignore case; not holds when its conditions do not all hold.',
+      'contains ignore case; not matches items that do not match all of its conditions.',
   })
   where?: Record<string, unknown> | null;
 }

@@ -38,7 +38,7 @@ function defaultTerms(spec: ListSpec): readonly OrderTerm[] {
   return spec.defaultOrder.map(({ field, direction }) => termOf(spec, field, direction));
 }
 
-/** Asks only for names that must exist: a miss is a mistake in the list's own definition. */
+/** Called only for names that must exist: a missing name is a bug in the list's definition. */
 function termOf(spec: ListSpec, name: string, direction: SortDirection): OrderTerm {
   const field = findField(spec, name);
   if (field === undefined) throw new Error(`The list ${spec.name} does not publish its order field ${name}.`);

@@ -9,12 +9,12 @@ import type { ListSpec } from './list-spec.js';
 import { compileWhere } from './where-clause.js';
 import { placeholder, type SqlClause } from './sql-clause.js';
 
-/** A page ends before the row that would make it larger as JSON text; a single larger row is a page of its own. */
+/** A page ends before the row that would exceed this size as JSON text; a single larger row is a page of its own. */
 export const MAX_PAGE_BYTES = 4_194_304;
-/** At most, for a row of a list that measures none. */
+/** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
-/** One page of a list; `totalCount` counts all its pages. */
+/** One page of a list; `totalCount` counts the items of all pages. */
 export interface Page<E> {
   readonly items: E[];
   readonly totalCount: number;
@@ -23,13 +23,13 @@ export interface Page<E> {
 }
 
 /**
- * Runs a list query. How large rows are that can be large is measured before they are read, and the memory for them is taken
- * from `answer`.
- * @param query selects the entities that the caller may see. Its own conditions are joined by AND (a plain `orWhere` beside
- *   them would escape the filter), and its joins match at most one row each. It is not changed.
+ * Runs a list query. Rows that can be large are measured before they are read, and their memory is reserved from
+ * `answer`.
+ * @param query selects the entities that the caller can see. Its own conditions must be joined by AND (a plain
+ * `orWhere` would bypass the filter), and its joins must match at most one row each. It is not changed.
  * @param input already validated as a `ListInput`
  * @throws DomainError `invalid_request` for a where or orderBy that the list does not publish, `invalid_cursor`,
- *   `answer_memory_exhausted`
+ * `answer_memory_exhausted`
  */
 export async function paginate<E extends ObjectLiteral>(
   query: SelectQueryBuilder<E>,
@@ -92,7 +92,7 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   return { items, hasMore: items.length > 0 && sizes.length > fitting.count };
 }
 
-/** How many of the rows, from the first, are a page, and their bytes. */
+/** How many of the rows, from the first, form a page, and their bytes. */
 function fittingRows(sizes: readonly number[]): { count: number; bytes: number } {
   let bytes = 0;
   let count = 0;
@@ -120,8 +120,8 @@ function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
 }
 
 /**
- * The condition for the rows after the one with these order values. For (a asc, b desc) it reads
- * `(a >= :a AND (a > :a OR b < :b))`: right for mixed directions, and an index on `a` can start at `:a`.
+ * The condition for the rows after the one with these order values. For (a asc, b desc) it is `(a >= :a AND (a > :a OR
+ * b < :b))`: correct for mixed directions, and an index on `a` can start at `:a`.
  * @param values one for each term
  */
 function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): SqlClause {

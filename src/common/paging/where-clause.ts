@@ -19,7 +19,7 @@ type FieldType = ListField['type'];
 const ORDERED: readonly FieldType[] = ['number', 'date', 'string'];
 const ALL: readonly FieldType[] = [...ORDERED, 'boolean', 'uuid', 'enum'];
 
-/** The field types that each operator works on. */
+/** The field types that each operator supports. */
 const OPERATOR_TYPES: Readonly<Record<Operator, readonly FieldType[]>> = {
   eq: ALL,
   in: ALL,
@@ -34,9 +34,9 @@ const OPERATOR_TYPES: Readonly<Record<Operator, readonly FieldType[]>> = {
 type Node = Readonly<Record<string, unknown>>;
 
 /**
- * Compiles the `where` of a LIST tool. `like` is SQL LIKE (`%` any text, `_` one character, `\` escapes), `contains` a plain
- * substring; both ignore case. `not` holds when its conditions do not all hold, also where they are unknown for a null.
- * Depth counts groups: a lone condition has depth 0.
+ * Compiles the `where` of a LIST tool. `like` is SQL LIKE (`%` any text, `_` one character, `\` escapes), `contains` a
+ * plain substring; both ignore case. `not` matches when its conditions do not all match, including comparisons with
+ * null. Depth counts groups: a single condition has depth 0.
  * @throws DomainError `invalid_request` that names the first fault by its path, such as `where.conditions[1].field`
  */
 export function compileWhere(where: unknown, spec: ListSpec): SqlClause {
@@ -64,11 +64,11 @@ class WhereCompiler {
     if (depth > MAX_DEPTH) throw listFault(path, 'too_deep', `Groups may be nested at most ${MAX_DEPTH} deep.`);
     const { conditions } = node;
     if (!Array.isArray(conditions) || conditions.length === 0) {
-      throw listFault(`${path}.conditions`, 'invalid_conditions', 'A group needs a list of at least one condition.');
+      throw listFault(`${path}.conditions`, 'invalid_conditions', 'A group must list at least one condition.');
     }
     const parts = conditions.map((child, index) => this.compile(child, `${path}.conditions[${index}]`, depth));
     const joined = `(${parts.join(operator === 'or' ? ' OR ' : ' AND ')})`;
-    // A comparison with null is unknown, and NOT would leave it unknown: IS NOT TRUE turns it into a plain yes.
+    // A comparison with null is unknown, and NOT keeps it unknown; IS NOT TRUE turns it into true.
     return operator === 'not' ? `(${joined} IS NOT TRUE)` : joined;
   }
 
@@ -80,7 +80,11 @@ class WhereCompiler {
     }
     const field = this.field(node.field, `${path}.field`);
     if (!OPERATOR_TYPES[operator].includes(field.type)) {
-      throw listFault(`${path}.operator`, 'operator_not_supported', `${operator} does not work on type ${field.type}.`);
+      throw listFault(
+        `${path}.operator`,
+        'operator_not_supported',
+        `${operator} does not support the type ${field.type}.`,
+      );
     }
     return this.comparison(field, operator, node.value, `${path}.value`);
   }
@@ -106,7 +110,7 @@ class WhereCompiler {
     }
   }
 
-  /** Keeps the value as a parameter and returns the parameter's name. */
+  /** Stores the value as a parameter and returns the parameter's name. */
   private bind(value: FieldValue | readonly FieldValue[]): string {
     const name = `list_where_${Object.keys(this.parameters).length}`;
     this.parameters[name] = value;
@@ -130,7 +134,7 @@ function checkedList(field: ListField, value: unknown, path: string): readonly F
   return value.map((item, index) => checked(field, item, `${path}[${index}]`));
 }
 
-/** PostgreSQL fails on a pattern that ends with an escape character which escapes nothing. */
+/** PostgreSQL fails on a pattern that ends with an escape character. */
 function checkedPattern(field: ListField, value: unknown, path: string): FieldValue {
   const pattern = checked(field, value, path);
   if (/^(?:[^\\]|\\[^])*$/.test(String(pattern))) return pattern;

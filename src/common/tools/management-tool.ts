@@ -1,14 +1,14 @@
 import { SetMetadata } from '@nestjs/common';
 import type { InputClass } from '../validation/validate-input.js';
 
-/** Hints on what a tool does, as MCP names them (specification 2025-11-25, ToolAnnotations). */
+/** Hints about a tool's behavior, as MCP names them (specification 2025-11-25, ToolAnnotations). */
 export interface ToolAnnotations {
   readOnlyHint?: boolean;
   destructiveHint?: boolean;
   idempotentHint?: boolean;
 }
 
-/** The one definition of a management tool: every face of it (HTTP, OpenAPI, MCP) is derived from this. */
+/** The single definition of a management tool; HTTP, OpenAPI and MCP derive from it. */
 export interface ManagementToolDefinition {
   name: string;
   description: string;
@@ -23,8 +23,8 @@ export const MANAGEMENT_TOOL = 'signalbox:management-tool';
 
 /**
  * Makes a provider's method the handler of a management tool: `(input, caller: Principal, answer: HeldAnswer) =>
- * Promise<output>`. The registry finds it by discovery; the caller's permission and the input have been checked when it is
- * called. A handler that reads much data takes the memory for it from `answer` first, as `paginate` does.
+ * Promise<output>`. The registry discovers it, and calls it only after checking the caller's permission and the input.
+ * A handler that reads much data first reserves its memory from `answer`, as `paginate` does.
  */
 export function ManagementTool(definition: ManagementToolDefinition): MethodDecorator {
   return SetMetadata(MANAGEMENT_TOOL, definition);
@@ -34,7 +34,7 @@ export function ManagementTool(definition: ManagementToolDefinition): MethodDeco
 export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true };
 /** Annotations of tools that add something. */
 export const CREATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false };
-/** Annotations of tools that change what is there, with the same result when repeated. */
+/** Annotations of tools that change existing data, with the same result when repeated. */
 export const UPDATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: true };
 /** Annotations of tools that remove something. */
 export const DESTROYS: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true };

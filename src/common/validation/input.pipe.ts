@@ -2,8 +2,8 @@ import type { PipeTransform } from '@nestjs/common';
 import { type InputClass, validateInput } from './validate-input.js';
 
 /**
- * Checks the body of a route as the input of a management tool is checked: strictly, without coercion, with one entry per
- * fault. No body counts as an empty object. Use it as `@Body(new InputPipe(Type)) input: Type`.
+ * Validates the body of a route like the input of a management tool: strictly, without coercion, with one entry per
+ * fault. A missing body counts as an empty object. Use it as `@Body(new InputPipe(Type)) input: Type`.
  */
 export class InputPipe<T extends object> implements PipeTransform<unknown, T> {
   constructor(private readonly type: InputClass<T>) {}

@@ -5,7 +5,7 @@ import { isRecord } from '../is-record.js';
 const MAX_RESOURCES = 1000;
 const MAX_TOOLS = 1000;
 const MAX_NAME_LENGTH = 256;
-/** Of the whole map as JSON: every key that is in use is in memory. */
+/** Size of the whole map as JSON: the maps of all active keys are in memory. */
 const MAX_BYTES = 32_768;
 
 /** Checks that a property is a permission map: an object of resource name → array of tool names. */

@@ -1,12 +1,12 @@
 import { Allow, ValidateIf } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 
-/** The property may be left out. Unlike `IsOptional` this refuses null, which would reach a column that holds none. */
+/** Makes the property optional. Unlike `IsOptional` it refuses null, which a non-null column cannot store. */
 export function MayBeAbsent(): PropertyDecorator {
   return ValidateIf((_owner, value) => value !== undefined);
 }
 
-/** The property may be null; its schema says so too. */
+/** Lets the property be null, also in its schema. */
 export function MayBeNull(): PropertyDecorator {
   return (target, property) => {
     ValidateIf((_owner, value) => value !== null)(target, property);
@@ -14,7 +14,7 @@ export function MayBeNull(): PropertyDecorator {
   };
 }
 
-/** The property may hold any JSON value, null included. */
+/** Lets the property be any JSON value, including null. */
 export function AnyJson(): PropertyDecorator {
   return (target, property) => {
     Allow()(target, property);

@@ -54,7 +54,7 @@ describe('schemaOf', () => {
     });
   });
 
-  it('requires what may not be absent', () => {
+  it('requires properties that are not optional', () => {
     expect(schema.required).toEqual(expect.arrayContaining(['branch', 'name', 'notes']));
     expect(schema.required).not.toContain('age');
   });

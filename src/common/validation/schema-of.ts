@@ -8,14 +8,14 @@ export type JsonSchema = { [key: string]: unknown };
 const REF_PREFIX = '#/definitions/';
 
 /**
- * The JSON Schema of a decorated class, self-contained: nested classes are written in place, and objects are closed
- * because unknown properties are refused.
+ * The JSON Schema of a decorated class, self-contained: nested classes are inlined, and objects are closed because
+ * unknown properties are refused.
  */
 export function schemaOf(type: InputClass): JsonSchema {
   const options = { classTransformerMetadataStorage: defaultMetadataStorage, refPointerPrefix: REF_PREFIX };
   const schemas = validationMetadatasToSchemas(options) as Record<string, JsonSchema>;
   const schema = targetConstructorToSchema(type, options) as JsonSchema;
-  // A class without a decorated property is an input without properties.
+  // A class without a decorated property describes an input without properties.
   return inline({ type: 'object', properties: {}, ...schema }, schemas);
 }
 

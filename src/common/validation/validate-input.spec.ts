@@ -85,12 +85,12 @@ describe('validateInput', () => {
     expect(faultsOf({ items: [[{ name: 'a' }]] })).toEqual([['items[0]', 'nested_list']]);
   });
 
-  it('takes the empty object for a class without properties, and nothing else', () => {
+  it('accepts only the empty object for a class without properties', () => {
     expect(validateInput(Empty, {})).toBeInstanceOf(Empty);
     expect(inspectInput(Empty, { a: 1 }).faults).toMatchObject([{ path: 'a', code: 'unknown_property' }]);
   });
 
-  it('speaks in sentences that quote no value', () => {
+  it('returns messages that quote no value', () => {
     const { faults } = inspectInput(Basket, { items: [{ name: 7, count: 'secret-value' }], colour: 'secret-value' });
     expect(faults).toHaveLength(3);
     for (const { message } of faults) {

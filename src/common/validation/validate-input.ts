@@ -7,11 +7,11 @@ import { isRecord } from '../is-record.js';
 export type InputClass<T extends object = object> = new () => T;
 
 const UNKNOWN_PROPERTY = { code: 'unknown_property', message: 'This property is not accepted.' };
-const NESTED_LIST = { code: 'nested_list', message: 'A list must not stand directly in a list.' };
+const NESTED_LIST = { code: 'nested_list', message: 'A list must not contain another list directly.' };
 
 /**
- * Turns a parsed JSON body into a checked instance of the input class. Types are never coerced and unknown properties are
- * refused at every level.
+ * Turns a parsed JSON body into a validated instance of the input class. Types are never coerced, and unknown
+ * properties are refused at every level.
  * @throws DomainError `invalid_request` with one entry per fault: its path, the rule it broke and a sentence
  */
 export function validateInput<T extends object>(type: InputClass<T>, body: unknown): T {
@@ -20,7 +20,7 @@ export function validateInput<T extends object>(type: InputClass<T>, body: unkno
   return value;
 }
 
-/** The same without throwing, for callers that answer with codes of their own. */
+/** The same without throwing, for callers that respond with their own codes. */
 export function inspectInput<T extends object>(type: InputClass<T>, body: unknown): { value: T; faults: FieldError[] } {
   if (!isRecord(body)) {
     const fault = { path: '', code: 'is_object', message: 'The body must be a JSON object.' };
@@ -33,7 +33,7 @@ export function inspectInput<T extends object>(type: InputClass<T>, body: unknow
   return { value, faults: errors.flatMap((error) => flatten(error, '')) };
 }
 
-/** One sentence for the document's `detail`. */
+/** One sentence for the `detail` of the problem document. */
 export function summarize(faults: readonly FieldError[]): string {
   const first = faults[0];
   if (first === undefined) return 'The request is not valid.';
@@ -51,9 +51,10 @@ function flatten(error: ValidationError, parent: string): FieldError[] {
 }
 
 /**
- * The first thing that no input may hold: U+0000 or half of a surrogate pair, which PostgreSQL cannot store; a property
- * named like a member that every object inherits, which class-transformer would drop in silence; a list directly in a
- * list, whose items class-validator would take for those of the outer one. Bodies are bounded in depth where they are parsed.
+ * The first value that no input can contain: U+0000 or an unpaired surrogate, which PostgreSQL cannot store; a property
+ * named like an inherited member of every object, which class-transformer would drop silently; or a list directly in a
+ * list, whose items class-validator would attribute to the outer list. The depth of bodies is limited where they are
+ * parsed.
  */
 function findUnusable(value: unknown, path: string): FieldError | undefined {
   if (typeof value === 'string') return faultOfText(value, path);
@@ -69,7 +70,7 @@ function findUnusable(value: unknown, path: string): FieldError | undefined {
 }
 
 function faultOfText(text: string, path: string): FieldError | undefined {
-  if (text.includes('\u0000')) return { path, code: 'nul_character', message: 'Text must not hold the NUL character.' };
+  if (text.includes('\u0000')) return { path, code: 'nul_character', message: 'Text must not contain NUL characters.' };
   if (!text.isWellFormed()) return { path, code: 'unpaired_surrogate', message: 'Text must be well-formed Unicode.' };
   return undefined;
 }

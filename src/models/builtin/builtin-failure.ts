@@ -1,4 +1,4 @@
-/** What the built-in model fails with when a message tells it to. Its message is the user's own. */
+/** The failure that a message requests from the built-in model. Its text is the user's own. */
 export class BuiltinFailure extends Error {
   override readonly name = 'BuiltinFailure';
 }

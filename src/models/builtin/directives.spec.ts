@@ -29,10 +29,10 @@ describe('parseDirectives', () => {
   });
 
   it.each([
-    ['/wait', /needs a number of milliseconds/],
-    ['/wait -1', /needs a number of milliseconds/],
-    ['/words many', /needs a number of words/],
-    ['/call', /needs the name of a tool/],
+    ['/wait', /requires a number of milliseconds/],
+    ['/wait -1', /requires a number of milliseconds/],
+    ['/words many', /requires a number of words/],
+    ['/call', /requires the name of a tool/],
     ['/call add {"a":', /"\/call add" are not a JSON object/],
     ['/call add [1]', /"\/call add" are not a JSON object/],
     ['/dance', /no directive \/dance/],

@@ -1,9 +1,9 @@
 import { isRecord } from '../../common/is-record.js';
 
-/** One thing that a user message asks of the built-in model. */
+/** One instruction to the built-in model in a user message. */
 export type Directive =
   | { kind: 'say'; text: string }
-  /** `input` is the JSON text of an object, as it was written. */
+  /** `input` is the JSON text of an object, as the user wrote it. */
   | { kind: 'call'; tool: string; input: string }
   | { kind: 'wait'; milliseconds: number }
   | { kind: 'fail'; message: string }
@@ -14,10 +14,10 @@ const MAX_WAIT_MS = 10 * 60 * 1000;
 const MAX_WORDS = 100_000;
 
 /**
- * Reads a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
- * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/words <n>` and `/random <n>` (at most 100,000 words). The other
- * lines are text, to be answered before the directives are followed; a message that has directives only gets no such
- * answer. A directive that makes no sense becomes a sentence that says so.
+ * Parses a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
+ * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/words <n>` and `/random <n>` (at most 100,000 words). All
+ * other lines are text, which the model answers before it follows the directives. An invalid directive becomes a
+ * sentence that explains the error.
  */
 export function parseDirectives(message: string): Directive[] {
   const lines = message.split(/\r?\n/);
@@ -38,26 +38,28 @@ function parseDirective(line: string): Directive {
     case 'wait': {
       const milliseconds = parseCount(argument);
       return milliseconds === undefined
-        ? say('/wait needs a number of milliseconds, as in "/wait 500".')
+        ? say('/wait requires a number of milliseconds, as in "/wait 500".')
         : { kind: 'wait', milliseconds: Math.min(milliseconds, MAX_WAIT_MS) };
     }
     case 'words':
     case 'random': {
       const count = parseCount(argument);
       return count === undefined
-        ? say(`/${name} needs a number of words, as in "/${name} 20".`)
+        ? say(`/${name} requires a number of words, as in "/${name} 20".`)
         : { kind: name, count: Math.min(count, MAX_WORDS) };
     }
     case 'fail':
       return { kind: 'fail', message: argument.trim() || 'The model was told to fail.' };
     default:
-      return say(`There is no directive /${name}: the built-in model knows /call, /wait, /fail, /words and /random.`);
+      return say(
+        `There is no directive /${name}. The built-in model supports /call, /wait, /fail, /words and /random.`,
+      );
   }
 }
 
 function parseCall(argument: string): Directive {
   const [, tool = '', json = ''] = /^(\S*)\s*(.*)$/.exec(argument) ?? [];
-  if (tool === '') return say('/call needs the name of a tool, as in "/call search {"query":"trains"}".');
+  if (tool === '') return say('/call requires the name of a tool, as in "/call search {"query":"trains"}".');
   const input = json === '' ? '{}' : json;
   return isJsonObject(input)
     ? { kind: 'call', tool, input }

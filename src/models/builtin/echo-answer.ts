@@ -15,12 +15,12 @@ import { countWords, splitWords } from './words.js';
 type Parts = AsyncGenerator<LanguageModelV4StreamPart, void>;
 type FinishReason = 'stop' | 'tool-calls' | 'error';
 
-/** After so many words the rest of the process gets a turn, as it would between two packets of a remote model. */
+/** Yields to the rest of the process after this many words, as between two packets of a remote model. */
 const WORDS_PER_TURN = 32;
 
 /**
- * One step of the built-in model: it reports the tool that the step before has called, then follows the directives that
- * are left, up to and including the next `/call`.
+ * One step of the built-in model. It reports the tool that the previous step called, then follows the remaining
+ * directives up to and including the next `/call`.
  */
 export class EchoAnswer {
   private readonly callable: ReadonlySet<string>;
@@ -56,7 +56,7 @@ export class EchoAnswer {
     };
   }
 
-  /** Returns why the step ends with this directive, or 'stop' if it may go on. */
+  /** Returns the finish reason if the step ends with this directive, otherwise 'stop'. */
   private async *follow(directive: Directive): AsyncGenerator<LanguageModelV4StreamPart, FinishReason> {
     switch (directive.kind) {
       case 'say':
@@ -85,7 +85,7 @@ export class EchoAnswer {
     }
   }
 
-  /** Speaks on, in a new line. */
+  /** Continues the text on a new line. */
   private async *say(pieces: Iterable<string>): Parts {
     let separator = '\n';
     if (!this.speaking) {
@@ -108,7 +108,7 @@ export class EchoAnswer {
   }
 
   private async *call(toolName: string, input: string): Parts {
-    // The prompt holds all calls of the thread: counting them gives an id that is new and yet always the same.
+    // The prompt contains all calls of the thread, so counting them gives an id that is both new and deterministic.
     const toolCallId = `call-${countToolCalls(this.options.prompt) + 1}`;
     yield* this.stopSpeaking();
     yield { type: 'tool-input-start', id: toolCallId, toolName };
@@ -135,7 +135,7 @@ function* numberedWords(count: number): Generator<string> {
   for (let n = 1; n <= count; n += 1) yield n < count ? `word${n} ` : `word${n}`;
 }
 
-/** Words that no other call of the model repeats: a test tells one attempt at an answer from another by them. */
+/** Words that no other call of the model repeats, so that a test can distinguish two attempts at an answer. */
 function* randomWords(count: number): Generator<string> {
   for (let n = 1; n <= count; n += 1) yield `${randomBytes(4).toString('hex')}${n < count ? ' ' : ''}`;
 }

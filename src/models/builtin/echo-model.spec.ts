@@ -43,7 +43,7 @@ async function run(message: string, before: ModelMessage[] = []) {
 }
 
 describe('createEchoModel', () => {
-  it('says what it was told, word by word', async () => {
+  it('repeats the message word by word', async () => {
     const { deltas, finishReason, usage } = await run('good  morning\nto all');
     expect(deltas).toEqual(['You ', 'said: ', 'good  ', 'morning\n', 'to ', 'all']);
     expect(finishReason).toBe('stop');
@@ -59,7 +59,7 @@ describe('createEchoModel', () => {
     expect(first.deltas).toHaveLength(40);
     expect(first.texts[0]).toMatch(/^[0-9a-f]{8}( [0-9a-f]{8}){39}$/);
     expect(second.texts[0]).not.toBe(first.texts[0]);
-    expect((await run('/random many')).texts).toEqual(['/random needs a number of words, as in "/random 20".']);
+    expect((await run('/random many')).texts).toEqual(['/random requires a number of words, as in "/random 20".']);
   });
 
   it('calls a tool and reports it in the next step', async () => {
@@ -69,7 +69,7 @@ describe('createEchoModel', () => {
     expect(finishReason).toBe('stop');
   });
 
-  it('calls tools one after the other and goes on between them without repeating itself', async () => {
+  it('calls tools one after the other and continues between them without repeating itself', async () => {
     const { texts, calls } = await run(
       '/words 1\n/call count\n/words 2\n/call count {}\n/call upper {"a":1}\n/words 1',
     );
@@ -82,11 +82,11 @@ describe('createEchoModel', () => {
     ]);
   });
 
-  it('reports a tool that failed, and what is wrong with a directive, and goes on', async () => {
+  it('reports a failed tool and an invalid directive, and continues', async () => {
     const { texts } = await run('/call missing {}\n/call broken {"a":\n/call broken {}\n/wait soon\n/words 1');
     expect(texts).toEqual([
       'There is no tool "missing" to call.\nThe arguments of "/call broken" are not a JSON object.',
-      'broken failed: Error: out of order\n/wait needs a number of milliseconds, as in "/wait 500".\nword1',
+      'broken failed: Error: out of order\n/wait requires a number of milliseconds, as in "/wait 500".\nword1',
     ]);
   });
 
@@ -97,7 +97,7 @@ describe('createEchoModel', () => {
     expect(texts).toEqual(['', 'count returned: 3']);
   });
 
-  it('fails when it is told to, after what came before', async () => {
+  it('fails on /fail, after the directives before it', async () => {
     const { deltas, errors, finishReason } = await run('hi\n/fail out of coal\n/words 1');
     expect(deltas.join('')).toBe('You said: hi');
     expect(errors).toEqual([new BuiltinFailure('out of coal')]);

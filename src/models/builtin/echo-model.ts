@@ -9,9 +9,9 @@ import type {
 import { EchoAnswer } from './echo-answer.js';
 
 /**
- * The model that needs no provider, no key and no network: `builtin/echo`. It answers `You said: <text>`, and lines of
- * the last user message that start with a slash direct it (see `parseDirectives`). It keeps nothing between two calls
- * and answers the same prompt always alike, except for `/random`; its tokens are words.
+ * The model that needs no provider, key or network: `builtin/echo`. It answers `You said: <text>`. Lines of the last
+ * user message that start with a slash direct it (see `parseDirectives`). It keeps no state between calls and answers
+ * equal prompts equally, except for `/random`. It counts words as tokens.
  */
 export function createEchoModel(): LanguageModelV4 {
   return { specificationVersion: 'v4', provider: 'builtin', modelId: 'echo', supportedUrls: {}, doStream, doGenerate };
@@ -28,7 +28,7 @@ async function doStream(options: LanguageModelV4CallOptions): Promise<LanguageMo
       {
         async pull(controller) {
           const next = await parts.next().catch((error: unknown) => {
-            // As fetch does: whoever aborts decides what is thrown.
+            // Like fetch, it throws the reason of the abort.
             throw signal.aborted ? signal.reason : error;
           });
           if (next.done) controller.close();

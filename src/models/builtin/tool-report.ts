@@ -19,7 +19,7 @@ export function reportToolResult({ toolName, output }: LanguageModelV4ToolResult
   }
 }
 
-/** The text blocks of an MCP tool result, one per line; of anything else, and of a result without text, its JSON. */
+/** The text blocks of an MCP tool result, one per line; for any other result, or one without text, its JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   const blocks = isObject(value) && Array.isArray(value.content) ? value.content : [];

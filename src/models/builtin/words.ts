@@ -1,11 +1,11 @@
-/** How many words a text has: the built-in model's tokens. */
+/** The number of words in a text: the built-in model's tokens. */
 export function countWords(text: string): number {
   let count = 0;
   for (const _ of text.matchAll(/\S+/g)) count += 1;
   return count;
 }
 
-/** A text in pieces of one word each, with the space that follows it. Put together they give the text again. */
+/** Splits a text into words, each with the space that follows it. Joined, they give the original text. */
 export function* splitWords(text: string): Generator<string> {
   for (const [piece] of text.matchAll(/\s*\S+\s*|\s+/g)) yield piece;
 }

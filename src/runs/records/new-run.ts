@@ -26,10 +26,10 @@ export interface NewRun {
   idempotency: { key: string; hash: string } | undefined;
 }
 
-/** What became of a run request. */
+/** The outcome of a run request. */
 export interface PostedRun {
   runId: string;
-  /** True when the run is the first of its thread that is not finished, so that it may be executed now; false for a repeated request. */
+  /** True when the run is the thread's first open run and can be executed now; false for a repeated request. */
   isHead: boolean;
 }
 
@@ -48,9 +48,9 @@ export type RunRow = RunEntity;
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {
   epoch: string;
-  /** The run that was posted to the thread right before it; null for the thread's first. It never changes. */
+  /** The run that was posted to the thread right before it; null for the thread's first. Immutable. */
   previousId: string | null;
-  /** The API key that posted it was deleted or has expired. */
+  /** The API key that posted the run was deleted or has expired. */
   hasLostCredential: boolean;
 }
 

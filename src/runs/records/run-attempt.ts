@@ -2,8 +2,8 @@ import type { UIMessage } from 'ai';
 import type { RunError, RunStatus, RunUsage } from './run.entity.js';
 
 /**
- * Names one attempt at a run: writes of an attempt that is no longer the newest are refused. A claim that a crash of the database
- * takes back is made again with the same number; its mark (`epoch`) tells the two apart, should both of them be worked on.
+ * Identifies one attempt at a run; writes of outdated attempts are refused. A claim that a crash of the database
+ * reverts is made again with the same number. The epoch distinguishes the two, in case workers work on both.
  */
 export interface RunClaim {
   runId: string;
@@ -11,11 +11,11 @@ export interface RunClaim {
   epoch: string;
 }
 
-/** The answer as far as it goes. */
+/** The answer so far. */
 export interface AnswerState {
   parts: UIMessage['parts'];
   metadata: Record<string, unknown>;
-  /** How many steps of it are finished. */
+  /** The number of its finished steps. */
   step: number;
   usage: RunUsage;
 }
@@ -27,10 +27,10 @@ export interface RunOutcome {
   finishReason: string | null;
 }
 
-/** Thrown when another attempt has taken the run over, or when the run is gone. */
+/** Thrown when another attempt has taken over the run, or when the run was deleted. */
 export class StaleAttemptError extends Error {
   constructor(claim: RunClaim) {
-    super(`Attempt ${claim.attempt} at run ${claim.runId} is no longer the current one.`);
+    super(`Attempt ${claim.attempt} at run ${claim.runId} is no longer the current attempt.`);
     this.name = 'StaleAttemptError';
   }
 }

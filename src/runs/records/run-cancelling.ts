@@ -20,7 +20,7 @@ export class RunCancelling {
     return finishRun(this.statements, runId, CANCELLED);
   }
 
-  /** Marks a running run as to be stopped; false if it does not run. */
+  /** Asks a running run to stop; false if it is not running. */
   async requestStop(runId: string): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.dataSource.query(
       `UPDATE runs SET cancel_requested_at = coalesce(cancel_requested_at, now()), updated_at = now()

@@ -10,8 +10,8 @@ import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
 
 /**
- * Commits the statement without waiting for the disk. A claim that a crash of the database takes back is made again; what
- * callers were told is never among what is lost.
+ * Commits the statement without waiting for the disk. A claim that a crash of the database reverts is made again;
+ * nothing reported to callers is ever lost this way.
  */
 const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
 
@@ -48,7 +48,7 @@ const SAVE_ANSWER = {
     SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
 };
 
-/** What a worker does to the record of a run. Every write is fenced by the claim. */
+/** The worker's writes to a run. The claim fences every write. */
 @Injectable()
 export class RunExecution {
   constructor(
@@ -57,8 +57,8 @@ export class RunExecution {
   ) {}
 
   /**
-   * Starts an attempt, or answers undefined when it is not this attempt's turn (a repeated or an overtaken job), or when the run
-   * waits and is passed over.
+   * Starts an attempt. Returns undefined when it is not this attempt's turn (a repeated or an overtaken job), or when
+   * the run is queued and excluded.
    */
   async claim(
     { runId, attempt, epoch }: RunClaim,
@@ -69,7 +69,7 @@ export class RunExecution {
   }
 
   /**
-   * Stores the answer as far as it goes. Returns whether the run was asked to stop.
+   * Stores the answer so far. Returns whether the run was asked to stop.
    * @throws StaleAttemptError
    */
   async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
@@ -88,9 +88,9 @@ export class RunExecution {
   }
 
   /**
-   * Stores the last state of the answer, ends the run and moves the thread on, in one transaction. The call may be repeated.
-   * Returns the run that may start now, if one waits.
-   * @param answer undefined leaves what was last stored
+   * Stores the final answer, ends the run and advances the thread, in one transaction. The call can be repeated.
+   * Returns the queued run that can start now, if there is one.
+   * @param answer undefined keeps the last stored answer
    * @throws StaleAttemptError
    */
   async finish(
@@ -106,7 +106,8 @@ export class RunExecution {
   }
 
   /**
-   * Tells that these attempts live. Returns those that should stop: `cancelled` were asked to, `stale` are no longer current.
+   * Records a heartbeat of these attempts. Returns those that must stop: `cancelled` were asked to, `stale` are no
+   * longer current.
    */
   async beat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
     const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
@@ -124,8 +125,8 @@ export class RunExecution {
   }
 
   /**
-   * Gives an attempt up, so that another one can begin at once. False if it is no longer the current one.
-   * @param options.failed it counts among the attempts that a run may lose; one that is given up in good order does not
+   * Gives up an attempt so that another one can begin at once. False if the attempt is no longer current.
+   * @param options.failed counts the attempt as lost; an attempt that a worker gives up in good order does not count
    */
   async release({ runId, attempt, epoch }: RunClaim, { failed = false } = {}): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.dataSource.query(
@@ -137,8 +138,8 @@ export class RunExecution {
   }
 
   /**
-   * Gives an attempt up so that a run of somebody else can start in its place; the run waits for its next turn. False if it was
-   * asked to stop meanwhile, or the attempt is no longer the current one.
+   * Gives up an attempt so that another holder's run can start in its place; the run waits for its next turn. False if
+   * it was asked to stop meanwhile, or the attempt is no longer current.
    */
   async yield({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.dataSource.query(
@@ -150,8 +151,8 @@ export class RunExecution {
   }
 
   /**
-   * Runs that nobody works on though it is their turn: their worker was silent for `silentMs`, or they wait for longer than
-   * `waitingMs`, so that their job may have been lost.
+   * Runs that should be in progress but are not: their worker was silent for `silentMs`, or they are queued for longer
+   * than `waitingMs`, so that their job may have been lost.
    */
   async findStalled(silentMs: number, waitingMs: number): Promise<(NextRun & { status: RunStatus })[]> {
     return this.dataSource.query(

@@ -4,19 +4,19 @@ import type { PreparedStatements } from '../../database/prepared-statements.js';
 import type { AnswerState, RunOutcome } from './run-attempt.js';
 import type { RunEntity, RunStatus } from './run.entity.js';
 
-/** The run that may start, and the attempt that its job is for. */
+/** The run that can start, and the attempt that its job is for. */
 export interface NextRun {
   runId: string;
   attempt: number;
 }
 
-/** A run that was ended, and the one of its thread that may start now. */
+/** A run that was ended, and the run of its thread that can start now. */
 export interface FinishedRun {
   run: Pick<RunEntity, 'id' | 'organizationId' | 'threadId' | 'messageId' | 'attempt'>;
   next: NextRun | undefined;
 }
 
-/** The attempt that ends its run, and the last state of the answer; without one the answer stays as it was last stored. */
+/** The attempt that ends its run, and the final answer; without one, the last stored answer is kept. */
 export interface FinishingAttempt {
   attempt: number;
   epoch: string;
@@ -40,10 +40,10 @@ type FinishRow = Omit<FinishedRun['run'], 'id'> & {
 const THREAD_STATUS = { completed: 'completed', failed: 'failed', cancelled: 'failed' } as const;
 
 /**
- * Ends a run that is not ended yet, stores the last state of its answer, and moves its thread on: to the next waiting run, or out
- * of `in_progress`. One transaction, the function `run_finish` (migration 1763700000400); an attempt may repeat the call.
+ * Ends an open run, stores its final answer, and advances its thread: to the next queued run, or out of `in_progress`.
+ * One transaction, the function `run_finish` (migration 1763700000400); an attempt can repeat the call.
  * @param attempt only if this is still the current attempt; undefined ends a run that is still queued and has no answer
- * @returns undefined when the run is gone, was ended before, or is another attempt's
+ * @returns undefined when the run was deleted, had ended before, or belongs to another attempt
  */
 export async function finishRun(
   statements: PreparedStatements,

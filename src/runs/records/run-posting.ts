@@ -14,7 +14,7 @@ const POST = {
            FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 };
 
-/** What `run_post` answers: what became of the request. */
+/** The row that `run_post` returns: the outcome of the request. */
 interface PostRow extends PostedRun {
   outcome: 'posted' | 'repeated' | Refusal;
 }
@@ -34,7 +34,7 @@ export class RunPosting {
    *   that the thread already holds
    */
   async post(request: NewRun): Promise<PostedRun> {
-    // No thread has another id, and some texts cannot be sent to the database at all.
+    // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
     const { outcome, runId, isHead } = await this.store(request);
     if (outcome === 'posted') return { runId, isHead };
@@ -63,12 +63,12 @@ export class RunPosting {
         request.trace?.tracestate ?? null,
         newId(),
       ]);
-      if (row === undefined) throw new Error('run_post answered nothing.');
+      if (row === undefined) throw new Error('run_post returned no row.');
       return row;
     } catch (error) {
       if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
-      throw new DomainError('conflict', 'The thread already holds a message with this id.', [
-        { path: 'messages', code: 'message_exists', message: 'A message id can be used once in a thread.' },
+      throw new DomainError('conflict', 'The thread already has a message with this id.', [
+        { path: 'messages', code: 'message_exists', message: 'A message id must be unique within its thread.' },
       ]);
     }
   }
@@ -83,8 +83,8 @@ function refuse(reason: Refusal): DomainError {
         { path: 'agent.id', code: reason, message: 'This is not the agent of the thread.' },
       ]);
     case 'idempotency_conflict':
-      return new DomainError(reason, 'This Idempotency-Key was used on this thread with another body.');
+      return new DomainError(reason, 'This Idempotency-Key was already used on this thread with a different body.');
     case 'too_many_runs':
-      return new DomainError(reason, `At most ${MAX_WAITING_RUNS} runs may wait on one thread.`);
+      return new DomainError(reason, `At most ${MAX_WAITING_RUNS} runs can be queued on one thread.`);
   }
 }

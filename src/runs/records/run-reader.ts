@@ -27,7 +27,7 @@ const RUN_LIST: ListSpec = {
   tieBreaker: 'id',
 };
 
-/** What a stream needs to know of a run. */
+/** The fields of a run that a stream needs. */
 export type RunState = Pick<RunEntity, 'id' | 'status'>;
 
 const TURN = {
@@ -48,7 +48,7 @@ const AFTER = {
      ORDER BY position LIMIT 1`,
 };
 
-/** Questions about runs, always within one organization. */
+/** Queries about runs, always within one organization. */
 @Injectable()
 export class RunReader {
   constructor(
@@ -91,15 +91,17 @@ export class RunReader {
   }
 
   /**
-   * Where a stream on this thread begins: the run that runs, or the first that waits; and the last run that is finished. Both are
-   * of one moment, so that without a current run nothing was posted after the last one.
+   * Where a stream on this thread begins: the running run, or the first queued one; and the last finished run. Both
+   * come from one snapshot, so that without a current run nothing was posted after the last one.
    */
   async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
     const runs = await this.statements.rows<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
     return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
   }
 
-  /** The run that was posted to the thread next after this one, whatever its status; without one, the thread's first. */
+  /**
+   * The next run that was posted to the thread after this one, whatever its status; without a run, the thread's first.
+   */
   async findAfter(
     thread: { organizationId: string; threadId: string },
     runId: string | undefined,

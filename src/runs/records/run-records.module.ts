@@ -10,7 +10,7 @@ import { RunReader } from './run-reader.js';
 import { RunRevocation } from './run-revocation.js';
 import { RunTurns } from './run-turns.js';
 
-/** The stored runs: every statement on them, for the endpoints, the streams and the worker. */
+/** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
   imports: [TypeOrmModule.forFeature([RunEntity])],
   providers: [

@@ -5,11 +5,11 @@ import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import type { RunClaim, RunOutcome } from './run-attempt.js';
 import { type FinishedRun, finishRun } from './run-finish.js';
 
-/** Runs without their credential, as far as they concern one worker. */
+/** Runs without a valid credential that concern one worker. */
 export interface RevokedRuns {
   /** Runs that have not started, the last of each thread first. */
   waiting: { runId: string; requestId: string }[];
-  /** Those of the worker's own runs that must stop. */
+  /** The worker's own runs that must stop. */
   running: string[];
 }
 
@@ -22,8 +22,8 @@ export class RunRevocation {
   ) {}
 
   /**
-   * @param own the attempts of the process that asks
-   * @param limit how many waiting runs are returned at most
+   * @param own the attempts of the calling process
+   * @param limit maximum number of queued runs to return
    */
   async find(own: readonly RunClaim[], limit: number): Promise<RevokedRuns> {
     const rows: { id: string; requestId: string; status: 'queued' | 'running' }[] = await this.dataSource.query(

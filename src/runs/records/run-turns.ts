@@ -2,13 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import type { NextRun } from './run-finish.js';
 
-/** Organizations and holders whose runs are passed over. */
+/** Organizations and holders whose runs are excluded. */
 export interface PassedOver {
   readonly organizations: readonly string[];
   readonly holders: readonly string[];
 }
 
-/** Whose share of the run slots a run counts against: its organization, and in it the API key, or the user where there is none. */
+/**
+ * Whose share of the run slots a run uses: its organization and, within it, the API key, or the user if there is no
+ * key.
+ */
 export interface Tenant {
   readonly organizationId: string;
   readonly holderId: string;
@@ -24,8 +27,8 @@ const IS_HEAD = "status = 'queued' AND turn_at IS NOT NULL";
 const TENANT = 'organization_id, api_key_id, user_id';
 const SMALLEST_ID = "'00000000-0000-0000-0000-000000000000'";
 
-// Steps through the index from tenant to tenant, in its order, in which runs without a key come last in their organization: what
-// one of them has waiting is not read, however much that is.
+// Steps through the index from tenant to tenant, in index order, where runs without a key come last in their
+// organization. It reads no more of one tenant's queue, however long the queue is.
 const WAITING_TENANTS = `
   tenants AS (
     (SELECT ${TENANT} FROM runs WHERE ${IS_HEAD} ORDER BY ${TENANT} LIMIT 1)
@@ -48,7 +51,7 @@ const WAITING_TENANTS = `
 const FIRST_OF_TENANT = `SELECT id, attempt, turn_at, position FROM runs WHERE ${IS_HEAD}
             AND organization_id = tenants.organization_id AND user_id = tenants.user_id`;
 
-// What runs, by tenant; and the first waiting run of each tenant, of those that are the first of their thread.
+// The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads.
 const SHARES = `
   RECURSIVE busy AS (
     SELECT organization_id, ${HOLDER} AS holder, count(*) AS runs FROM runs WHERE status = 'running' GROUP BY 1, 2
@@ -67,7 +70,7 @@ const SHARES = `
       FROM heads
   )`;
 
-// Of tenants that run equally much one is drawn by lot, so that a long queue is no advantage.
+// Chooses at random among tenants with equally many running runs, so that a long queue is no advantage.
 const NEXT = {
   name: 'run_turn_next',
   text: `
@@ -82,11 +85,11 @@ const NEXT = {
      ORDER BY rank LIMIT 1`,
 };
 
-/** So long somebody without any slot waits until those with one give it up by turns. */
+/** How long a holder without a slot waits until holders with one slot yield it in turns. */
 const PATIENCE = '2 seconds';
 
-// Moving a slot has to bring the two nearer to each other: a run does not yield to somebody who would then have as much as it had.
-// Where somebody has nothing at all for a while, the last slot goes from one to the other by turns.
+// Moving a slot must bring the two holders closer to each other: a run does not yield if the other holder would then
+// have as many slots as it had. If a holder has had no slot for a while, the last slot rotates.
 const IS_OWED = {
   name: 'run_turn_is_owed',
   text: `
@@ -103,14 +106,14 @@ const IS_OWED = {
     ) AS owed`,
 };
 
-/** Decides whose run is next when more wait than there are slots. Shares are counted over all workers. */
+/** Chooses the next run when more runs are queued than there are slots. Shares are counted over all workers. */
 @Injectable()
 export class RunTurns {
   constructor(private readonly statements: PreparedStatements) {}
 
   /**
-   * The attempt that should be claimed next: at a run whose worker has been silent for `silentMs`, else at the first run of whoever
-   * has the least running.
+   * The next attempt to claim: at a run whose worker has been silent for `silentMs`, otherwise at the first run of the
+   * tenant with the fewest running runs.
    */
   async findNext({ organizations, holders }: PassedOver, silentMs: number): Promise<NextRun | undefined> {
     const seed = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
@@ -118,7 +121,7 @@ export class RunTurns {
     return next;
   }
 
-  /** Has somebody been waiting for `waitedMs` who has less than their share, while this tenant has more than its own? */
+  /** Has a tenant with less than its share waited for `waitedMs`, while this tenant has more than its own? */
   async isOwedBy({ organizationId, holderId }: Tenant, waitedMs: number): Promise<boolean> {
     const [row] = await this.statements.rows<{ owed: boolean }>(IS_OWED, [organizationId, holderId, waitedMs]);
     return row?.owed === true;

@@ -28,7 +28,7 @@ export class RunUsageItem {
   totalTokens: number;
 }
 
-/** A run as it is shown. */
+/** A run as returned to callers. */
 export class RunItem {
   @IsUUID()
   id: string;
@@ -71,7 +71,7 @@ export class RunItem {
   @IsString()
   finish_reason: string | null;
 
-  /** How many times a worker has started on it. */
+  /** How many times a worker has started the run. */
   @IsInt()
   attempt: number;
 

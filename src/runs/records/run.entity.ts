@@ -5,7 +5,7 @@ import { BIGINT_AS_NUMBER } from '../../database/bigint-as-number.js';
 export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** Why a run failed, in a form that callers may see. */
+/** Why a run failed, in a form that callers can see. */
 export interface RunError {
   code: string;
   message: string;
@@ -62,7 +62,7 @@ export class RunEntity {
   @Column({ type: 'uuid', name: 'api_key_id', nullable: true, update: false })
   apiKeyId: string | null;
 
-  /** The request that started the run; it travels to the upstreams. */
+  /** The id of the request that started the run; it is sent to the upstreams. */
   @Column({ type: 'varchar', name: 'request_id', length: 128, update: false })
   requestId: string;
 
@@ -89,19 +89,19 @@ export class RunEntity {
   @Column({ type: 'int', default: 0 })
   attempt: number;
 
-  /** The mark of the newest claim; null before the first. */
+  /** The epoch of the newest claim; null before the first. */
   @Column({ type: 'text', nullable: true })
   epoch: string | null;
 
-  /** Since when a waiting run is the first of its thread; null while others are before it. */
+  /** Since when a queued run is the first of its thread; null while other runs precede it. */
   @Column({ type: 'timestamptz', name: 'turn_at', precision: 3, nullable: true })
   turnAt: Date | null;
 
-  /** How many of its attempts gave the run up in good order. */
+  /** The number of attempts that gave up the run in good order. */
   @Column({ type: 'int', default: 0 })
   yields: number;
 
-  /** How many steps are stored. */
+  /** The number of stored steps. */
   @Column({ type: 'int', default: 0 })
   step: number;
 
@@ -120,7 +120,7 @@ export class RunEntity {
   @Column({ type: 'timestamptz', name: 'cancel_requested_at', precision: 3, nullable: true })
   cancelRequestedAt: Date | null;
 
-  /** When the worker that runs it was last known to live. */
+  /** Time of the last heartbeat of its worker. */
   @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3, default: () => 'now()' })
   heartbeatAt: Date;
 
