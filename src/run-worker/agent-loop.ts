@@ -10,7 +10,7 @@ import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
 import { executeToolCalls } from './tool-step.js';
 
-/** What an agent works with during one attempt. */
+/** What an agent uses during one attempt. */
 export interface AgentLoopInput {
   model: ResolvedModel['model'];
   instructions: string;
@@ -18,15 +18,15 @@ export interface AgentLoopInput {
   tools: readonly AgentTool[];
   temperature: number | null;
   maxSteps: number;
-  /** Asked between two steps. */
+  /** Called between two steps. */
   shouldYield(): Promise<boolean>;
   observation: RunObservation;
 }
 
 /**
- * Calls the model and its tools in turn until the model has nothing more to call, or the steps are used up. What is
- * finished is stored before the next begins: the model's step, then each outcome of its tool calls. The last step is stored with
- * the end of the run.
+ * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step is
+ * stored before its tools are called, and each tool outcome before the next step. The last step is stored with the end of
+ * the run.
  * @returns why the last model call ended
  */
 export async function runAgentLoop(
@@ -63,7 +63,7 @@ export async function runAgentLoop(
   return finishReason;
 }
 
-/** One call of the model, as a span of the run. */
+/** Calls the model once, in a span of the run. */
 async function callModel(
   input: ModelStepInput,
   answer: RunAnswer,

@@ -11,10 +11,10 @@ import { type TranscriptMessage, TranscriptService } from '../threads/transcript
 import type { AgentLoopInput } from './agent-loop.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
-/** What an agent works with, but for its model. */
+/** The input of the agent loop, without its model and the parts that belong to the attempt. */
 export type AgentSession = Omit<AgentLoopInput, 'model' | 'shouldYield' | 'observation'> & { agentName: string };
 
-/** Gathers what an agent works with: its instructions, its tools, and the conversation. */
+/** Assembles the input of an agent: its instructions, its tools, and the conversation. */
 @Injectable()
 export class AgentSessionService {
   private readonly maxHistoryBytes: number;
@@ -43,8 +43,7 @@ export class AgentSessionService {
       this.transcript.readHistory(run, this.maxHistoryBytes),
       this.toolset.open({ id: agentId, organizationId, reading }, { caller, signal }),
     ]);
-    if (agent === undefined)
-      throw new DomainError('agent_not_found', 'The agent of the thread does not exist any more.');
+    if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
     return {
       agentName: agent.title,
       instructions: instructionsOf(
@@ -62,7 +61,7 @@ export class AgentSessionService {
   }
 }
 
-/** The agent's instructions, then the system messages of this request, then what the model should know is missing. */
+/** The agent's instructions, then the system messages of this request, then a note about unavailable connections. */
 function instructionsOf(agent: RunnableAgent, system: readonly string[], unavailable: readonly string[]): string {
   const missing = `The tools of these connections are not available right now: ${unavailable.join(', ')}.`;
   return [agent.instructions ?? '', ...system, unavailable.length === 0 ? '' : missing]

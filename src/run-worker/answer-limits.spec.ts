@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { excessOf, MAX_VALUE_BYTES, sizeOfChunk } from './answer-limits.js';
 
 describe('sizeOfChunk', () => {
-  it('counts a delta by more than its text, so that a flood of tiny ones reaches the limit', () => {
+  it('counts a fixed overhead for each delta, so that many tiny deltas reach the limit', () => {
     expect(sizeOfChunk({ type: 'text-delta', id: 't', delta: '' })).toBeGreaterThan(30);
     expect(sizeOfChunk({ type: 'text-delta', id: 'i'.repeat(500), delta: 'x'.repeat(500) })).toBeGreaterThan(1000);
     expect(sizeOfChunk({ type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: 'xx' })).toBeGreaterThan(30);
@@ -10,7 +10,7 @@ describe('sizeOfChunk', () => {
 });
 
 describe('excessOf', () => {
-  it('bounds depth and size', () => {
+  it('limits depth and size', () => {
     expect(excessOf(JSON.parse('['.repeat(100) + ']'.repeat(100)))).toBeUndefined();
     expect(excessOf(JSON.parse('['.repeat(101) + ']'.repeat(101)))).toContain('100 deep');
     expect(excessOf(JSON.parse('['.repeat(1e6) + ']'.repeat(1e6)))).toContain('100 deep');

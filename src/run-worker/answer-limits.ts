@@ -1,18 +1,21 @@
 import type { UIMessageChunk } from 'ai';
 import { exceededLimit } from '../common/json-size.js';
 
-/** How deep the lists and objects of a tool's input or output, or of what a provider adds to a part, may be nested. */
+/** The maximum nesting depth of a tool's input or output, and of a provider's metadata. */
 export const MAX_VALUE_DEPTH = 100;
-/** The largest input or output of a tool, in bytes of JSON. More would hold up the stream, the transcript and the model. */
+/**
+ * The largest input or output of a tool, in bytes of JSON. Larger values would delay the stream, the transcript and the
+ * model.
+ */
 export const MAX_VALUE_BYTES = 1_048_576;
-/** Tool calls of one step that are executed; the model is told that the others were not. */
+/** The number of tool calls that are executed per step; the model receives an error for the others. */
 export const MAX_CALLS_PER_STEP = 128;
-/** All steps together. */
+/** The maximum number of parts in all steps together. */
 export const MAX_ANSWER_PARTS = 5000;
-/** What an answer may add up to in the stream, in characters of JSON. */
+/** The maximum size of an answer in the stream, in characters of JSON. */
 export const MAX_ANSWER_SIZE = 8 * 1_048_576;
 
-/** About what a delta takes in the stream besides its text. */
+/** The approximate size of a delta in the stream without its text. */
 const DELTA_FRAME_SIZE = 32;
 const VALUE_LIMITS = { depth: MAX_VALUE_DEPTH, nodes: 250_000, characters: MAX_VALUE_BYTES };
 
@@ -21,14 +24,20 @@ export class AnswerOverflowError extends Error {
   override readonly name = 'AnswerOverflowError';
 }
 
-/** Why a JSON value cannot be part of an answer, as the end of a sentence; undefined if it can. It is safe to write as JSON then. */
+/**
+ * Returns why a JSON value cannot be part of an answer, as the end of a sentence. Returns undefined if it can; the value is
+ * then safe to serialize.
+ */
 export function excessOf(value: unknown): string | undefined {
   const exceeded = exceededLimit(value, VALUE_LIMITS);
   if (exceeded === undefined) return undefined;
   return exceeded === 'depth' ? `nested more than ${MAX_VALUE_DEPTH} deep` : `larger than ${MAX_VALUE_BYTES} bytes`;
 }
 
-/** About how many characters a chunk takes in the stream. Deltas, of which there are many, are not written for it. */
+/**
+ * The approximate size of a chunk in the stream, in characters. Deltas are frequent, so they are not serialized to measure
+ * them.
+ */
 export function sizeOfChunk(chunk: UIMessageChunk): number {
   switch (chunk.type) {
     case 'text-delta':

@@ -3,13 +3,13 @@ import type { RunOutcome } from '../runs/records/run-attempt.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunAnswer } from './run-answer.js';
 
-/** How an answer ends, and the run with it. */
+/** How an answer and its run end. */
 export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: FinishReason | null };
 
 /**
- * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end of the run.
- * The stream stays open until then, so that `[DONE]` means that the record can be read.
- * @returns the run that may start now, if one waits on the thread
+ * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end of the
+ * run. The stream stays open until then, so that `[DONE]` means that the record can be read.
+ * @returns the next run of the thread, which can start now, if one waits
  */
 export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion): Promise<NextRun | undefined> {
   const { status, error, finishReason } = conclusion;
@@ -31,14 +31,14 @@ export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion):
 }
 
 /**
- * Tool calls that will never have an outcome say so, or the message would wait for them for ever. Readers may have begun a step
- * that the live buffer has lost since: then the answer holds it, too.
+ * Gives pending tool calls an error outcome, so that the message does not wait for them forever. Readers may have started a
+ * step that the live buffer has since lost; the answer then starts it too.
  */
 async function closeOpenParts(answer: RunAnswer, status: 'failed' | 'cancelled'): Promise<void> {
   const pending = answer.pendingToolCalls();
   if (answer.isResumed && pending.length === 0 && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
   for (const { toolCallId } of pending) {
-    const errorText = `The run was ${status} before the tool's outcome was known.`;
+    const errorText = `The run ${status === 'failed' ? 'failed' : 'was cancelled'} before the tool returned a result.`;
     await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
   }
 }

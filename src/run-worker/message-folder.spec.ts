@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { operation, toChunks } from '../../test/support/ui-message-chunks.js';
 import { MessageFolder, type StoredAnswer } from './message-folder.js';
 
-/** Makes the reference write its last state, which it does not do after every chunk. */
+/** Makes the reference emit its last state; it does not emit one after every chunk. */
 const LAST: UIMessageChunk = { type: 'message-metadata', messageMetadata: { last: true } };
 
 const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
@@ -23,7 +23,7 @@ async function read(chunks: UIMessageChunk[], message?: UIMessage): Promise<unkn
 }
 
 describe('MessageFolder', () => {
-  it('folds what readUIMessageStream folds', async () => {
+  it('produces the same message as readUIMessageStream', async () => {
     const schema = asSchema(uiMessageChunkSchema);
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { maxLength: 80, size: 'max' }), async (operations) => {
@@ -35,7 +35,7 @@ describe('MessageFolder', () => {
     );
   });
 
-  it('goes on from a stored answer as readUIMessageStream does', async () => {
+  it('continues a stored answer as readUIMessageStream does', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { maxLength: 20 }), fc.array(operation, { maxLength: 20 }), async (a, b) => {
         const before: UIMessageChunk[] = [{ type: 'start', messageId: 'm1' }, ...toChunks(a, 'm1'), LAST];
@@ -47,7 +47,7 @@ describe('MessageFolder', () => {
     );
   });
 
-  it('leaves the stored answer and earlier snapshots alone', () => {
+  it('does not change the stored answer or earlier snapshots', () => {
     const stored: UIMessage['parts'] = [
       { type: 'step-start' },
       { type: 'dynamic-tool', toolName: 'search', toolCallId: 'c1', state: 'input-available', input: { q: 1 } },
@@ -61,7 +61,7 @@ describe('MessageFolder', () => {
     expect(folder.parts()[1]).toMatchObject({ state: 'output-available', output: 'found' });
   });
 
-  it('drops what a step that is run again had added', () => {
+  it('removes the parts of a step that is reset', () => {
     const folder = new MessageFolder();
     folder.apply({ type: 'start', messageId: 'm1', messageMetadata: { taskId: 't1' } });
     folder.apply({ type: 'start-step' });
@@ -78,7 +78,7 @@ describe('MessageFolder', () => {
     { type: 'tool-input-delta', toolCallId: 'x', inputTextDelta: '{' },
     { type: 'tool-output-available', toolCallId: 'x', output: 1 },
     { type: 'tool-approval-response', approvalId: 'x', approved: true },
-  ])('refuses a $type of something that never started', (chunk) => {
+  ])('rejects a $type chunk without a start', (chunk) => {
     expect(() => new MessageFolder().apply(chunk)).toThrow(
       expect.objectContaining({ name: 'AI_UIMessageStreamError' }),
     );

@@ -18,8 +18,8 @@ export interface StoredAnswer {
 /**
  * Folds the UI-message chunks of one answer into the parts of its `UIMessage`.
  *
- * The result is that of `readUIMessageStream` (package `ai`), which clones the whole message at every chunk; this one
- * changes its own state, so that a delta costs the same in a short answer and in a long one.
+ * The result equals that of `readUIMessageStream` (package `ai`), which clones the whole message at every chunk. This class
+ * changes its own state, so a delta costs the same in a short answer as in a long one.
  */
 export class MessageFolder {
   private id: string;
@@ -29,7 +29,7 @@ export class MessageFolder {
   private readonly openTexts = new Map<string, TextUIPart>();
   private readonly openReasonings = new Map<string, ReasoningUIPart>();
 
-  /** @param initial a stored answer to go on with, for a run that is resumed; it is not changed */
+  /** @param initial a stored answer to continue, for a resumed run; it is not changed */
   constructor(initial?: StoredAnswer) {
     this.id = initial?.id ?? '';
     this.mergedMetadata = initial?.metadata;
@@ -37,7 +37,7 @@ export class MessageFolder {
     this.toolCalls = new ToolCallFolder(this.folded);
   }
 
-  /** As the `start` chunk or the stored answer named it; empty before. */
+  /** The id from the `start` chunk or the stored answer; empty before. */
   get messageId(): string {
     return this.id;
   }
@@ -46,7 +46,7 @@ export class MessageFolder {
     return this.mergedMetadata;
   }
 
-  /** How many parts there are so far. */
+  /** The number of parts so far. */
   get partCount(): number {
     return this.folded.count;
   }
@@ -56,12 +56,12 @@ export class MessageFolder {
    * (inputs, outputs, data) are shared with the chunks and must not be changed.
    */
   parts(): UIMessage['parts'] {
-    // `ai` has a type for each state of a tool call, here one type holds them all: that the fields fit the state is
-    // what the property test of this class shows, the compiler cannot.
+    // `ai` has a type for each state of a tool call; here one type holds them all. The property test of this class, not the
+    // compiler, shows that the fields fit the state.
     return this.folded.all().map(snapshot) as UIMessage['parts'];
   }
 
-  /** @throws UIMessageStreamError on a delta, an end or an output of something that never started */
+  /** @throws UIMessageStreamError on a delta, an end or an output without a start */
   apply(chunk: UIMessageChunk): void {
     switch (chunk.type) {
       case 'start':
@@ -116,17 +116,17 @@ export class MessageFolder {
   private start(chunk: ChunkOf<'start'>): void {
     const { messageId } = chunk;
     if (messageId !== undefined && messageId !== this.id) {
-      // Another answer begins: nothing of the one before belongs to it.
+      // A new answer begins; the previous one is discarded.
       this.id = messageId;
       this.mergedMetadata = undefined;
       this.folded = new MessageParts();
       this.toolCalls = new ToolCallFolder(this.folded);
-      this.forgetOpenTexts();
+      this.clearOpenTexts();
     }
     this.addMetadata(chunk.messageMetadata);
   }
 
-  /** Our metadata is a JSON object; anything else is left out. */
+  /** Merges metadata that is a JSON object; other metadata is ignored. */
   private addMetadata(metadata: unknown): void {
     if (isRecord(metadata)) this.mergedMetadata = mergeMetadata(this.mergedMetadata ?? {}, metadata);
   }
@@ -134,10 +134,10 @@ export class MessageFolder {
   private resetStep(): void {
     this.folded.resetStep();
     this.toolCalls.resetStep();
-    this.forgetOpenTexts();
+    this.clearOpenTexts();
   }
 
-  private forgetOpenTexts(): void {
+  private clearOpenTexts(): void {
     this.openTexts.clear();
     this.openReasonings.clear();
   }

@@ -7,25 +7,25 @@ type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { ty
 type InputChunk = ChunkOf<'tool-input-available' | 'tool-input-error'>;
 
 const USABLE_ID = /^[\x21-\x7e]{1,128}$/;
-const TOO_MANY_CALLS = `The call was not made: at most ${MAX_CALLS_PER_STEP} tool calls of one step are executed.`;
+const TOO_MANY_CALLS = `The call was not made: the limit is ${MAX_CALLS_PER_STEP} tool calls per step.`;
 
 /** A tool call of the step. */
 interface GuardedCall {
-  /** The id by which the answer knows it. */
+  /** The call's id in the answer. */
   readonly id: string;
-  /** Set when it is not executed, and its input not kept. */
+  /** Set if the call is not executed and its input is discarded. */
   refusal: string | undefined;
   readonly input: InputText;
   complete: boolean;
 }
 
 /**
- * Lets the chunks of one model call into an answer. What a provider may get wrong is corrected here, so that everything in an
- * answer can be streamed, stored, and sent to a model again: inputs and metadata are bounded in depth and size, tool calls in
- * number; ids of tool calls are unique in the answer, and names of tools have the form that providers accept.
+ * Filters the chunks of one model call before they enter an answer. It corrects errors of the provider, so that everything
+ * in an answer can be streamed, stored, and sent to a model again: inputs and metadata are bounded in depth and size, tool
+ * calls in number; ids of tool calls are unique in the answer, and names of tools have the form that providers accept.
  */
 export class ModelChunkGuard {
-  /** By the provider's id; a repeated id stands for its latest call. */
+  /** By the provider's id; a repeated id refers to its latest call. */
   private readonly calls = new Map<string, GuardedCall>();
   private readonly usedIds: Set<string>;
   private readonly unusableInputs = new Map<string, string>();
@@ -40,12 +40,12 @@ export class ModelChunkGuard {
   }
 
   /**
-   * The model's own stream, without what `streamText` could not copy: the input of a tool call that cannot be kept is emptied, and
-   * `accept` refuses the call.
+   * Filters the model's own stream for `streamText`, which could not copy excessive values. The input of a tool call that
+   * exceeds the limits becomes empty, and `accept` refuses the call.
    */
   stream(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
     const reader = stream.getReader();
-    // Without a queue of its own, which a TransformStream has at both ends, a part costs half.
+    // A TransformStream has a queue at both ends, which doubles the cost of a part.
     return new ReadableStream(
       {
         pull: async (controller) => {
@@ -62,7 +62,7 @@ export class ModelChunkGuard {
     );
   }
 
-  /** The chunk as the answer takes it; undefined for one that adds nothing or that cannot be used. */
+  /** Returns the chunk to add to the answer; undefined if it adds nothing or cannot be used. */
   accept(chunk: UIMessageChunk): UIMessageChunk | undefined {
     switch (chunk.type) {
       case 'text-delta':
@@ -132,7 +132,7 @@ export class ModelChunkGuard {
     return { type: 'tool-input-error', toolCallId: call.id, toolName, input: {}, dynamic: true, errorText: refusal };
   }
 
-  /** What a tool returned that the provider executed. */
+  /** Handles the result of a tool that the provider executed. */
   private settle(chunk: ChunkOf<'tool-output-available'>): UIMessageChunk | undefined {
     const toolCallId = this.idOf(chunk.toolCallId);
     const excess = excessOf(chunk.output);
@@ -155,7 +155,7 @@ export class ModelChunkGuard {
     return this.calls.get(providerId)?.id ?? providerId;
   }
 
-  /** A tool that does not exist is told to the model under a name that providers accept. */
+  /** Replaces the name of an unknown tool by one that providers accept. */
   private nameOf(name: string): string {
     if (Object.hasOwn(this.tools, name)) return name;
     return name.slice(0, 64).replace(/[^A-Za-z0-9_-]/g, '_') || 'unnamed';
@@ -166,14 +166,14 @@ function unusableInput(excess: string): string {
   return `The call was not made: its arguments are ${excess}.`;
 }
 
-/** The chunk or part without what the provider says about it, if that is too large or nested too deeply. */
+/** Removes the provider's metadata from a chunk or part if it is too large or nested too deeply. */
 function boundMetadata<T extends object>(chunk: T): T {
   if (!('providerMetadata' in chunk) || excessOf(chunk.providerMetadata) === undefined) return chunk;
   const { providerMetadata: _, ...rest } = chunk;
   return rest as T;
 }
 
-/** The JSON text of a tool's input while it arrives in pieces: how long and how deep it is so far. */
+/** The JSON text of a tool's input while it arrives in pieces: its length and depth so far. */
 class InputText {
   private size = 0;
   private depth = 0;
@@ -181,7 +181,7 @@ class InputText {
   private inString = false;
   private escaped = false;
 
-  /** Why the text cannot be kept with this piece, as the end of a sentence. */
+  /** Returns why the text exceeds the limits with this piece, as the end of a sentence. */
   add(piece: string): string | undefined {
     this.size += piece.length;
     if (this.size > MAX_VALUE_BYTES) return `larger than ${MAX_VALUE_BYTES} bytes`;

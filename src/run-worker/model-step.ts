@@ -22,18 +22,18 @@ import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
 import { usableParts } from './usable-history.js';
 
-/** Providers refuse a request that is too large: no upstream may spoil the runs of its agents with one description. */
+/** Providers reject oversized requests. The limit keeps one long description from failing every run of an agent. */
 const MAX_DESCRIPTION_LENGTH = 10_000;
 
-/** What the model is told of a call that the SDK could not make sense of. */
-const UNUSABLE_CALL = 'The tool does not exist, or its arguments were not JSON.';
+/** The error text for a tool call that the SDK cannot parse. */
+const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
 
 /** The provider's stream ended in the middle of the answer without an error. */
 export class AnswerInterruptedError extends Error {
   override readonly name = 'AnswerInterruptedError';
 }
 
-/** What one call of the model is made with. */
+/** The input of one model call. */
 export interface ModelStepInput {
   model: ResolvedModel['model'];
   instructions: string;
@@ -50,10 +50,10 @@ export interface ModelStepResult {
 }
 
 /**
- * One call of the model. Its text, reasoning and tool calls go into the answer; tools are not executed here, so that they
- * can be stored before.
- * @param onFirstChunk called once, when something of the answer has arrived
- * @throws what the provider failed with; the parts that arrived stay in the answer
+ * Calls the model once and adds its text, reasoning and tool calls to the answer. It does not execute the tools, because the
+ * calls are stored first.
+ * @param onFirstChunk called once, when the first content of the answer arrives
+ * @throws the provider's error; parts that have arrived stay in the answer
  */
 export async function streamModelStep(
   input: ModelStepInput,
@@ -62,21 +62,21 @@ export async function streamModelStep(
 ): Promise<ModelStepResult> {
   const { tools } = input;
   const guard = new ModelChunkGuard(answer.parts(), tools);
-  // Ends the provider's answer when nobody reads on.
+  // Aborts the provider's stream when reading stops.
   const reading = new AbortController();
   const result = streamText({
-    model: wrapLanguageModel({ model: input.model, middleware: guarding(guard) }),
+    model: wrapLanguageModel({ model: input.model, middleware: guardMiddleware(guard) }),
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
     messages: await toModelMessages(input.history, answer, tools),
     tools,
     ...(input.temperature === null ? {} : { temperature: input.temperature }),
     abortSignal: AbortSignal.any([input.signal, reading.signal]),
     stopWhen: isStepCount(1),
-    // Errors arrive as parts of the stream; the default would print them, with what the provider said.
+    // Errors arrive as parts of the stream. The default handler would print them, including the provider's text.
     onError: () => undefined,
   });
   let outcome: ModelStepResult | undefined;
-  let isSilent = true;
+  let awaitsFirstChunk = true;
   try {
     for await (const part of result.stream) {
       if (part.type === 'error') throw part.error;
@@ -88,8 +88,8 @@ export async function streamModelStep(
         : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
       const accepted = chunk && guard.accept(asDynamic(chunk));
       if (accepted === undefined) continue;
-      if (isSilent && accepted.type !== 'start-step') {
-        isSilent = false;
+      if (awaitsFirstChunk && accepted.type !== 'start-step') {
+        awaitsFirstChunk = false;
         onFirstChunk();
       }
       await answer.push(accepted);
@@ -105,7 +105,7 @@ export async function streamModelStep(
   return outcome;
 }
 
-function guarding(guard: ModelChunkGuard): LanguageModelMiddleware {
+function guardMiddleware(guard: ModelChunkGuard): LanguageModelMiddleware {
   return {
     specificationVersion: 'v4',
     wrapStream: async ({ doStream }) => {
@@ -115,12 +115,12 @@ function guarding(guard: ModelChunkGuard): LanguageModelMiddleware {
   };
 }
 
-/** All tools of an agent are dynamic; the SDK takes a call of one that does not exist for a call of a static tool. */
+/** All tools of an agent are dynamic, but the SDK treats a call of an unknown tool as static. */
 function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
   return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
 }
 
-/** The tools as the SDK offers them to a model: all that a call could reach, those that cannot be listed now included. */
+/** Converts the tools for the SDK: all that a call could reach, including those that cannot be listed now. */
 export function toToolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
     tools
@@ -141,7 +141,7 @@ function descriptionOf({ definition, fault }: AgentTool): string {
   return (definition?.description ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed();
 }
 
-/** The conversation and the answer so far. Calls that never got an outcome are left out: models refuse them. */
+/** The conversation and the answer so far. Calls without an outcome are omitted, because models reject them. */
 function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
   const parts = usableParts(answer.parts());
   const conversation = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];

@@ -15,12 +15,12 @@ export function pendingToolCalls(parts: UIMessage['parts']): PendingToolCall[] {
     .map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input }));
 }
 
-/** How many steps the parts belong to. */
+/** The number of steps in the parts. */
 export function stepCount(parts: UIMessage['parts']): number {
   return parts.filter(({ type }) => type === 'step-start').length;
 }
 
-/** Does the newest step hold tool calls, so that the model has to see their outcomes? */
+/** True if the latest step has tool calls, whose outcomes the model must see. */
 export function endsWithToolCalls(parts: UIMessage['parts']): boolean {
   const start = parts.findLastIndex(({ type }) => type === 'step-start');
   return parts.slice(start + 1).some(({ type }) => type === 'dynamic-tool');

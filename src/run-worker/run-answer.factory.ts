@@ -10,7 +10,7 @@ import { MessageFolder } from './message-folder.js';
 import { stepCount } from './pending-tool-calls.js';
 import { RunAnswer } from './run-answer.js';
 
-/** Opens the answer of an attempt: a new one, or the one that an earlier attempt has left. */
+/** Opens the answer of an attempt: a new one, or the one that an earlier attempt left. */
 @Injectable()
 export class RunAnswerFactory {
   constructor(
@@ -20,10 +20,10 @@ export class RunAnswerFactory {
   ) {}
 
   /**
-   * Streams `start` for a first attempt. For a later one it brings readers and the stored answer together: a step that was
-   * streamed but not finished is reset, because it will be made again, and what the live buffer has lost of the finished steps is
-   * streamed again.
-   * @param onStale called once when another attempt turns out to hold the stream
+   * Streams `start` for a first attempt. A later attempt aligns the stream with the stored answer: it resets a step that was
+   * streamed but not finished, because the step is executed again, and streams parts of finished steps that the live buffer
+   * has lost.
+   * @param onStale called once when another attempt owns the stream
    * @throws StaleWriterError
    */
   async open(run: ClaimedRun, onStale: () => void): Promise<RunAnswer> {
@@ -40,21 +40,24 @@ export class RunAnswerFactory {
     return answer;
   }
 
-  /** Ends the stream of a run that failed without its answer. */
+  /** Ends the stream of a run whose answer cannot be written. */
   async endStream(run: ClaimedRun, errorText: string): Promise<void> {
     const publisher = await this.events.openPublisher(run, run.id, writerOf(run));
     await publisher.push({ type: 'error', errorText });
     await publisher.end();
   }
 
-  /** Nobody has written the stream of a first attempt, so that it is taken with its first chunk. */
+  /** The stream of a first attempt has no writer yet, so its first chunk claims it. */
   private async openPublisher(run: ClaimedRun, onStale: () => void): Promise<RunEventPublisher> {
     return run.attempt === 1
       ? this.events.startPublisher(run, run.id, writerOf(run), run.previousId, { onStale })
       : this.events.openPublisher(run, run.id, writerOf(run), { onStale });
   }
 
-  /** The live buffer can have lost the end of what was streamed, or all of it. It can also have more than is stored. */
+  /**
+   * Streams finished steps that the live buffer lacks. The buffer can have lost the end of the stream or all of it; it can
+   * also hold more than is stored.
+   */
   private async streamMissing(run: ClaimedRun, answer: RunAnswer): Promise<void> {
     const stored = (await this.transcript.findAnswer(run))?.parts ?? [];
     const streamed = new Set(chunksAfterStep(answer.parts(), 0).map((chunk) => JSON.stringify(chunk)));

@@ -10,24 +10,26 @@ import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } f
 import type { MessageFolder } from './message-folder.js';
 import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
 
-/** How often an answer in progress is stored between its steps, so that the transcript shows its parts so far. */
+/**
+ * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so far.
+ */
 const SAVE_EVERY_MS = 1000;
 
 /**
- * The answer of one attempt while it grows. Every chunk goes to the live stream and into the message; what is stored is
- * always a part of what was streamed before, so that a later attempt can go on from either.
+ * The growing answer of one attempt. Every chunk goes to the live stream and into the message. Only what was streamed is
+ * stored, so that a later attempt can continue from either.
  */
 export class RunAnswer {
   private timer: NodeJS.Timeout | undefined;
   private timerDue = Infinity;
   private saving: Promise<unknown> = Promise.resolve();
   private nextSave: Promise<void> | undefined;
-  /** How long the latest save took, in milliseconds. */
+  /** The duration of the latest save, in milliseconds. */
   private saveCost = 0;
-  /** What has been streamed, as `sizeOfChunk` counts. */
+  /** The streamed size, by `sizeOfChunk`. */
   private size = 0;
   private cancelRequested = false;
-  /** The steps whose model call is finished. */
+  /** The number of steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
   private modelName: string | null;
@@ -56,12 +58,12 @@ export class RunAnswer {
     return this.steps;
   }
 
-  /** True when an earlier attempt has started a step that is to be made again: its `start-step` was streamed. */
+  /** True if an earlier attempt has started a step that must be executed again: its `start-step` was streamed. */
   get hasOpenStep(): boolean {
     return stepCount(this.folder.parts()) > this.steps;
   }
 
-  /** True when an earlier attempt may have streamed more than the live buffer still has. */
+  /** True if an earlier attempt may have streamed more than the live buffer still holds. */
   get isResumed(): boolean {
     return this.run.attempt > 1;
   }
@@ -83,8 +85,8 @@ export class RunAnswer {
   }
 
   /**
-   * Streams what a model or a tool has brought.
-   * @throws AnswerOverflowError if the answer has no room for it; nothing is streamed then
+   * Streams a chunk from a model or a tool.
+   * @throws AnswerOverflowError if the chunk exceeds the limits of an answer; it is then not streamed
    */
   async push(chunk: UIMessageChunk): Promise<void> {
     const size = this.size + sizeOfChunk(chunk);
@@ -93,15 +95,15 @@ export class RunAnswer {
     await this.append(chunk);
   }
 
-  /** Streams what the run says of itself, however large the answer is. */
+  /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
     await this.publisher.push(chunk);
-    // Whether the model goes on or falls silent. An attempt that is stale hears it from the publisher or the heartbeat.
+    // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
     this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
   }
 
-  /** Takes up a chunk that an earlier attempt has streamed. */
+  /** Applies a chunk that an earlier attempt has streamed. */
   replay(frame: string): void {
     this.size += frame.length;
     this.folder.apply(JSON.parse(frame) as UIMessageChunk);
@@ -120,7 +122,7 @@ export class RunAnswer {
   }
 
   /**
-   * Stores the answer as far as it has been streamed. While one save is under way, all further calls share the next.
+   * Stores the answer as streamed so far. While a save is in progress, all further calls share the next one.
    * @throws StaleAttemptError, StaleWriterError
    */
   save(): Promise<void> {
@@ -131,13 +133,13 @@ export class RunAnswer {
     return this.nextSave;
   }
 
-  /** Stores the answer shortly, so that many outcomes in a row neither wait long nor store the whole answer each. */
+  /** Schedules a save that outcomes in quick succession share, so that each is stored soon without a save of its own. */
   saveSoon(): void {
     this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
   }
 
   /**
-   * Stores the whole answer and ends its run with it. Returns the thread's run that may start now, if one waits.
+   * Stores the whole answer and the end of its run. Returns the thread's next run, which can start now, if one waits.
    * @throws StaleAttemptError, StaleWriterError
    */
   finish(outcome: RunOutcome): Promise<NextRun | undefined> {
@@ -147,7 +149,7 @@ export class RunAnswer {
     });
   }
 
-  /** Stores nothing any more by itself. */
+  /** Cancels the scheduled save. */
   close(): void {
     this.stopTimer();
   }
@@ -184,7 +186,7 @@ export class RunAnswer {
     this.cancelRequested ||= saved.cancelRequested;
   }
 
-  /** The answer as it is now, once all of it is in the live stream. */
+  /** Returns the current answer, once all of it is in the live stream. */
   private async streamedState(): Promise<AnswerState> {
     this.stopTimer();
     const { steps: step, usage } = this;

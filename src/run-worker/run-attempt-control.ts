@@ -2,20 +2,20 @@ import type { RunClaim } from '../runs/records/run-attempt.js';
 
 /** Why an attempt stops before its answer is finished. */
 export type StopReason =
-  /** Somebody asked for it. */
+  /** A caller cancelled the run. */
   | 'cancelled'
   /** The API key that posted the run was deleted or has expired. */
   | 'revoked'
-  /** The run took longer than it may. */
+  /** The run exceeded its time limit. */
   | 'timeout'
   /** Another worker has taken the run over. */
   | 'stale'
-  /** Somebody with less than their share waits for a slot. */
+  /** A tenant with less than its share waits for a slot. */
   | 'yield'
-  /** This process shuts down; another worker is to go on. */
+  /** This process shuts down; another worker continues the run. */
   | 'handover';
 
-/** The switch by which an attempt under way is stopped. The first reason counts. */
+/** Stops an attempt in progress. Only the first reason counts. */
 export class RunAttemptControl {
   private readonly controller = new AbortController();
   private reason: StopReason | undefined;
@@ -37,7 +37,7 @@ export class RunAttemptControl {
   }
 }
 
-/** What the work of a stopped attempt rejects with. */
+/** The error with which the work of a stopped attempt rejects. */
 export class RunStoppedError extends Error {
   constructor(readonly reason: StopReason) {
     super(`The run was stopped: ${reason}.`);

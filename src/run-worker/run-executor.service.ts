@@ -21,11 +21,11 @@ import { ANSWER_UNUSABLE, CREDENTIAL_REVOKED, describeRunFailure, RUN_TIMEOUT, W
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
-/** A run that has taken so many workers with it is not given to another one. */
+/** A run that has lost this many workers is not executed again. */
 const MAX_ATTEMPTS = 5;
 
-/** Why a run that was stopped has failed. */
-const OF_STOPPED: ReadonlyMap<StopReason | undefined, RunError> = new Map([
+/** The failures of runs that were stopped. */
+const STOP_FAILURES: ReadonlyMap<StopReason | undefined, RunError> = new Map([
   ['timeout', RUN_TIMEOUT],
   ['revoked', CREDENTIAL_REVOKED],
 ]);
@@ -46,7 +46,7 @@ export class RunExecutorService {
     private readonly telemetry: RunTelemetry,
   ) {}
 
-  /** Works on a claimed run. Returns the attempt that should be asked for next: the thread's next run, or this one again. */
+  /** Executes a claimed run. Returns the attempt to enqueue next: the thread's next run, or this one again. */
   async execute(run: ClaimedRun): Promise<NextRun | undefined> {
     const observation = this.telemetry.begin(run);
     const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
@@ -57,11 +57,11 @@ export class RunExecutorService {
       return await logContext.run(() => observation.within(() => this.attempt(run, control, observation)));
     } catch (error) {
       if (!isStale(error) && control.stopped !== 'stale') throw error;
-      // A live buffer that has lost the stream refuses its writer, too, though no other attempt has begun.
+      // A live buffer that has lost the stream also rejects its writer, although no other attempt has started.
       if (await this.execution.release(control.claim, { failed: true })) {
         return { runId: run.id, attempt: run.attempt + 1 };
       }
-      this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken this run over');
+      this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken over this run');
       return undefined;
     } finally {
       clearTimeout(timer);
@@ -80,7 +80,7 @@ export class RunExecutorService {
       return await this.answerRun(run, control, observation);
     } catch (error) {
       if (control.stopped === 'stale' || !isFinal(error)) throw error;
-      this.logger.error({ run_id: run.id, err: error }, 'An answer cannot be written; its run fails');
+      this.logger.error({ run_id: run.id, err: error }, 'Cannot write an answer; its run fails');
       return this.failWithoutAnswer(run, observation);
     }
   }
@@ -102,16 +102,16 @@ export class RunExecutorService {
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
-        // A run that yields is found when its turn comes; nobody need ask for it.
+        // A run that yields needs no job: the database returns it when its turn comes.
         if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return undefined;
         await this.execution.release(control.claim);
         return { runId, attempt: attempt + 1 };
       }
       const next = await concludeAnswer(answer, conclusion);
       this.report(run, conclusion, observation);
-      // The run is over, and the next of the thread has its turn. Readers get what they lack from the transcript.
+      // The run has ended, and the thread's next run can start. Readers get missing parts from the transcript.
       await answer.end().catch((error: Error) => {
-        this.logger.warn({ run_id: runId, err: error }, 'The stream of a finished run could not be ended');
+        this.logger.warn({ run_id: runId, err: error }, 'Cannot end the stream of a finished run');
       });
       return next;
     } finally {
@@ -119,18 +119,18 @@ export class RunExecutorService {
     }
   }
 
-  /** Ends a run whose answer cannot be brought to its end: the transcript keeps what was stored of it. */
+  /** Ends a run whose answer cannot be written. The transcript keeps the parts stored so far. */
   private async failWithoutAnswer(run: ClaimedRun, observation: RunObservation): Promise<NextRun | undefined> {
     const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
     const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
     this.report(run, outcome, observation);
     await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
-      this.logger.warn({ run_id: run.id, err: error }, 'The stream of a failed run could not be ended');
+      this.logger.warn({ run_id: run.id, err: error }, 'Cannot end the stream of a failed run');
     });
     return next;
   }
 
-  /** The run's end is stored. */
+  /** Reports the end of a run, once it is stored. */
   private report(run: ClaimedRun, { status, error }: RunOutcome, observation: RunObservation): void {
     observation.conclude({ status, errorCode: error?.code });
     if (status !== 'failed') return;
@@ -138,7 +138,7 @@ export class RunExecutorService {
     this.logger.warn({ run_id, thread_id, request_id, attempt, code: error?.code }, 'A run failed');
   }
 
-  /** A provider whose key cannot be read fails the run, like a provider that refuses. */
+  /** A provider whose key cannot be read fails the run, like a provider that rejects the request. */
   private async resolveModel(run: RunEntity): Promise<{ model: ResolvedModel['model'] | Error; name: string }> {
     try {
       return await throughOutage(() => this.models.resolve(run.organizationId, run.tier));
@@ -164,18 +164,18 @@ export class RunExecutorService {
       const finishReason = await runAgentLoop({ ...session, model, shouldYield, observation }, answer, control);
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
-      // A storage that stays away is no fault of the run: another attempt goes on when it is back.
+      // Unavailable storage does not fail the run: another attempt continues when the storage is back.
       if (isStale(error) || error instanceof StorageLostError) throw error;
       if (control.stopped === 'handover' || control.stopped === 'yield') return control.stopped;
       if (control.stopped === 'cancelled') return { status: 'cancelled', error: null, finishReason: null };
-      const failure = OF_STOPPED.get(control.stopped) ?? describeRunFailure(error);
+      const failure = STOP_FAILURES.get(control.stopped) ?? describeRunFailure(error);
       if (failure.code === 'internal') this.logger.error({ run_id: run.id, err: error }, 'A run failed unexpectedly');
       return { status: 'failed', error: failure, finishReason: 'error' };
     }
   }
 }
 
-/** What an attempt works with besides its run and answer. */
+/** What an attempt uses besides its run and answer. */
 interface AttemptParts {
   control: RunAttemptControl;
   model: ResolvedModel['model'] | Error;
@@ -185,7 +185,10 @@ interface AttemptParts {
 /** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */
 const DATA_ERROR = /^(?:22|23|42|54|XX)/;
 
-/** Would every attempt fail like this? An answer that cannot be read or written would; a storage that is away comes back. */
+/**
+ * True if every attempt would fail in the same way, because the answer cannot be read or written. Unavailable storage
+ * recovers.
+ */
 function isFinal(error: unknown): boolean {
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return true;
   if (UIMessageStreamError.isInstance(error)) return true;

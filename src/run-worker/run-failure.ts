@@ -5,7 +5,7 @@ import { AnswerOverflowError } from './answer-limits.js';
 import { AnswerInterruptedError } from './model-step.js';
 import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
 
-/** Why a run failed, for its record, its stream and the transcript. Nothing that an upstream said is in it. */
+/** Why a run failed, for its record, its stream and the transcript. It never contains text from an upstream. */
 export function describeRunFailure(error: unknown): RunError {
   if (error instanceof AnswerInterruptedError) {
     return { code: 'provider_unavailable', message: 'The connection to the model provider was lost.' };
@@ -16,13 +16,13 @@ export function describeRunFailure(error: unknown): RunError {
   return { code, message };
 }
 
-const ANSWER_TOO_LARGE = ourFailure('answer_too_large');
-export const ANSWER_UNUSABLE = ourFailure('answer_unusable');
-export const CREDENTIAL_REVOKED = ourFailure('credential_revoked');
-export const RUN_TIMEOUT = ourFailure('run_timeout');
-export const WORKER_LOST = ourFailure('worker_lost');
+const ANSWER_TOO_LARGE = failureOf('answer_too_large');
+export const ANSWER_UNUSABLE = failureOf('answer_unusable');
+export const CREDENTIAL_REVOKED = failureOf('credential_revoked');
+export const RUN_TIMEOUT = failureOf('run_timeout');
+export const WORKER_LOST = failureOf('worker_lost');
 
 /** A failure whose message is the meaning of its code. */
-function ourFailure(code: RunFailureCode): RunError {
+function failureOf(code: RunFailureCode): RunError {
   return { code, message: RUN_FAILURE_CODES[code] };
 }

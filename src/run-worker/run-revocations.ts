@@ -6,24 +6,25 @@ import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { UnstartedRun } from '../runs/unstarted-run.js';
 
-/** Half of the two seconds within which runs of a lost key must end: the rest is for ending them. */
+/** Runs of a revoked key must end within two seconds. The rest of that time is for ending them. */
 const CHECK_EVERY_MS = 750;
 const MAX_WAITING_PER_ROUND = 500;
-const AT_ONCE = 5;
+const CONCURRENCY = 5;
 
 const OUTCOME = { status: 'failed', error: CREDENTIAL_REVOKED, finishReason: 'error' } as const;
 
 /**
- * Ends the runs whose API key was deleted or has expired. One query for all of them instead of one for each step, so that it
- * works for expiry, with either queue, and when the process that deleted the key has died since. While the database is away
- * nothing can be told; the next round after that catches up.
+ * Ends the runs whose API key was deleted or has expired. One query for all runs, instead of one for each step, also covers
+ * expired keys, both queues, and keys that were deleted by a process that has since stopped. While the database is
+ * unavailable, no run ends; the next round catches up.
  */
 @Injectable()
 export class RunRevocations implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RunRevocations.name);
   private readonly checks = new PeriodicTask(() => this.check(), {
     pauseMs: CHECK_EVERY_MS,
-    onError: (error) => this.logger.warn({ err: error }, 'Runs of deleted API keys could not be ended; retrying'),
+    onError: (error) =>
+      this.logger.warn({ err: error }, 'Cannot end the runs of deleted or expired API keys; retrying'),
   });
 
   constructor(
@@ -45,11 +46,11 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
     const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
     for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
     const left = waiting.values();
-    await Promise.all(Array.from({ length: AT_ONCE }, () => this.endEach(left)));
+    await Promise.all(Array.from({ length: CONCURRENCY }, () => this.endRuns(left)));
   }
 
-  /** Several work on the same list: each takes the next. */
-  private async endEach(waiting: Iterable<RevokedRuns['waiting'][number]>): Promise<void> {
+  /** Concurrent calls share one iterator, and each takes the next run. */
+  private async endRuns(waiting: Iterable<RevokedRuns['waiting'][number]>): Promise<void> {
     for (const { runId, requestId } of waiting) {
       const ended = await this.revocation.endWaiting(runId, OUTCOME);
       if (ended === undefined) continue;

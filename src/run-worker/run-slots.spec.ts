@@ -11,7 +11,7 @@ import { RunSlots } from './run-slots.js';
 
 type Execution = Pick<RunExecution, 'claim'>;
 
-/** Slots of a worker whose database answers so. */
+/** Slots of a worker whose database gives these answers. */
 function slotsOf(claim: Execution['claim'], findNext: RunTurns['findNext'] = async () => undefined): RunSlots {
   const config = { settings: { runConcurrency: 4, runLockMs: 30_000 } } as AppConfig;
   return new RunSlots(config, { claim } as RunExecution, { findNext } as RunTurns);
@@ -22,7 +22,7 @@ function runOf(apiKeyId: string, id = apiKeyId): ClaimedRun {
 }
 
 describe('RunSlots', () => {
-  it('holds on to no run that is over', async () => {
+  it('releases finished runs for garbage collection', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const slots = slotsOf(async ({ runId }) => runOf(runId));

@@ -7,25 +7,25 @@ import type { NextRun } from '../runs/records/run-finish.js';
 import { type PassedOver, RunTurns, type Tenant } from '../runs/records/run-turns.js';
 import { SlotShares } from './slot-shares.js';
 
-/** How long the answer "nobody can start" or "nobody waits" is believed, unless a slot becomes free. */
+/** How long the results "no run can start" and "no tenant waits" stay valid, unless a slot becomes free. */
 const RECHECK_MS = 100;
 const MAX_TRIES = 3;
 const MAX_CLAIMS = 20;
 
 /**
- * The slots for runs of this process. While there is room a run starts when its job comes. When not, jobs only say that something
- * waits, and the database decides whose run is next; so neither the order of the queue nor its length matters.
+ * The slots for runs in this process. While slots are free, a run starts when its job arrives. Otherwise a job only signals
+ * that runs wait, and the database decides which run is next, so neither the order nor the length of the queue matters.
  */
 @Injectable()
 export class RunSlots {
   private readonly logger = new Logger(RunSlots.name);
   private readonly shares: SlotShares;
-  private readonly silentMs: number;
-  /** Runs may be waiting whose jobs are gone. */
+  private readonly stalledAfterMs: number;
+  /** True if runs may be waiting whose jobs are already consumed. */
   private isContended = false;
-  private noneBefore = 0;
-  private notOwedBefore = 0;
-  /** Claims under way; they never reject. */
+  private nextSearchAt = 0;
+  private nextYieldCheckAt = 0;
+  /** Claims in progress; they never reject. */
   private readonly claims = new Set<Promise<void>>();
 
   constructor(
@@ -34,22 +34,22 @@ export class RunSlots {
     private readonly turns: RunTurns,
   ) {
     this.shares = new SlotShares(config.settings.runConcurrency);
-    this.silentMs = config.settings.runLockMs * 0.75;
+    this.stalledAfterMs = config.settings.runLockMs * 0.75;
   }
 
-  /** Claims a run for the slot in which this job came: the job's own, or that of somebody who has less running. */
+  /** Claims a run for the slot of this job: the job's own run, or a run of a tenant that has fewer running. */
   async take(job: NextRun): Promise<ClaimedRun | undefined> {
-    // A slot may have become free while the job's own run was passed over; whoever freed it did not know of the run yet.
+    // A slot may have become free while the job's own run was passed over; its `takeNext` did not find the run yet.
     return (await this.takeNext()) ?? (await this.claim(job)) ?? (await this.takeNext());
   }
 
-  /** Claims what should run in a slot that has just become free; undefined if nothing waits, or nothing that may run here now. */
+  /** Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. */
   async takeNext(): Promise<ClaimedRun | undefined> {
-    for (let tries = 0; tries < MAX_TRIES && this.isContended && performance.now() >= this.noneBefore; tries++) {
+    for (let tries = 0; tries < MAX_TRIES && this.isContended && performance.now() >= this.nextSearchAt; tries++) {
       const passedOver = this.shares.exhausted();
-      const next = await this.turns.findNext(passedOver, this.silentMs);
+      const next = await this.turns.findNext(passedOver, this.stalledAfterMs);
       if (next === undefined) {
-        this.noneBefore = performance.now() + RECHECK_MS;
+        this.nextSearchAt = performance.now() + RECHECK_MS;
         if (isEmpty(passedOver) && isEmpty(this.shares.exhausted())) this.isContended = false;
         return undefined;
       }
@@ -59,31 +59,31 @@ export class RunSlots {
     return undefined;
   }
 
-  /** The slot of this run is free again. */
+  /** Releases the slot of this run. */
   free(run: ClaimedRun): void {
     this.shares.remove(tenantOf(run));
-    this.noneBefore = 0;
+    this.nextSearchAt = 0;
   }
 
-  /** Should this run give its slot up before its next step? Costs nothing while there is room. */
+  /** True if this run should release its slot before its next step. Makes no query while slots are free. */
   async shouldYield(run: ClaimedRun): Promise<boolean> {
     const tenant = tenantOf(run);
     const now = performance.now();
-    if (!this.shares.isShort(tenant) || now < this.notOwedBefore) return false;
-    this.notOwedBefore = now + RECHECK_MS;
+    if (!this.shares.isShort(tenant) || now < this.nextYieldCheckAt) return false;
+    this.nextYieldCheckAt = now + RECHECK_MS;
     try {
       const owed = await this.turns.isOwedBy(tenant, RECHECK_MS);
       this.isContended ||= owed;
       return owed;
     } catch (error) {
-      this.logger.warn({ err: error }, 'Whether somebody waits for a slot could not be read');
+      this.logger.warn({ err: error }, 'Cannot determine whether a run waits for a slot');
       return false;
     }
   }
 
   /**
-   * Whose a run is shows when it is claimed, so claims under way count against everybody. A run that was passed over only
-   * because of them is tried again.
+   * The tenant of a run is known only after its claim, so claims in progress count against every tenant. A run that was
+   * passed over only because of them is tried again.
    */
   private async claim(job: NextRun): Promise<ClaimedRun | undefined> {
     for (let tries = 1; ; tries++) {
@@ -93,7 +93,7 @@ export class RunSlots {
       const settled = claim.then(noop, noop).finally(() => this.claims.delete(settled));
       this.claims.add(settled);
       const run = await claim;
-      if (run !== undefined || tries === MAX_CLAIMS || isPart(passedOver, this.shares.exhausted())) return run;
+      if (run !== undefined || tries === MAX_CLAIMS || isSubset(passedOver, this.shares.exhausted())) return run;
       if (this.claims.size > 0) await Promise.race(this.claims);
     }
   }
@@ -108,8 +108,8 @@ export class RunSlots {
 
 function noop(): void {}
 
-/** Is everybody in the first also in the second? */
-function isPart(some: PassedOver, all: PassedOver): boolean {
+/** True if the second list contains every tenant in the first. */
+function isSubset(some: PassedOver, all: PassedOver): boolean {
   return (
     some.organizations.every((id) => all.organizations.includes(id)) &&
     some.holders.every((id) => all.holders.includes(id))

@@ -5,7 +5,7 @@ import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
 
-/** Keeps the attempts of this process: tells the database that they live, and stops those that are to stop. */
+/** Tracks the attempts of this process: writes their heartbeats and stops them on request. */
 @Injectable()
 export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RunSupervisor.name);
@@ -21,8 +21,8 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
 
   onApplicationBootstrap(): void {
     this.unsubscribe = this.events.onCancel((runId) => this.stopRun(runId, 'cancelled'));
-    // Three beats fit into the time after which a silent worker is taken for dead.
-    this.timer = setInterval(() => void this.beat(), this.config.settings.runLockMs / 4);
+    // Three heartbeats fit into the time after which a worker without one counts as lost.
+    this.timer = setInterval(() => void this.writeHeartbeats(), this.config.settings.runLockMs / 4);
   }
 
   onApplicationShutdown(): void {
@@ -30,7 +30,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     this.unsubscribe?.();
   }
 
-  /** Is no attempt under way in this process? */
+  /** True if this process executes no attempt. */
   get isIdle(): boolean {
     return this.attempts.size === 0;
   }
@@ -46,12 +46,12 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     if (this.attempts.get(control.claim.runId) === control) this.attempts.delete(control.claim.runId);
   }
 
-  /** The attempts that this process works on. */
+  /** The claims of the attempts in progress. */
   get claims(): RunClaim[] {
     return [...this.attempts.values()].map(({ claim }) => claim);
   }
 
-  /** Stops the attempt at a run, whichever it is; a run of another process is left alone. */
+  /** Stops the attempt of this process at a run, if there is one. */
   stopRun(runId: string, reason: StopReason): void {
     this.attempts.get(runId)?.stop(reason);
   }
@@ -60,14 +60,14 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     for (const control of this.attempts.values()) control.stop(reason);
   }
 
-  private async beat(): Promise<void> {
+  private async writeHeartbeats(): Promise<void> {
     if (this.attempts.size === 0) return;
     try {
       const { cancelled, stale } = await this.execution.beat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
     } catch (error) {
-      this.logger.warn({ err: error }, 'The heartbeat of the running attempts could not be written');
+      this.logger.warn({ err: error }, 'Cannot write the heartbeats of running attempts');
     }
   }
 

@@ -5,8 +5,8 @@ import { RunExecution } from '../runs/records/run-execution.js';
 import { RunQueue } from '../runs/run-queue.js';
 
 /**
- * Finds runs whose worker fell silent or whose job was lost, and asks for their next attempt. Every worker sweeps; the
- * claim lets only one of them through.
+ * Finds runs whose worker stopped or whose job was lost, and enqueues their next attempt. Every worker sweeps; the claim
+ * admits only one of them.
  */
 @Injectable()
 export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -20,7 +20,7 @@ export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown
   ) {
     this.sweeps = new PeriodicTask(() => this.sweep(), {
       pauseMs: config.settings.runLockMs / 6,
-      onError: (error) => this.logger.warn({ err: error }, 'Lost runs could not be looked for'),
+      onError: (error) => this.logger.warn({ err: error }, 'Cannot search for lost runs'),
     });
   }
 
@@ -32,12 +32,17 @@ export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown
     void this.sweeps.stop();
   }
 
-  /** A run that waits asks for nothing but a job, and asking twice is harmless: a sixth is enough. Silence of three quarters of the lock time, found within a sixth of it, is noticed within the lock time. */
+  /**
+   * Enqueueing a waiting run twice is harmless, so it counts as stalled after a sixth of the lock time. A running one counts
+   * as stalled after three quarters without a heartbeat: the next sweep, a sixth later at most, finds it within the lock
+   * time.
+   */
   private async sweep(): Promise<void> {
     const { runLockMs } = this.config.settings;
     const due = await this.execution.findStalled(runLockMs * 0.75, runLockMs / 6);
     for (const { runId, attempt, status } of due) {
-      if (status === 'running') this.logger.warn({ run_id: runId, attempt }, 'The worker of a run fell silent');
+      if (status === 'running')
+        this.logger.warn({ run_id: runId, attempt }, 'The worker of a run stopped sending heartbeats');
       await this.queue.ask({ runId, attempt: attempt + 1 });
     }
   }

@@ -16,7 +16,7 @@ import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { RunSweeper } from './run-sweeper.js';
 
-/** The worker's side of runs: executing them. */
+/** Executes runs. */
 @Module({
   imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
   providers: [

@@ -8,10 +8,10 @@ import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
-/** How long a shutdown waits for runs to end by themselves before it hands them over. */
+/** How long a shutdown waits for runs to finish before it hands them over. */
 const SHUTDOWN_GRACE_MS = 8000;
 const HANDOVER_MS = 2000;
-/** Lost workers are found by their heartbeat in the runs' rows; BullMQ need never give up on a job by itself. */
+/** The sweeper finds lost workers by their heartbeats, so BullMQ must never fail a stalled job. */
 const MAX_STALLED_COUNT = 1000;
 
 /** Executes runs: claims the run of a job, executes it, and enqueues the next one. */
@@ -52,10 +52,13 @@ export class RunProcessor
 
   @OnWorkerEvent('failed')
   onFailed(job: Job<RunJob> | undefined, error: Error): void {
-    this.logger.error({ run_id: job?.data.runId, err: error }, 'An attempt broke off; the run is taken up again');
+    this.logger.error(
+      { run_id: job?.data.runId, err: error },
+      'An attempt failed unexpectedly; another attempt will continue the run',
+    );
   }
 
-  /** Works in one slot until nothing waits for it. */
+  /** Executes runs in one slot until none waits for it. */
   override async process({ data }: Job<RunJob>): Promise<void> {
     let run = await this.slots.take(data);
     while (run !== undefined) {

@@ -20,14 +20,14 @@ describe('SlotShares', () => {
     [2, 2, 0, 0],
     [1, 1, 0, 0],
   ])(
-    'of %i slots gives one key %i, another one of its organization %i, and another organization %i',
+    'of %i slots, grants one key %i, another key of its organization %i, and another organization %i',
     (slots, ...share) => {
       const shares = new SlotShares(slots);
       expect([taken(shares, 'a', 'one'), taken(shares, 'a', 'two'), taken(shares, 'b', 'three')]).toEqual(share);
     },
   );
 
-  it('gives back what was taken', () => {
+  it('releases slots', () => {
     const shares = new SlotShares(10);
     const tenant = { organizationId: 'a', holderId: 'one' };
     for (let n = 0; n < 8; n++) shares.add(tenant);
@@ -37,7 +37,7 @@ describe('SlotShares', () => {
     expect(shares.exhausted()).toEqual({ organizations: [], holders: [] });
   });
 
-  it('counts claims under way against everybody', () => {
+  it('counts claims in progress against every tenant', () => {
     const shares = new SlotShares(10);
     shares.add({ organizationId: 'a', holderId: 'one' });
     expect(shares.exhausted(6)).toEqual({ organizations: [], holders: [] });

@@ -1,12 +1,12 @@
 import type { PassedOver, Tenant } from '../runs/records/run-turns.js';
 
-/** Fewer slots than these are not reserved in part: a tenant would notice. */
+/** A process with fewer slots reserves none: tenants would notice the difference. */
 const RESERVE_FROM = 4;
 const RESERVED_PART = 20;
 
 /**
- * How the slots of a process are occupied. Some are kept free for newcomers: an organization cannot take the last twentieth (at
- * least one slot), and within an organization an API key, or a user without one, leaves as many again to the others.
+ * Tracks the occupied slots of a process and keeps some free for newcomers. An organization cannot take the last twentieth
+ * (at least one slot), and within an organization an API key, or a user without one, leaves as many again to the others.
  */
 export class SlotShares {
   private readonly organizations = new Map<string, number>();
@@ -37,7 +37,10 @@ export class SlotShares {
     count(this.holders, holderId, -1);
   }
 
-  /** @param claims claims under way, each of which may be for a run of anybody. Returns who can take no further slot. */
+  /**
+   * Returns the tenants that cannot take another slot.
+   * @param claims the number of claims in progress, each of which can be for a run of any tenant
+   */
   exhausted(claims = 0): PassedOver {
     if (this.organizationLimit === this.capacity) return { organizations: [], holders: [] };
     return {
@@ -46,12 +49,12 @@ export class SlotShares {
     };
   }
 
-  /** Could so many runs start for somebody who has none? */
+  /** True if a tenant without running runs could start this many. */
   hasRoomFor(runs: number): boolean {
     return this.organizationLimit === this.capacity || runs <= this.holderLimit;
   }
 
-  /** Does somebody perhaps wait because of this tenant? */
+  /** True if another tenant might wait because of this one. */
   isShort({ organizationId }: Tenant): boolean {
     return this.isFull || (this.organizations.get(organizationId) ?? 0) >= this.organizationLimit;
   }

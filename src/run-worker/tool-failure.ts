@@ -4,7 +4,7 @@ import { StorageLostError } from '../common/through-outage.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { UpstreamError, type UpstreamErrorKind } from '../upstreams/contract/upstream-error.js';
 
-/** An upstream that fails like this cannot be reached or used, whatever is called. */
+/** Errors of an upstream that is unavailable for every call. */
 const UNAVAILABLE_KINDS: ReadonlySet<UpstreamErrorKind> = new Set([
   'unreachable',
   'unauthorized',
@@ -15,7 +15,9 @@ const UNAVAILABLE_KINDS: ReadonlySet<UpstreamErrorKind> = new Set([
 
 type CalledTool = Pick<AgentTool, 'connectionTitle' | 'fault'>;
 
-/** What the model is told of a call that failed: which connection is down, or what was wrong with the call. */
+/**
+ * The error text that the model receives for a failed call. It names the connection that is down, or the fault in the call.
+ */
 export function describeToolFailure(error: unknown, tool: CalledTool): string {
   if (error instanceof UpstreamError) {
     if (error.rpc !== undefined) return `${error.message} ${error.rpc.message}`;
@@ -29,12 +31,12 @@ export function describeToolFailure(error: unknown, tool: CalledTool): string {
   return 'The tool could not be called because of an unexpected error.';
 }
 
-/** @param reason a sentence */
+/** @param reason a complete sentence */
 export function describeUnavailable({ connectionTitle, fault }: CalledTool, reason: string): string {
   return `The connection "${fault?.title ?? connectionTitle}" is not available right now: ${reason}`;
 }
 
-/** Is our own storage away? Whether the upstream has done its work is not known then. */
+/** True if our own storage is unavailable. Whether the upstream executed the call is then unknown. */
 export function isStorageLost(error: unknown): boolean {
   if (error instanceof UpstreamError) return false;
   return error instanceof StorageLostError || toDomainError(error).code === 'storage_unavailable';

@@ -4,20 +4,20 @@ import { excessOf } from './answer-limits.js';
 
 const MAX_ERROR_LENGTH = 10_000;
 
-/** What became of a tool call, as the stream and the transcript tell it. */
+/** The outcome of a tool call, as the stream and the transcript show it. */
 export type ToolOutcome = { output: unknown } | { errorText: string };
 
-/** The outcome that an MCP result stands for: a tool that failed says so in its text. */
+/** Converts an MCP result to an outcome. A failed tool gives the reason in its text content. */
 export function toOutcome(result: CallToolResult): ToolOutcome {
   if (result.isError === true) {
     const text = textOf(result).slice(0, MAX_ERROR_LENGTH);
-    return { errorText: text === '' ? 'The tool failed without saying why.' : text };
+    return { errorText: text === '' ? 'The tool failed without an error message.' : text };
   }
   const excess = excessOf(result);
   return excess === undefined ? { output: result } : { errorText: `The tool's result is ${excess}.` };
 }
 
-/** What the model reads of a stored output: the text where there is nothing else, else the whole result as JSON. */
+/** Converts a stored output for the model: to text if it holds only text, otherwise to JSON. */
 export function toModelOutput(output: unknown): ToolResultPart['output'] {
   if (isToolResult(output) && output.content.every(({ type }) => type === 'text')) {
     return { type: 'text', value: textOf(output) };

@@ -10,19 +10,20 @@ import type { RunAnswer } from './run-answer.js';
 import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
 import { toOutcome, type ToolOutcome } from './tool-output.js';
 
-const UNKNOWN_OUTCOME = 'The attempt that made this call broke off, and its outcome is unknown.';
-const NOT_DECLARED = 'It was not repeated, because the tool is not declared read-only or idempotent.';
+const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
+const NOT_DECLARED = 'The call was not repeated, because the tool is not declared read-only or idempotent.';
 
 /** How tool calls are executed. */
 export interface ToolStepOptions {
-  /** The calls were stored by an attempt that was lost: only harmless ones are made again. */
+  /** True if a lost attempt stored the calls: only repeatable ones are executed again. */
   resumed: boolean;
   signal: AbortSignal;
   observation: RunObservation;
 }
 
 /**
- * Executes the tool calls that have no outcome yet, all at once. Each outcome is streamed as it arrives and stored soon after; all are stored at the end.
+ * Executes all tool calls without an outcome concurrently. Each outcome is streamed when it arrives and stored soon after.
+ * All outcomes are stored before the promise resolves.
  */
 export async function executeToolCalls(
   answer: RunAnswer,
@@ -30,10 +31,10 @@ export async function executeToolCalls(
   { resumed, signal, observation }: ToolStepOptions,
 ): Promise<void> {
   const calls = answer.pendingToolCalls();
-  // All of them settle before anything else is streamed, also when one of them fails.
+  // All calls settle before anything else is streamed, even if one fails.
   const settled = await Promise.allSettled(
     calls.map(async (call) => {
-      const outcome = await observed(call, tools.get(call.toolName), { resumed, signal, observation });
+      const outcome = await executeInSpan(call, tools.get(call.toolName), { resumed, signal, observation });
       await answer.push(toChunk(call, outcome));
       answer.saveSoon();
     }),
@@ -43,8 +44,8 @@ export async function executeToolCalls(
   await answer.save();
 }
 
-/** Each call is a span of the run; what it is refused for here is its outcome too. */
-async function observed(
+/** Executes a call in a span of the run. A refusal is an outcome too. */
+async function executeInSpan(
   call: PendingToolCall,
   tool: AgentTool | undefined,
   { resumed, signal, observation }: ToolStepOptions,
@@ -69,7 +70,7 @@ async function execute(
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
   if (resumed && !isRepeatable(tool)) {
-    // While it cannot be listed, nobody knows what it is declared to be.
+    // While the tool cannot be listed, its annotations are unknown.
     const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
     return { errorText: `${UNKNOWN_OUTCOME} ${reason}` };
   }
@@ -79,7 +80,7 @@ async function execute(
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();
-    // Nor does one whose record cannot be written: whatever the tool has done must not be done again lightly.
+    // So does a call that cannot be recorded: the tool may have done its work, which must not be repeated unchecked.
     if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
     return { errorText: describeToolFailure(error, tool) };
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { convertToModelMessages, streamText, type UIMessage } from 'ai';
 import { NO_TEXT, usableMessageParts } from './usable-history.js';
 
-/** What OpenAI would be sent of this conversation. */
+/** The input that OpenAI receives for this conversation. */
 async function inputOf(conversation: Pick<UIMessage, 'role' | 'parts'>[]): Promise<unknown> {
   const sent = Promise.withResolvers<{ input: unknown }>();
   const fetch: typeof globalThis.fetch = async (_, request) => {
@@ -19,10 +19,13 @@ async function inputOf(conversation: Pick<UIMessage, 'role' | 'parts'>[]): Promi
   return (await sent.promise).input;
 }
 
-const asked = (text: string): Pick<UIMessage, 'role' | 'parts'> => ({ role: 'user', parts: [{ type: 'text', text }] });
+const userMessage = (text: string): Pick<UIMessage, 'role' | 'parts'> => ({
+  role: 'user',
+  parts: [{ type: 'text', text }],
+});
 
 describe('a stored message', () => {
-  it('refers to nothing that the provider may not have kept', async () => {
+  it('has no references to records that the provider may not have kept', async () => {
     const openai = { itemId: 'rs_1', reasoningEncryptedContent: null };
     const parts: UIMessage['parts'] = [
       { type: 'step-start' },
@@ -38,7 +41,7 @@ describe('a stored message', () => {
         callProviderMetadata: { openai: { itemId: 'fc_1' } },
       },
     ];
-    expect(await inputOf([asked('a'), { role: 'assistant', parts }, asked('b')])).toEqual([
+    expect(await inputOf([userMessage('a'), { role: 'assistant', parts }, userMessage('b')])).toEqual([
       { role: 'user', content: [{ type: 'input_text', text: 'a' }] },
       { role: 'assistant', content: 'So' },
       { type: 'function_call', call_id: 'c1', name: 'echo', arguments: '{}' },
@@ -47,7 +50,7 @@ describe('a stored message', () => {
     ]);
   });
 
-  it('keeps what other providers say of it', () => {
+  it('keeps the metadata of other providers', () => {
     const providerMetadata = { anthropic: { signature: 's' } };
     const thought = { type: 'reasoning', id: 'r', text: '', providerMetadata };
     expect(usableMessageParts('assistant', [thought])).toEqual([thought]);
@@ -57,7 +60,7 @@ describe('a stored message', () => {
     ['user', ' \n', [{ type: 'text', text: NO_TEXT }]],
     ['user', '', [{ type: 'text', text: NO_TEXT }]],
     ['assistant', '\n', []],
-  ] as const)('of the %s holds no blank text (%j)', (role, text, parts) => {
+  ] as const)('of role %s has no blank text (%j)', (role, text, parts) => {
     expect(usableMessageParts(role, [{ type: 'text', text }])).toEqual(parts);
   });
 });

@@ -3,9 +3,9 @@ import { isRecord } from '../common/is-record.js';
 import { plainText } from '../common/plain-text.js';
 import { excessOf } from './answer-limits.js';
 
-/** What a model reads in the place of a stored part that cannot be sent to it. */
+/** Replaces a stored part that cannot be sent to a model. */
 export const LEFT_OUT = '[A part of this message cannot be used and was left out.]';
-/** What a model reads in the place of a user's message without any text: some providers refuse messages without one. */
+/** Replaces a user message without text: some providers reject empty messages. */
 export const NO_TEXT = '[This message holds no text.]';
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -14,8 +14,8 @@ const REFUSED_ESCAPE = /\\u(?:d[89a-f]|0000)/i;
 const MAX_ID_LENGTH = 128;
 
 /**
- * The parts of a stored message of the conversation. What refers to the provider's own records is left out: a provider keeps none
- * of an answer that broke off, and another provider, or another account, has none.
+ * The parts of a stored message, without references to the provider's own records. A provider does not keep the records of
+ * an interrupted answer, and other providers and accounts do not have them.
  */
 export function usableMessageParts(role: UIMessage['role'], stored: unknown): UIMessage['parts'] {
   const parts = usableParts(stored);
@@ -23,9 +23,9 @@ export function usableMessageParts(role: UIMessage['role'], stored: unknown): UI
 }
 
 /**
- * The stored parts of a message as a model can take them. A part that no model request can hold (nested too deeply, of the
- * wrong form) is replaced by a sentence, so that one message never spoils every later run of its thread. Blank texts are left
- * out: some providers refuse them.
+ * The stored parts of a message in a form that models accept. A sentence replaces a part that no model request can hold
+ * (nested too deeply, of the wrong form), so that one message cannot fail every later run of its thread. Blank texts are
+ * omitted, because some providers reject them.
  */
 export function usableParts(parts: unknown): UIMessage['parts'] {
   const list: readonly unknown[] = Array.isArray(parts) ? parts : [parts];
@@ -37,7 +37,7 @@ export function usableParts(parts: unknown): UIMessage['parts'] {
 
 type Part = UIMessage['parts'][number];
 
-/** Where parts say which record of the provider they are. */
+/** The fields in which parts refer to a record of the provider. */
 const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMetadata'] as const;
 
 function withoutReferences(part: Part): Part {
@@ -57,7 +57,7 @@ function isUsable(part: unknown): part is Part {
     return typeof text === 'string' && excessOf(part['providerMetadata']) === undefined;
   }
   if (type === 'file') return typeof part['url'] === 'string' && typeof part['mediaType'] === 'string';
-  return (type !== 'dynamic-tool' || isToolCall(part)) && fits(part);
+  return (type !== 'dynamic-tool' || isToolCall(part)) && isWithinLimits(part);
 }
 
 function isToolCall({ toolName, toolCallId }: Record<string, unknown>): boolean {
@@ -65,8 +65,8 @@ function isToolCall({ toolName, toolCallId }: Record<string, unknown>): boolean 
   return TOOL_NAME.test(toolName) && toolCallId.length <= MAX_ID_LENGTH;
 }
 
-/** Each value of a part is bounded by itself: input and output of a call may both be as large as they can be. */
-function fits(part: object): boolean {
+/** The limits apply to each value of a part: input and output of a call can both reach them. */
+function isWithinLimits(part: object): boolean {
   return Object.values(part).every((value) => excessOf(value) === undefined);
 }
 

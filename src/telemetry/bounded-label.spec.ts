@@ -15,7 +15,7 @@ describe('BoundedLabel', () => {
     ]);
   });
 
-  it('shows no credential, and nothing long', () => {
+  it('removes credentials and truncates long values', () => {
     const label = new BoundedLabel(2);
     const key = generateApiKey();
     expect(label.of(`model-${key}`)).not.toContain(key);

@@ -8,7 +8,7 @@ function fill(ledger: CallLedger): void {
 }
 
 describe('CallLedger', () => {
-  it('gives the same series for the same labels, and another one for each other door, tool and connection', () => {
+  it('returns the same series for the same labels, and separate ones for each endpoint, tool and connection', () => {
     const ledger = new CallLedger();
     const series = ledger.seriesOf(CONNECTION, 'tools/call', 'echo', false);
     const others = [
@@ -23,7 +23,7 @@ describe('CallLedger', () => {
     expect(ledger.series).toHaveLength(5);
   });
 
-  it('does not mix a tool up with the method of the same name', () => {
+  it('separates a tool from a method with the same name', () => {
     const ledger = new CallLedger();
     const tool = ledger.seriesOf(CONNECTION, 'tools/call', 'tools/list', false);
     const method = ledger.seriesOf(CONNECTION, 'tools/list', '', false);
@@ -39,7 +39,7 @@ describe('CallLedger', () => {
     expect(ledger.seriesOf(CONNECTION, `${method}2`, '', false)).toBe(ledger.series[0]);
   });
 
-  it('counts new tools as `other` once it is full, and keeps the series that it has', () => {
+  it('counts new tools as `other` when it is full, and keeps existing series', () => {
     const ledger = new CallLedger();
     fill(ledger);
     const late = ledger.seriesOf(CONNECTION, 'tools/call', 'late', false);
@@ -49,7 +49,7 @@ describe('CallLedger', () => {
     expect(ledger.seriesOf(CONNECTION, 'tools/call', 'tool-7', false).labels.tool).toBe('tool-7');
   });
 
-  it('does not grow without end, whatever connections, tools and methods come', () => {
+  it('stays bounded for any connections, tools and methods', () => {
     const ledger = new CallLedger();
     fill(ledger);
     for (let index = 0; index < 3 * MAX_SERIES; index++) {
@@ -65,7 +65,7 @@ describe('CallLedger', () => {
     ]);
   });
 
-  it('cuts a name that is too long for a label', () => {
+  it('truncates a name that is too long for a label', () => {
     const ledger = new CallLedger();
     const long = 'x'.repeat(10_000);
 
@@ -73,7 +73,7 @@ describe('CallLedger', () => {
     expect(ledger.seriesOf(CONNECTION, 'tools/call', `${long}y`, false)).toBe(ledger.series[0]);
   });
 
-  it('does not grow with the errors that callers invent', () => {
+  it('stays bounded for invented error types', () => {
     const series = new CallLedger().seriesOf(CONNECTION, 'tools/call', 'echo', false);
     for (let index = 0; index < 1000; index++) series.recordError(1, `error_${index}`);
     series.recordError(1, 'not a word\n');

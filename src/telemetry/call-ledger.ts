@@ -3,7 +3,7 @@ import { withoutCredentials } from '../common/credential-forms.js';
 import { CallSeries } from './call-series.js';
 import { MCP_METHODS, NOT_LISTED, OTHER, TOOLS_CALL } from './names.js';
 
-/** How many series get labels of their own in one process. */
+/** The number of series with labels of their own in one process. */
 export const MAX_SERIES = 2000;
 const MAX_LABEL_LENGTH = 128;
 
@@ -15,12 +15,12 @@ class ConnectionSeries {
 }
 
 /**
- * All calls of this process by connection and tool, or by method where no tool is called. The first `MAX_SERIES` get
- * labels of their own; from then on a new tool counts as `other`, and so does the tool of a new connection, whose id
- * counts as `other` too. Nothing is ever lost, and no caller can make the list grow without end.
+ * All calls of this process, by connection and tool, or by method for other requests. The first `MAX_SERIES` series get
+ * labels of their own. After that, a new tool counts as `other`, and a new connection counts as `other` with all its tools.
+ * Every call is counted, and callers cannot make the list grow without limit.
  *
- * The OpenTelemetry SDK hashes the labels anew at each measurement (4,500 ns for the four of one call, measured), and folds all
- * that exceeds its own limit into one series without any label. Here a call costs a look-up or two.
+ * The OpenTelemetry SDK hashes the labels at each measurement (4,500 ns for the four of one call, measured) and folds
+ * everything above its own limit into one series without labels. Here a call costs one or two look-ups.
  */
 @Injectable()
 export class CallLedger {

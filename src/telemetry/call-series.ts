@@ -1,7 +1,7 @@
 import { DurationHistogram } from './duration-histogram.js';
 import { NOT_LISTED } from './names.js';
 
-/** What a series of calls has in common. All values are bounded in number. */
+/** The labels of a series of calls. The number of values is bounded. */
 export interface CallLabels {
   readonly connectionId: string;
   /** Undefined for a request that is not a tool call. */
@@ -10,7 +10,7 @@ export interface CallLabels {
   readonly streamable: boolean;
 }
 
-/** Far more than there are error codes: a guard against a caller that invents them. */
+/** Far more than there are error codes: protects against callers that invent them. */
 const MAX_ERROR_TYPES = 100;
 const ERROR_TYPE_SHAPE = /^[A-Za-z0-9_-]{1,64}$/;
 

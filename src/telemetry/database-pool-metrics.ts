@@ -6,10 +6,10 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { Metering } from './metering.js';
 import { DB_CONNECTION_STATE, DB_CONNECTIONS, DB_CONNECTIONS_MAX, DB_PENDING_REQUESTS, DB_POOL_NAME } from './names.js';
 
-/** The pool that all repositories share; queue, event bus and record of calls have connections of their own. */
+/** The pool that all repositories share; the queue, the event bus and the audit log have connections of their own. */
 const POOL = { [DB_POOL_NAME]: 'application' };
 
-/** The database connections of the application, read when somebody asks. */
+/** Reports the database connections of the application whenever metrics are collected. */
 @Injectable()
 export class DatabasePoolMetrics implements OnModuleInit {
   constructor(
@@ -23,10 +23,10 @@ export class DatabasePoolMetrics implements OnModuleInit {
       description: 'Database connections, by state.',
     });
     const max = meter.createObservableUpDownCounter(DB_CONNECTIONS_MAX, {
-      description: 'Most connections of the pool.',
+      description: 'Maximum number of connections in the pool.',
     });
     const pending = meter.createObservableUpDownCounter(DB_PENDING_REQUESTS, {
-      description: 'Requests that wait for a database connection.',
+      description: 'Requests waiting for a database connection.',
     });
     meter.addBatchObservableCallback(
       (result) => {

@@ -12,12 +12,15 @@ import {
   NOT_LISTED,
 } from './names.js';
 
-const REQUEST_DURATION = { name: HTTP_REQUEST_DURATION, description: 'How long HTTP requests took.' };
+const REQUEST_DURATION = { name: HTTP_REQUEST_DURATION, description: 'Duration of HTTP requests.' };
 const FIRST_BOUNDARY = DURATION_BOUNDARIES.indexOf(0.005);
-/** Of requests to unknown routes; a method that is none of these counts as `_OTHER`. */
+/** The methods that are labels for requests to unknown routes; others count as `_OTHER`. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** The requests of one method to one route, by status: as many series as there are routes and statuses, whatever callers send. */
+/**
+ * The requests of one method to one route, by status: routes and statuses bound the number of series, so callers cannot
+ * raise it.
+ */
 export class HttpSeries {
   readonly byStatus = new Map<number, DurationHistogram>();
 
@@ -34,8 +37,8 @@ export class HttpSeries {
 }
 
 /**
- * The HTTP requests of this process, in counters of our own: the instruments of the SDK hash their attributes at every measurement,
- * which the proxy would feel.
+ * Counts the HTTP requests of this process without instruments of the SDK, which hash their attributes at every measurement
+ * and would slow down the proxy.
  */
 @Injectable()
 export class HttpMetrics implements MetricProducer {
@@ -46,7 +49,7 @@ export class HttpMetrics implements MetricProducer {
     metering.add(this);
   }
 
-  /** @param route as it was registered; undefined for a request that no route takes */
+  /** @param route as registered; undefined for a request that matches no route */
   seriesOf(method: string, route: string | undefined): HttpSeries {
     const name = route === undefined && !METHODS.has(method) ? NOT_LISTED : method;
     const key = `${name} ${route ?? ''}`;

@@ -17,15 +17,15 @@ import { Tracing } from './tracing.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The span of the request, if traces are made and the route has one. */
+    /** The span of the request, if tracing is enabled and the route has one. */
     span?: Span;
   }
 }
 
-/** Probes would be most of all traces. */
+/** Health probes would make up most of the traces. */
 const WITHOUT_SPAN = /^\/health\//;
 
-/** Measures HTTP requests. Hooks are added to routes, not to requests, so that a request costs no look-up. */
+/** Measures HTTP requests. Hooks are added to routes, not to requests, so that no request needs a look-up. */
 @Injectable()
 export class HttpTelemetry {
   constructor(
@@ -35,7 +35,7 @@ export class HttpTelemetry {
 
   /**
    * Call before routes are registered.
-   * @param hasOwnSpan routes whose requests are traced in another way
+   * @param hasOwnSpan true for routes whose requests are traced elsewhere
    */
   serveOn(fastify: FastifyInstance, hasOwnSpan: (route: RouteOptions) => boolean): void {
     const { tracer } = this.tracing;
@@ -49,7 +49,7 @@ export class HttpTelemetry {
     });
   }
 
-  /** The trace that the work of this request belongs to; the caller's own if no traces are made. */
+  /** The trace context for the work of this request; the caller's own if tracing is disabled. */
   traceContextOf(request: FastifyRequest): TraceContext | undefined {
     return request.span === undefined
       ? validTraceContext(incomingOf(request))
@@ -90,7 +90,7 @@ function traceRoute(tracer: Tracer, route: RouteOptions): void {
     ...[route.onRequest ?? []].flat(),
   ];
   route.preHandler = [
-    // Reading the body loses the context of what was before; the handler runs within this one.
+    // Reading the body loses the active context, so the hook restores it for the handler.
     (request, _reply, done) => {
       if (request.span === undefined) done();
       else context.with(trace.setSpan(context.active(), request.span), done);

@@ -12,20 +12,26 @@ import type { Settings, OtlpMetrics } from '../config/settings.js';
 import { SCOPE_NAME } from './names.js';
 import { serviceResource } from './resource.js';
 
-/** Each is loaded only if it is asked for. Endpoint, headers and the rest they read from the `OTEL_EXPORTER_OTLP_*` variables. */
+/**
+ * Each exporter is loaded only if it is configured. It reads its endpoint, headers and other options from the
+ * `OTEL_EXPORTER_OTLP_*` variables.
+ */
 const EXPORTERS = {
   grpc: () => import('@opentelemetry/exporter-metrics-otlp-grpc'),
   'http/json': () => import('@opentelemetry/exporter-metrics-otlp-http'),
   'http/protobuf': () => import('@opentelemetry/exporter-metrics-otlp-proto'),
 };
 
-/** Collects when it is asked to. */
+/** Collects on demand. */
 class ScrapeReader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
   protected override async onShutdown(): Promise<void> {}
 }
 
-/** What the ledgers of the application add to the SDK's own instruments. Readers take their producers when they are made, ledgers come later. */
+/**
+ * Adds the ledgers of the application to the SDK's own instruments. Readers take their producers when they are created;
+ * ledgers register later.
+ */
 class LedgerMetrics implements MetricProducer {
   private readonly ledgers: MetricProducer[] = [];
 
@@ -36,7 +42,7 @@ class LedgerMetrics implements MetricProducer {
   async collect(): Promise<CollectionResult> {
     const results = await Promise.all(this.ledgers.map((ledger) => ledger.collect()));
     return {
-      // The reader takes its own resource.
+      // The reader uses its own resource.
       resourceMetrics: {
         resource: emptyResource(),
         scopeMetrics: results.flatMap(({ resourceMetrics }) => resourceMetrics.scopeMetrics),
@@ -46,10 +52,13 @@ class LedgerMetrics implements MetricProducer {
   }
 }
 
-/** The source of metrics and their readers: `/metrics` if it has a port, and OTLP where the standard `OTEL_*` variables ask for it. */
+/**
+ * The source of metrics and their readers: `/metrics` if it has a port, and OTLP if the standard `OTEL_*` variables enable
+ * it.
+ */
 export class Metering {
   private constructor(
-    /** Without a reader its instruments do nothing. */
+    /** Without a reader, its instruments have no effect. */
     readonly meter: Meter,
     private readonly ledgers: LedgerMetrics,
     private readonly scrape: MetricReader | undefined,
@@ -66,7 +75,7 @@ export class Metering {
     const readers = [scrape, push].filter((reader) => reader !== undefined);
     if (readers.length === 0) return new Metering(createNoopMeter(), ledgers, undefined, async () => undefined);
     const provider = new MeterProvider({ resource: serviceResource(), readers });
-    // A provider that was registered before (a preloaded auto-instrumentation) is left alone.
+    // Keeps a provider that is already registered (a preloaded auto-instrumentation).
     const isGlobal = global && metrics.setGlobalMeterProvider(provider);
     return new Metering(provider.getMeter(SCOPE_NAME), ledgers, scrape, async () => {
       if (isGlobal) metrics.disable();
@@ -74,29 +83,29 @@ export class Metering {
     });
   }
 
-  /** Can the metrics be read with `read`? */
+  /** True if `read` returns the metrics. */
   get isReadable(): boolean {
     return this.scrape !== undefined;
   }
 
-  /** Every reader gets the metrics of this ledger too. */
+  /** Adds the metrics of a ledger to every reader. */
   add(ledger: MetricProducer): void {
     this.ledgers.add(ledger);
   }
 
   /** @throws Error unless `isReadable` */
   async read(): Promise<ResourceMetrics> {
-    if (this.scrape === undefined) throw new Error('No reader of metrics is open.');
+    if (this.scrape === undefined) throw new Error('No metric reader is open.');
     return (await this.scrape.collect()).resourceMetrics;
   }
 
-  /** Exports once more. */
+  /** Exports the metrics a last time. */
   shutdown(): Promise<void> {
     return this.end();
   }
 }
 
-/** Pushes the metrics to an OTLP collector from time to time, and once more when it is shut down. */
+/** Pushes the metrics to an OTLP collector at an interval and at shutdown. */
 async function otlpMetricReader(
   { protocol, intervalMs, timeoutMs }: OtlpMetrics,
   producer: MetricProducer,

@@ -9,25 +9,25 @@ import {
 import { DURATION_BOUNDARIES, type DurationHistogram } from './duration-histogram.js';
 import { SCOPE_NAME } from './names.js';
 
-/** What was counted under the same attributes. */
+/** The measurements with the same attributes. */
 export interface MeasuredGroup {
   readonly attributes: Attributes;
   readonly histogram: DurationHistogram;
 }
 
-/** Since when and until when was counted. */
+/** The period of the measurements. */
 export interface MeasuredTime {
   readonly startTime: HrTime;
   readonly endTime: HrTime;
 }
 
-/** What a metric is called. */
+/** The name and description of a metric. */
 export interface NamedMetric {
   readonly name: string;
   readonly description: string;
 }
 
-/** @param firstBoundary index in `DURATION_BOUNDARIES`: everything below it is one bucket */
+/** @param firstBoundary index in `DURATION_BOUNDARIES`; all values below that boundary share one bucket */
 export function histogramOf(
   { name, description }: NamedMetric,
   groups: readonly MeasuredGroup[],
@@ -67,9 +67,9 @@ export function counterOf(
   };
 }
 
-/** The metrics as a producer gives them to a reader, those without a point left out. */
+/** The metrics in the form that a reader expects, without those that have no data point. */
 export function collected(metrics: readonly MetricData[]): CollectionResult {
-  // The reader takes its own resource.
+  // The reader uses its own resource.
   return {
     resourceMetrics: {
       resource: emptyResource(),
@@ -85,7 +85,7 @@ export function hrTime(ms: number): HrTime {
   return [Math.trunc(ms / 1000), (ms % 1000) * 1_000_000];
 }
 
-/** Everything up to the first boundary in one bucket. */
+/** Merges all buckets up to the first boundary. */
 function withoutFinest(counts: readonly number[], firstBoundary: number): number[] {
   const finest = counts.slice(0, firstBoundary + 1).reduce((sum, count) => sum + count, 0);
   return [finest, ...counts.slice(firstBoundary + 1)];

@@ -11,15 +11,15 @@ import { performance } from 'node:perf_hooks';
 import { CPU_MODE, EVENT_LOOP_STATE, EVENT_LOOP_TIME, PROCESS_CPU_TIME, PROCESS_MEMORY_USAGE } from './names.js';
 import { withTimeout } from '../common/with-timeout.js';
 
-/** A collector that is away must not hold up the stop of the service. */
+/** An unavailable collector must not delay the shutdown. */
 const FLUSH_MS = 2000;
 
 /**
- * Gives the metrics away: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector where the standard
- * `OTEL_*` variables ask for it; at the end it flushes both metrics and traces.
+ * Exports the metrics: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector if the standard `OTEL_*`
+ * variables enable it. At shutdown it flushes metrics and traces.
  *
- * Metrics are an aid: a port that cannot be had is said in one line, and the process goes on without. So a worker may
- * start beside an api process with the same settings.
+ * If the port is taken, the process logs a warning and serves no metrics, so that a worker and an api process with the same
+ * settings can run on one host.
  */
 @Injectable()
 export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
@@ -34,7 +34,7 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
     private readonly unavailable: UnavailableLedger,
   ) {}
 
-  /** Where the metrics can be read; undefined if nowhere. */
+  /** The URL of the metrics; undefined if they are not served. */
   get url(): string | undefined {
     return this.server?.url;
   }
@@ -42,7 +42,7 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     const { metricsHost, metricsPort, metricsAllowedHosts, exportTraces } = this.config.settings;
     if (exportTraces && this.telemetry.tracing.tracer === undefined) {
-      this.logger.warn('OTEL_TRACES_EXPORTER names no exporter that exists: no traces.');
+      this.logger.warn('OTEL_TRACES_EXPORTER names an unknown exporter; traces are disabled.');
     }
     this.metering.add(this.proxyMetrics);
     observeProcess(this.metering.meter);
@@ -63,19 +63,19 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
       this.server = await MetricsServer.listen(host, port, names, async () =>
         prometheusText(await this.metering.read()),
       );
-      this.logger.log(`Metrics on ${this.server.url}`);
+      this.logger.log(`Serving metrics at ${this.server.url}`);
     } catch (error) {
       const code =
         typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
       this.logger.warn(
-        `METRICS_PORT ${port} on ${host} cannot be had (${code}), so this process shows no metrics: ` +
-          'give each process a METRICS_PORT of its own, 0 for any free one, or `off`.',
+        `Cannot bind METRICS_PORT ${port} on ${host} (${code}); metrics are disabled. ` +
+          'Give each process its own METRICS_PORT, or set it to 0 for any free port or to `off`.',
       );
     }
   }
 }
 
-/** The state of this process, read when somebody asks: CPU time, memory, and how busy the event loop was. */
+/** Reports CPU time, memory and event loop utilization of this process whenever metrics are collected. */
 export function observeProcess(meter: Meter): void {
   meter
     .createObservableCounter(PROCESS_CPU_TIME, { unit: 's', description: 'CPU time of this process.' })
@@ -99,12 +99,12 @@ export function observeProcess(meter: Meter): void {
     });
 }
 
-/** Waits for the last export, but only so long; what is not sent by then is lost. Never rejects. */
+/** Waits for the last export up to a time limit; data that is not sent by then is lost. Never rejects. */
 async function withinShutdown(flush: Promise<void>, logger: Logger): Promise<void> {
   const ended = flush.then(
     () => true,
     () => false,
   );
   const isFlushed = await withTimeout(ended, FLUSH_MS, () => false);
-  if (!isFlushed) logger.warn('The last telemetry could not be exported: the collector does not answer.');
+  if (!isFlushed) logger.warn('Cannot export the last telemetry: the collector does not answer.');
 }

@@ -6,14 +6,14 @@ import { pipeline } from 'node:stream/promises';
 
 const PATH = '/metrics';
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-/** Scrapers are few; whoever holds a connection without asking is disconnected. */
+/** Scrapers are few; the server closes idle connections. */
 const MAX_CONNECTIONS = 64;
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Reading the metrics takes time of the process. */
+/** Limits concurrent readings, because each uses CPU time of the process. */
 const MAX_READINGS = 4;
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** A little HTTP server that answers `GET /metrics` and nothing else. */
+/** A small HTTP server that only answers `GET /metrics`. */
 export class MetricsServer {
   private readings = 0;
 
@@ -26,9 +26,9 @@ export class MetricsServer {
   }
 
   /**
-   * @param port 0: any free one
-   * @param names by which the server may be called, besides loopback names and its own address
-   * @throws the error of `listen`, `EADDRINUSE` for one
+   * @param port 0 for any free port
+   * @param names host names that requests can use, besides loopback names and the server's own address
+   * @throws the error of `listen`, such as `EADDRINUSE`
    */
   static async listen(
     host: string,
@@ -43,7 +43,7 @@ export class MetricsServer {
       keepAliveTimeout: REQUEST_TIMEOUT_MS,
     }).unref();
     server.maxConnections = MAX_CONNECTIONS;
-    // A reader that takes nothing must not keep others from reading.
+    // A stalled reader must not block others.
     server.setTimeout(2 * REQUEST_TIMEOUT_MS);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -60,7 +60,7 @@ export class MetricsServer {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${PATH}`;
   }
 
-  /** Cuts off whoever is reading. */
+  /** Closes all connections, including those of active readers. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
       this.server.close(() => resolve());
@@ -71,11 +71,11 @@ export class MetricsServer {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
-    // A body is not read: whoever sends one opens a new connection.
+    // The server does not read bodies, so a request with one cannot reuse its connection.
     if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
       response.shouldKeepAlive = false;
     }
-    if (!this.isKnownAs(request)) {
+    if (!this.isAllowedHost(request)) {
       response.writeHead(403).end();
       return;
     }
@@ -98,7 +98,7 @@ export class MetricsServer {
       if (request.method === 'HEAD') response.end();
       else await pipeline(Readable.from(text), response);
     } catch {
-      // The reader went away, or the metrics could not be read: a cut answer is not taken for a whole one.
+      // The reader disconnected, or the metrics could not be read. A reader detects a truncated response as incomplete.
       if (response.headersSent) response.destroy();
       else response.writeHead(500).end();
     } finally {
@@ -106,8 +106,8 @@ export class MetricsServer {
     }
   }
 
-  /** A web page whose name was made to lead here (DNS rebinding) asks for its own name. */
-  private isKnownAs({ headers, socket }: IncomingMessage): boolean {
+  /** Rejects DNS rebinding: a web page whose name resolves to this address sends its own name. */
+  private isAllowedHost({ headers, socket }: IncomingMessage): boolean {
     const hostname = URL.parse(`http://${headers.host ?? ''}`)?.hostname;
     if (hostname === undefined) return false;
     const own = socket.localAddress?.replace(/^::ffff:/, '') ?? '';

@@ -1,21 +1,20 @@
 /**
- * Every name that telemetry puts on the wire. `connection.*` and `mcp.proxy.*` are this service's interface ("Events"),
- * `mcp.gateway.*` is an addition of its own;
- * the others are OpenTelemetry's semantic conventions: MCP (docs/gen-ai/mcp.md of semantic-conventions-genai, in
- * development), process and Node.js runtime. Durations are seconds.
+ * Every name that telemetry exports. `connection.*` and `mcp.proxy.*` are this service's interface ("Events"),
+ * `mcp.gateway.*` is its own addition. The others are OpenTelemetry's semantic conventions: MCP (docs/gen-ai/mcp.md of
+ * semantic-conventions-genai, in development), process and Node.js runtime. Durations are seconds.
  */
 
 /**
- * The release of OpenTelemetry's semantic conventions whose GenAI spans and metrics runs are reported by (docs/gen-ai of
- * open-telemetry/semantic-conventions, in development). It is the last one with them; they went on in a repository of their own, without
- * releases. Its constants are copied, as the conventions advise for what is in development.
+ * The release of OpenTelemetry's semantic conventions that the GenAI spans and metrics of runs follow (docs/gen-ai of
+ * open-telemetry/semantic-conventions, in development). It is the last release with them; they moved to a repository of
+ * their own, which has no releases. Its constants are copied, as the conventions advise for names in development.
  */
 export const GEN_AI_CONVENTIONS = '1.41.1';
 
-/** The instrumentation scope of all that this service measures. */
+/** The instrumentation scope of all measurements of this service. */
 export const SCOPE_NAME = 'signalbox';
 
-/** The three metrics of proxied requests, and the same three of the streaming endpoint. */
+/** The three metrics of proxied requests, and the same three for the streaming endpoint. */
 export interface ProxyMetricNames {
   readonly duration: string;
   readonly requests: string;
@@ -35,7 +34,7 @@ export const STREAMABLE_PROXY_METRICS: ProxyMetricNames = {
 };
 
 export const MCP_SERVER_OPERATION_DURATION = 'mcp.server.operation.duration';
-/** Ours: how often a connection was missing from a list that an agent put together. */
+/** Ours: how often an agent was assembled without one of its connections. */
 export const MCP_GATEWAY_UNAVAILABLE = 'mcp.gateway.unavailable';
 /** Ours: runs. */
 export const RUNS_ENDED = 'signalbox.runs.ended';
@@ -59,7 +58,7 @@ export const PROCESS_CPU_TIME = 'process.cpu.time';
 export const PROCESS_MEMORY_USAGE = 'process.memory.usage';
 export const EVENT_LOOP_TIME = 'nodejs.eventloop.time';
 
-/** Of tool calls. A span of any other request is named by its MCP method, as the convention has it. */
+/** Of tool calls. The span of any other request is named after its MCP method, as in the convention. */
 export const CALL_TOOL_SPAN = 'mcp.proxy.callTool';
 export const CALL_STREAMABLE_TOOL_SPAN = 'mcp.proxy.callStreamableTool';
 
@@ -74,9 +73,9 @@ export const RUN_ATTEMPT = 'signalbox.run.attempt';
 export const RUN_STATUS = 'signalbox.run.status';
 
 /*
- * Of the GenAI convention, instructions, messages, and arguments and results of tools are left out: they are content.
+ * Of the GenAI convention, instructions, messages, and arguments and results of tools are omitted: they are content.
  * Of the MCP convention, `jsonrpc.request.id`, `mcp.session.id`, `mcp.resource.uri`, `gen_ai.tool.call.arguments` and
- * `.result` are left out on purpose: they hold what callers and upstreams wrote, or open a session.
+ * `.result` are omitted: they hold text from callers and upstreams, or grant access to a session.
  */
 export const MCP_METHOD_NAME = 'mcp.method.name';
 export const GEN_AI_TOOL_NAME = 'gen_ai.tool.name';
@@ -98,7 +97,7 @@ export const GEN_AI_USAGE_OUTPUT_TOKENS = 'gen_ai.usage.output_tokens';
 export const GEN_AI_TOKEN_TYPE = 'gen_ai.token.type';
 export const GEN_AI_TOOL_CALL_ID = 'gen_ai.tool.call.id';
 export const GEN_AI_TOOL_TYPE = 'gen_ai.tool.type';
-/** The convention's word for a tool that the agent's side calls itself. */
+/** The convention's type for a tool that the agent's side calls. */
 export const EXTENSION_TOOL = 'extension';
 export const ERROR_TYPE = 'error.type';
 export const HTTP_REQUEST_METHOD = 'http.request.method';
@@ -112,17 +111,17 @@ export const RUN_STATE = 'state';
 export const CPU_MODE = 'cpu.mode';
 export const EVENT_LOOP_STATE = 'nodejs.eventloop.state';
 
-/** Stands for a tool or a connection that gets no label of its own. */
+/** Replaces a tool or a connection without a label of its own. */
 export const OTHER = 'other';
-/** Values of `error.type`: a tool or its call failed; an attempt was stopped in the middle. */
+/** Values of `error.type`: a tool or its call failed; an attempt was interrupted. */
 export const TOOL_ERROR = 'tool_error';
 export const INTERRUPTED = 'interrupted';
-/** The conventions' value for what is not one of the known ones. */
+/** The conventions' value for an unknown value. */
 export const NOT_LISTED = '_OTHER';
 
 export const TOOLS_CALL = 'tools/call';
 
-/** What may stand in `mcp.method.name`: the requests and notifications of all MCP revisions that a client sends. */
+/** The allowed values of `mcp.method.name`: the client's requests and notifications in all MCP revisions. */
 export const MCP_METHODS: ReadonlySet<string> = new Set([
   TOOLS_CALL,
   'tools/list',

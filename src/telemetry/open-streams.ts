@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Metering } from './metering.js';
 import { STREAMS_OPEN } from './names.js';
 
-/** How many event streams of runs this process has open. */
+/** Counts the open event streams of this process. */
 @Injectable()
 export class OpenStreams {
   private count = 0;
@@ -13,7 +13,7 @@ export class OpenStreams {
       .addCallback((result) => result.observe(this.count));
   }
 
-  /** Counts a stream; call what is returned once, when it is closed. */
+  /** Counts a stream. Call the returned function once, when the stream closes. */
   open(): () => void {
     this.count += 1;
     return () => {

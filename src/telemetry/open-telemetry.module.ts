@@ -5,10 +5,13 @@ import { Metering } from './metering.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { Tracing } from './tracing.js';
 
-/** The providers of the application, injectable everywhere, as are `MetricService` and `TraceService` of `nestjs-otel`. */
+/**
+ * Makes the providers of the application injectable everywhere, as well as `MetricService` and `TraceService` of
+ * `nestjs-otel`.
+ */
 @Module({})
 export class OpenTelemetryModule {
-  /** @param opened the providers of a service that is started for itself; any other application opens its own */
+  /** @param opened the providers of a service that has its own process; any other application opens its own */
   static forRoot(opened?: OpenTelemetry): DynamicModule {
     return {
       module: OpenTelemetryModule,
@@ -29,8 +32,9 @@ export class OpenTelemetryModule {
 }
 
 /**
- * `nestjs-otel` without its middleware, which only serves its "wide events": a single middleware makes every request, those of the
- * proxy included, look for some (`HttpAdapter`). A module that wants wide events applies `WideEventMiddleware` to its own routes.
+ * `nestjs-otel` without its middleware, which only serves its "wide events": a single middleware adds a look-up to every
+ * request, proxied ones included (`HttpAdapter`). A module that needs wide events applies `WideEventMiddleware` to its own
+ * routes.
  */
 function nestOtel(): DynamicModule {
   const { imports = [], ...rest } = NestOtelModule.forRoot();

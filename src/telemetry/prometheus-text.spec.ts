@@ -51,7 +51,7 @@ describe('prometheusText', () => {
     );
   });
 
-  it('lets no tool name write a line or a label of its own', async () => {
+  it('escapes tool names, so that they cannot inject lines or labels', async () => {
     const ledger = new CallLedger();
     ledger.seriesOf('c1', 'tools/call', 'x"} 1\ninjected{a="\\', false).recordSuccess(1);
     const lines = await textOf(ledger);
@@ -62,7 +62,7 @@ describe('prometheusText', () => {
     );
   });
 
-  it('says each name once, however many series it has', async () => {
+  it('writes each name once for any number of series', async () => {
     const ledger = new CallLedger();
     for (let tool = 0; tool < 120; tool++) ledger.seriesOf('c1', 'tools/call', `tool-${tool}`, false).recordSuccess(1);
     const lines = await textOf(ledger);

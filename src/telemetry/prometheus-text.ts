@@ -4,12 +4,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Names end in the unit (OpenTelemetry specification, "Prometheus and OpenMetrics Compatibility"). */
 const UNIT_SUFFIXES: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes' };
-/** So many make a piece of about 300 kB, and hold the event loop for a few milliseconds. */
+/** This many series make a chunk of about 300 kB and block the event loop for a few milliseconds. */
 const POINTS_PER_PIECE = 50;
 
 /**
- * The metrics in Prometheus' text format 0.0.4, in pieces: other work has its turn between them. The serializer of
- * `@opentelemetry/exporter-prometheus` writes the whole at once, and held the event loop for 1.7 s with 2,000 series.
+ * Serializes the metrics in Prometheus' text format 0.0.4, in chunks, so that other work can run between them. The
+ * serializer of `@opentelemetry/exporter-prometheus` writes everything at once and blocked the event loop for 1.7 s with
+ * 2,000 series.
  */
 export async function* prometheusText({ resource, scopeMetrics }: ResourceMetrics): AsyncGenerator<string> {
   yield `# HELP target_info Target metadata\n# TYPE target_info gauge\ntarget_info${inBraces(labelsOf(resource.attributes))} 1\n`;
@@ -70,7 +71,7 @@ function nameOf(name: string): string {
   return name.replace(/[^A-Za-z0-9_]/g, '_');
 }
 
-/** A line feed would begin a line of its own: a tool's name is not ours. */
+/** Escapes line feeds, which would start a new line: upstreams choose the names of tools. */
 function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }

@@ -20,7 +20,7 @@ function points(metric: MetricData | undefined): unknown[] {
 }
 
 function bucketsOf(metric: MetricData | undefined): Record<string, number> {
-  if (metric?.dataPointType !== DataPointType.HISTOGRAM) throw new Error('No histogram.');
+  if (metric?.dataPointType !== DataPointType.HISTOGRAM) throw new Error('The metric is not a histogram.');
   const { boundaries, counts } = metric.dataPoints[0]!.value.buckets;
   return Object.fromEntries(
     counts.map((count, index) => [String(boundaries[index] ?? '+Inf'), count]).filter(([, count]) => count !== 0),
@@ -28,11 +28,11 @@ function bucketsOf(metric: MetricData | undefined): Record<string, number> {
 }
 
 describe('ProxyMetrics', () => {
-  it('shows nothing before the first request', async () => {
+  it('reports nothing before the first request', async () => {
     expect((await collect(new CallLedger())).size).toBe(0);
   });
 
-  it('counts by connection, tool and status, the streaming endpoint apart', async () => {
+  it('counts by connection, tool and status, separately for the streaming endpoint', async () => {
     const ledger = new CallLedger();
     const echo = ledger.seriesOf('c1', 'tools/call', 'echo', false);
     echo.recordSuccess(0.003);
@@ -82,7 +82,7 @@ describe('ProxyMetrics', () => {
       '300': 1,
       '+Inf': 1,
     });
-    // The convention's buckets begin at 10 ms.
+    // The convention's buckets start at 10 ms.
     expect(bucketsOf(metrics.get('mcp.server.operation.duration'))).toEqual({
       '0.01': 4,
       '0.02': 1,
@@ -91,7 +91,7 @@ describe('ProxyMetrics', () => {
     });
   });
 
-  it('loses and repeats nothing in many series and readings', async () => {
+  it('reports every call exactly once across many series and readings', async () => {
     const ledger = new CallLedger();
     for (let index = 0; index < 1000; index++) {
       ledger.seriesOf(`c${index % 10}`, 'tools/call', `tool-${index % 300}`, false).recordSuccess(index / 1000);

@@ -28,12 +28,12 @@ const SERIES_PER_TURN = 100;
 
 const MCP_OPERATIONS = {
   name: MCP_SERVER_OPERATION_DURATION,
-  description: 'How long MCP requests and notifications took, from their receipt to their answer.',
+  description: 'Duration of MCP requests and notifications, from receipt to response.',
 };
 
 /**
- * The metrics of proxied requests, derived from the ledger whenever somebody reads them. Requests, errors and durations
- * come from the same counts, so that they never contradict each other. Always cumulative since the start.
+ * The metrics of proxied requests, derived from the ledger whenever they are collected. Requests, errors and durations come
+ * from the same counts, so they are always consistent. All are cumulative since the start.
  */
 @Injectable()
 export class ProxyMetrics implements MetricProducer {
@@ -67,17 +67,17 @@ async function proxyMetrics(
 ): Promise<MetricData[]> {
   const { requests, errors } = await proxied(series);
   return [
-    histogramOf({ name: names.duration, description: 'How long proxied requests took.' }, requests, time),
+    histogramOf({ name: names.duration, description: 'Duration of proxied requests.' }, requests, time),
     counterOf({ name: names.requests, description: 'Proxied requests.' }, requests, time),
     counterOf({ name: names.errors, description: 'Proxied requests that failed.' }, errors, time),
   ];
 }
 
-/** By connection, tool and status. Errors are listed from zero on, so that a first error is a rise and not a beginning. */
+/** By connection, tool and status. Errors are reported from zero, so that a rate includes the first error. */
 async function proxied(series: readonly CallSeries[]): Promise<{ requests: MeasuredGroup[]; errors: MeasuredGroup[] }> {
   const requests = new Map<string, MeasuredGroup>();
   const errors = new Map<string, MeasuredGroup>();
-  for await (const { labels, succeeded, failed } of inTurns(series)) {
+  for await (const { labels, succeeded, failed } of yielding(series)) {
     const target = { [CONNECTION_ID]: labels.connectionId, [TOOL_NAME]: labels.tool ?? '' };
     const failure = { ...target, [STATUS]: 'error' };
     if (succeeded.count > 0) addTo(requests, { ...target, [STATUS]: 'success' }, succeeded);
@@ -90,10 +90,10 @@ async function proxied(series: readonly CallSeries[]): Promise<{ requests: Measu
   return { requests: [...requests.values()], errors: [...errors.values()] };
 }
 
-/** As the MCP convention groups them: by method, tool and error. */
+/** Grouped as in the MCP convention: by method, tool and error. */
 async function operations(series: readonly CallSeries[]): Promise<MeasuredGroup[]> {
   const groups = new Map<string, MeasuredGroup>();
-  for await (const { labels, succeeded, failed } of inTurns(series)) {
+  for await (const { labels, succeeded, failed } of yielding(series)) {
     const operation = {
       [MCP_METHOD_NAME]: labels.method,
       ...(labels.tool !== undefined && { [GEN_AI_TOOL_NAME]: labels.tool, [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL }),
@@ -104,8 +104,8 @@ async function operations(series: readonly CallSeries[]): Promise<MeasuredGroup[
   return [...groups.values()];
 }
 
-/** With thousands of series, other work has its turn between them. */
-async function* inTurns(series: readonly CallSeries[]): AsyncGenerator<CallSeries> {
+/** Yields to other work between series, of which there can be thousands. */
+async function* yielding(series: readonly CallSeries[]): AsyncGenerator<CallSeries> {
   for (let index = 0; index < series.length; index++) {
     if (index % SERIES_PER_TURN === SERIES_PER_TURN - 1) await nextTurn();
     yield series[index]!;

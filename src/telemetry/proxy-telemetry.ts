@@ -26,44 +26,44 @@ import {
 } from './trace-context.js';
 import { Tracing } from './tracing.js';
 
-/** One proxied request, as its door knows it. */
+/** One proxied request, as its entry point describes it. */
 export interface ProxiedCall {
-  /** Of a connection that exists: an id that a caller made up would use up a label. */
+  /** The id of an existing connection: an id that a caller invents would consume a label. */
   readonly connectionId: string;
-  /** As the caller sent it; for the span only. Empty for a request that is no tool call. */
+  /** As the caller sent it; for the span only. Empty for a request that is not a tool call. */
   readonly toolName: string;
-  /** The tool's name if it is known, else `other`. Empty for a request that is no tool call. */
+  /** The tool's name if it is known, otherwise `other`. Empty for a request that is not a tool call. */
   readonly toolLabel: string;
-  /** The MCP method, `tools/call` and others; one that is not known counts as `_OTHER`. */
+  /** The MCP method, such as `tools/call`; an unknown one counts as `_OTHER`. */
   readonly method: string;
   readonly requestId: string;
-  /** Did it come by the streaming endpoint? */
+  /** True for a request to the streaming endpoint. */
   readonly streamable: boolean;
   /** The caller's trace context, unchecked. */
   readonly incoming: IncomingTraceContext;
-  /** Is the caller a run of this service? */
+  /** True if the caller is a run of this service. */
   readonly isOwn?: boolean;
 }
 
 export interface ProxiedOutcome {
   readonly status: 'success' | 'error';
-  /** A stable word (`ErrorCode`, `tool_error`); absent: `_OTHER`. */
+  /** A stable code (`ErrorCode`, `tool_error`); `_OTHER` if absent. */
   readonly errorCode?: string | undefined;
 }
 
 /** A request that is being measured. */
 export interface MeasuredCall {
-  /** W3C trace context to send upstream: none, the caller's as it came, or that of this request's own span. */
+  /** The W3C trace context to send upstream: empty, the caller's unchanged, or that of this request's own span. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The request has been answered. Only the first time counts. */
+  /** Records the end of the request. Only the first call counts. */
   end(outcome: ProxiedOutcome): void;
 }
 
-/** A span attribute may hold a name that is no tool's: it is cut, not refused. */
+/** A span attribute can hold the name of an unknown tool, so it is truncated, not rejected. */
 const MAX_ATTRIBUTE_LENGTH = 256;
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Measures every request to an upstream: metrics always, a span when traces are asked for. */
+/** Measures every request to an upstream: metrics always, a span if tracing is enabled. */
 @Injectable()
 export class ProxyTelemetry {
   constructor(
@@ -98,7 +98,7 @@ class Measurement implements MeasuredCall {
       this.series.recordSuccess(seconds);
     } else {
       this.series.recordError(seconds, errorCode);
-      // Without a description: messages may hold what a caller or an upstream wrote.
+      // Without a description: messages can contain text from a caller or an upstream.
       this.span?.setAttribute(ERROR_TYPE, errorCode).setStatus({ code: SpanStatusCode.ERROR });
     }
     this.span?.end();
@@ -119,7 +119,7 @@ function startSpan(tracer: Tracer, call: ProxiedCall, method: string): Span {
         ...(isToolCall && {
           [TOOL_NAME]: toolName,
           [GEN_AI_TOOL_NAME]: toolName,
-          // The span of the run's step says it already.
+          // The span of the run's step already has it.
           ...(call.isOwn !== true && { [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL }),
         }),
       },

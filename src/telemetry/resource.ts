@@ -9,7 +9,10 @@ import {
 import { version } from '../common/version.js';
 import { SCOPE_NAME } from './names.js';
 
-/** Who sends: the service's name and version, this process, and what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add. */
+/**
+ * The source of the telemetry: the service's name and version, this process, and the attributes from `OTEL_SERVICE_NAME` and
+ * `OTEL_RESOURCE_ATTRIBUTES`.
+ */
 export function serviceResource(): Resource {
   return defaultResource()
     .merge(resourceFromAttributes({ 'service.name': SCOPE_NAME, 'service.version': version }))

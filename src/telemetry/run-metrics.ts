@@ -22,18 +22,18 @@ import { withoutCredentials } from '../common/credential-forms.js';
 
 const MAX_LABEL_LENGTH = 128;
 
-/** How many models and how many error codes get labels of their own in one process. */
+/** The number of models, and of error codes, with labels of their own in one process. */
 const MAX_MODELS = 100;
 const MAX_ERROR_TYPES = 100;
 
 /** How a run ended. */
 export interface RunEnd {
   readonly status: 'completed' | 'failed' | 'cancelled';
-  /** Why it failed, a stable word. */
+  /** Why it failed, as a stable code. */
   readonly errorCode?: string | undefined;
 }
 
-/** Tokens of one call of a model, as far as the provider tells. */
+/** The tokens of one model call, as far as the provider reports them. */
 export interface TokenUsage {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
@@ -47,11 +47,11 @@ export interface NamedModel {
 
 const LATENCY_BOUNDARIES = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const RUN_BOUNDARIES = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600];
-/** These two as the GenAI convention has them. */
+/** These two as in the GenAI convention. */
 const OPERATION_BOUNDARIES = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const TOKEN_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
-/** The metrics of runs and of their steps. What happens more often than once for each step is not measured. */
+/** The metrics of runs and of their steps. Events that occur more than once per step are not measured. */
 @Injectable()
 export class RunMetrics {
   private readonly ended;
@@ -68,27 +68,27 @@ export class RunMetrics {
     const seconds = (name: string, description: string, boundaries: number[]): Histogram =>
       meter.createHistogram(name, { unit: 's', description, advice: { explicitBucketBoundaries: boundaries } });
     this.ended = meter.createCounter(RUNS_ENDED, { description: 'Runs that ended.' });
-    this.queueWait = seconds(RUN_QUEUE_WAIT, 'From the post of a run to its first start.', LATENCY_BOUNDARIES);
+    this.queueWait = seconds(RUN_QUEUE_WAIT, 'Time from the creation of a run to its first start.', LATENCY_BOUNDARIES);
     this.firstChunk = seconds(
       RUN_TIME_TO_FIRST_CHUNK,
-      'From the post of a run to the first chunk that its model sent.',
+      'Time from the creation of a run to the first chunk of its model.',
       LATENCY_BOUNDARIES,
     );
-    this.duration = seconds(RUN_DURATION, 'From the first start of a run to its end.', RUN_BOUNDARIES);
+    this.duration = seconds(RUN_DURATION, 'Time from the first start of a run to its end.', RUN_BOUNDARIES);
     this.tokens = meter.createHistogram(GEN_AI_TOKEN_USAGE, {
       unit: '{token}',
-      description: 'Tokens of the calls of models.',
+      description: 'Tokens of model calls.',
       advice: { explicitBucketBoundaries: TOKEN_BOUNDARIES },
     });
-    this.chatDuration = seconds(GEN_AI_OPERATION_DURATION, 'How long calls of models took.', OPERATION_BOUNDARIES);
+    this.chatDuration = seconds(GEN_AI_OPERATION_DURATION, 'Duration of model calls.', OPERATION_BOUNDARIES);
     this.chatFirstChunk = seconds(
       GEN_AI_TIME_TO_FIRST_CHUNK,
-      'From the call of a model to its first chunk.',
+      'Time from a model call to its first chunk.',
       OPERATION_BOUNDARIES,
     );
   }
 
-  /** A run starts for the first time. */
+  /** Records the first start of a run. */
   recordStart(waitedMs: number): void {
     this.queueWait.record(waitedMs / 1000);
   }
@@ -136,7 +136,7 @@ export class RunMetrics {
   }
 }
 
-/** Lets so many values become labels of a metric; further ones count as `other`, so that nobody can make a list of series grow without end. */
+/** Limits the values of a label; further ones count as `other`, so that the number of series stays bounded. */
 export class BoundedLabel {
   private readonly known = new Map<string, string>();
 

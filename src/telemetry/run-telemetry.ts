@@ -31,7 +31,7 @@ import { type NamedModel, type RunEnd, RunMetrics, type TokenUsage } from './run
 import { type IncomingTraceContext, parentOf, traceContextOf, validTraceContext } from './trace-context.js';
 import { Tracing } from './tracing.js';
 
-/** A span attribute is cut, not refused. */
+/** Longer span attributes are truncated. */
 const MAX_ATTRIBUTE_LENGTH = 256;
 
 /** A run as its worker claimed it. */
@@ -48,12 +48,12 @@ export interface ObservedRun {
   readonly tracestate: string | null;
 }
 
-/** What a call of a model is made with. */
+/** The parameters of a model call. */
 export interface ObservedChat {
   readonly temperature: number | null;
 }
 
-/** Observes runs: metrics always, spans when traces are asked for. */
+/** Observes runs: metrics always, spans if tracing is enabled. */
 @Injectable()
 export class RunTelemetry {
   constructor(
@@ -61,12 +61,12 @@ export class RunTelemetry {
     private readonly metrics: RunMetrics,
   ) {}
 
-  /** An attempt begins. Every attempt is a span of its own in the trace of the request that posted the run. */
+  /** Starts to observe an attempt. Every attempt is a span of its own in the trace of the request that posted the run. */
   begin(run: ObservedRun): RunObservation {
     return new RunObservation(run, this.tracing, this.metrics);
   }
 
-  /** A run ended that never started. */
+  /** Counts a run that ended without a start. */
   countUnstarted(end: RunEnd): void {
     this.metrics.recordEnd(end, undefined);
   }
@@ -104,12 +104,12 @@ export class RunObservation {
       parent,
     );
     this.context = this.span === undefined ? parent : trace.setSpan(parent, this.span);
-    // Later attempts send what is no longer the first chunk.
+    // The first chunk of a later attempt is not the first chunk of the run.
     this.sawFirstChunk = attempt > 1;
     if (attempt === 1) metrics.recordStart(waitedMs(run));
   }
 
-  /** Spans that the work begins belong to the run. */
+  /** Runs the work so that its spans belong to the run. */
   within<T>(work: () => Promise<T>): Promise<T> {
     return context.with(this.context, work);
   }
@@ -123,12 +123,12 @@ export class RunObservation {
   }
 
   setAgentName(name: string): void {
-    const shown = shortened(name);
+    const shown = truncated(name);
     this.span?.setAttribute(GEN_AI_AGENT_NAME, shown).updateName(`${INVOKE_AGENT} ${shown}`);
   }
 
   beginChat({ temperature }: ObservedChat): ChatObservation {
-    const span = this.startSpan(`${CHAT} ${shortened(this.named.model)}`, SpanKind.CLIENT, {
+    const span = this.startSpan(`${CHAT} ${truncated(this.named.model)}`, SpanKind.CLIENT, {
       [GEN_AI_OPERATION_NAME]: CHAT,
       [GEN_AI_CONVERSATION_ID]: this.run.threadId,
       [GEN_AI_REQUEST_STREAM]: true,
@@ -139,11 +139,11 @@ export class RunObservation {
   }
 
   beginTool(toolName: string, callId: string): ToolObservation {
-    const shown = shortened(toolName);
+    const shown = truncated(toolName);
     const span = this.startSpan(`${EXECUTE_TOOL} ${shown}`, SpanKind.INTERNAL, {
       [GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
       [GEN_AI_TOOL_NAME]: shown,
-      [GEN_AI_TOOL_CALL_ID]: shortened(callId),
+      [GEN_AI_TOOL_CALL_ID]: truncated(callId),
       [GEN_AI_TOOL_TYPE]: EXTENSION_TOOL,
       [REQUEST_ID]: this.run.requestId,
     });
@@ -151,7 +151,7 @@ export class RunObservation {
     return new ToolObservation(span, this.contextOf(span), sent ?? {});
   }
 
-  /** The run has ended, and its end is stored. */
+  /** Records the end of the run. Call it when the end is stored. */
   conclude(end: RunEnd): void {
     const { startedAt, attempt } = this.run;
     const ownMs = performance.now() - this.beganAt;
@@ -161,7 +161,7 @@ export class RunObservation {
     if (end.errorCode !== undefined) fail(this.span, end.errorCode);
   }
 
-  /** The attempt is over, however it ended. */
+  /** Ends the span of the attempt, whatever its outcome. */
   end(): void {
     this.span?.end();
   }
@@ -181,7 +181,7 @@ export class RunObservation {
   }
 }
 
-/** One call of a model. */
+/** Observes one model call. */
 export class ChatObservation {
   private readonly beganAt = performance.now();
   private firstChunkMs: number | undefined;
@@ -198,7 +198,7 @@ export class ChatObservation {
     return context.with(this.context, work);
   }
 
-  /** Call once, with the first chunk that holds something of the answer. */
+  /** Call once, with the first chunk that has content of the answer. */
   firstChunk(): void {
     this.firstChunkMs = performance.now() - this.beganAt;
     this.onFirstChunk();
@@ -230,12 +230,12 @@ export class ChatObservation {
   }
 }
 
-/** One call of a tool. */
+/** Observes one tool call. */
 export class ToolObservation {
   constructor(
     private readonly span: Span | undefined,
     private readonly context: Context,
-    /** For the request to the upstream: it goes below this call. */
+    /** The trace context for the request to the upstream; its span is a child of this one. */
     readonly traceContext: IncomingTraceContext,
   ) {}
 
@@ -243,27 +243,27 @@ export class ToolObservation {
     return context.with(this.context, work);
   }
 
-  /** @param errorCode why it failed, a stable word; the tool's own failure is `tool_error` */
+  /** @param errorCode why it failed, as a stable code; the tool's own failure is `tool_error` */
   end(errorCode?: string): void {
     if (errorCode !== undefined) fail(this.span, errorCode);
     this.span?.end();
   }
 }
 
-/** Without a description: messages may hold what a model or an upstream wrote. */
+/** Without a description: messages can contain text from a model or an upstream. */
 function fail(span: Span | undefined, errorCode: string): void {
   span?.setAttribute(ERROR_TYPE, errorCode).setStatus({ code: SpanStatusCode.ERROR });
 }
 
 function modelAttributes({ provider, model }: NamedModel): Attributes {
-  return { [GEN_AI_PROVIDER_NAME]: provider, [GEN_AI_REQUEST_MODEL]: shortened(model) };
+  return { [GEN_AI_PROVIDER_NAME]: provider, [GEN_AI_REQUEST_MODEL]: truncated(model) };
 }
 
-function shortened(text: string): string {
+function truncated(text: string): string {
   return withoutCredentials(text).slice(0, MAX_ATTRIBUTE_LENGTH);
 }
 
-/** How long the run waited for its first start, by the clock of the database. */
+/** The time from the creation of the run to its first start, by the clock of the database. */
 function waitedMs({ createdAt, startedAt }: ObservedRun): number {
   return startedAt === null ? 0 : Math.max(0, startedAt.getTime() - createdAt.getTime());
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../config/settings.js';
 
-describe('the settings of telemetry', () => {
-  it('show metrics on the loopback and send nothing anywhere by default', () => {
+describe('telemetry settings', () => {
+  it('serve metrics on the loopback and export nothing by default', () => {
     expect(readSettings({})).toMatchObject({
       metricsHost: '127.0.0.1',
       metricsPort: 9464,
@@ -11,7 +11,7 @@ describe('the settings of telemetry', () => {
     });
   });
 
-  it('take a port, any free port, or none', () => {
+  it('accept a port, any free port, or none', () => {
     expect(readSettings({ METRICS_PORT: '9000' }).metricsPort).toBe(9000);
     expect(readSettings({ METRICS_PORT: '0' }).metricsPort).toBe(0);
     expect(readSettings({ METRICS_PORT: 'off' }).metricsPort).toBeUndefined();
@@ -44,7 +44,7 @@ describe('the settings of telemetry', () => {
     expect(settings.exportMetrics !== undefined).toBe(metrics);
   });
 
-  it('take the protocol and the pace of metrics', () => {
+  it('accept the protocol and the interval of metrics', () => {
     const env = { OTEL_METRICS_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
 
     expect(readSettings(env).exportMetrics).toEqual({ protocol: 'grpc', intervalMs: 60_000, timeoutMs: 30_000 });

@@ -8,7 +8,7 @@ const VALID = `00-${TRACE_ID}-${SPAN_ID}-01`;
 
 describe('validTraceContext', () => {
   it.each([VALID, `00-${TRACE_ID}-${SPAN_ID}-00`, `00-${TRACE_ID}-${SPAN_ID}-ff`, `01-${TRACE_ID}-${SPAN_ID}-01-more`])(
-    'passes %s on as it came',
+    'keeps %s unchanged',
     (traceparent) => {
       expect(validTraceContext({ traceparent })).toEqual({ traceparent });
     },
@@ -28,7 +28,7 @@ describe('validTraceContext', () => {
     `00-${TRACE_ID.slice(1)}-${SPAN_ID}-01`,
     `01-${TRACE_ID}-${SPAN_ID}-01-${'x'.repeat(1000)}`,
     `${VALID},${VALID}`,
-  ])('drops the invalid %j, and the tracestate with it', (traceparent) => {
+  ])('drops the invalid traceparent %j and its tracestate', (traceparent) => {
     expect(validTraceContext({ traceparent, tracestate: 'a=1' })).toBeUndefined();
   });
 
@@ -37,7 +37,7 @@ describe('validTraceContext', () => {
     'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE',
     'a=1 , b=2,\t,c=3',
     'fw529a3039@dt=FfAAAAA;b c',
-  ])('passes the tracestate %j on as it came', (tracestate) => {
+  ])('keeps the tracestate %j unchanged', (tracestate) => {
     expect(validTraceContext({ traceparent: VALID, tracestate })).toEqual({ traceparent: VALID, tracestate });
   });
 
@@ -52,16 +52,16 @@ describe('validTraceContext', () => {
     `a=${'x'.repeat(257)}`,
     Array.from({ length: 33 }, (_, index) => `k${index}=1`).join(','),
     Array.from({ length: 3 }, (_, index) => `k${index}=${'x'.repeat(200)}`).join(','),
-  ])('drops the invalid tracestate %j alone', (tracestate) => {
+  ])('drops only the invalid tracestate %j', (tracestate) => {
     expect(validTraceContext({ traceparent: VALID, tracestate })).toEqual({ traceparent: VALID });
   });
 
-  it('has nothing to pass on without a traceparent', () => {
+  it('returns nothing without a traceparent', () => {
     expect(validTraceContext({ tracestate: 'a=1' })).toBeUndefined();
     expect(validTraceContext({})).toBeUndefined();
   });
 
-  it('never lets through what could end a header', () => {
+  it('never returns characters that could end a header', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
         const context = validTraceContext({ traceparent: VALID, tracestate: `a=${value}` });

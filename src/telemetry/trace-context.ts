@@ -7,16 +7,16 @@ export interface IncomingTraceContext {
   readonly tracestate?: string | undefined;
 }
 
-/** A trace context that may be sent on. */
+/** A trace context that is safe to forward. */
 export interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string;
 }
 
-/** W3C Trace Context §3.2.2. What a later version may append after the flags is passed on within bounds. */
+/** W3C Trace Context §3.2.2. Fields that a later version appends after the flags are forwarded up to a limit. */
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-[0-9A-Za-z_-]{1,128})?$/;
-/** §3.3.1: what has to be carried at least is what is carried at most. */
+/** §3.3.1: the minimum that the specification requires is the maximum here. */
 const MAX_TRACESTATE_LENGTH = 512;
 const MAX_TRACESTATE_MEMBERS = 32;
 const TRACESTATE_MEMBER =
@@ -29,7 +29,7 @@ export interface TraceParent {
   readonly flags: number;
 }
 
-/** Undefined unless it is valid by W3C Trace Context. */
+/** Returns undefined unless the value is valid by W3C Trace Context. */
 export function parseTraceparent(traceparent: string): TraceParent | undefined {
   const match = TRACEPARENT.exec(traceparent);
   if (match === null) return undefined;
@@ -39,8 +39,8 @@ export function parseTraceparent(traceparent: string): TraceParent | undefined {
 }
 
 /**
- * What of a caller's trace context is valid and holds no credential, as it came. Without a valid `traceparent` there is none; an invalid
- * `tracestate` is left out (W3C Trace Context §4.3).
+ * Returns the valid part of a caller's trace context, unchanged and without credentials: nothing without a valid
+ * `traceparent`, and no `tracestate` that is invalid (W3C Trace Context §4.3).
  */
 export function validTraceContext(incoming: IncomingTraceContext): TraceContext | undefined {
   const { traceparent, tracestate } = incoming;
@@ -51,7 +51,7 @@ export function validTraceContext(incoming: IncomingTraceContext): TraceContext 
   return { traceparent, tracestate };
 }
 
-/** What a span goes under that continues the caller's trace; the root, if the caller sends none that is valid. */
+/** The parent of a span that continues the caller's trace; the root if the caller sends no valid trace. */
 export function parentOf(incoming: IncomingTraceContext): Context {
   const valid = validTraceContext(incoming);
   const parent = valid && parseTraceparent(valid.traceparent);
@@ -65,9 +65,9 @@ export function parentOf(incoming: IncomingTraceContext): Context {
   });
 }
 
-/** The trace context by which others continue the trace of this span. */
+/** The trace context with which other services continue the trace of this span. */
 export function traceContextOf({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext {
-  // A span that is not sampled carries its decision on.
+  // The flags pass on the sampling decision, also of a span that is not sampled.
   const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
   const tracestate = traceState?.serialize() ?? '';
   return tracestate === '' ? { traceparent } : { traceparent, tracestate };

@@ -4,12 +4,12 @@ import { SCOPE_NAME } from './names.js';
 import { serviceResource } from './resource.js';
 
 /**
- * The source of spans, if the standard `OTEL_*` variables ask for traces. The SDK, with its exporter, sampler and limits,
- * configures itself from them, and is loaded only then.
+ * The source of spans, if the standard `OTEL_*` variables enable tracing. Only then is the SDK loaded; it takes its
+ * exporter, sampler and limits from these variables.
  *
- * `NodeSDK` can only register its provider globally. A service that is started for itself leaves it there. Otherwise the global
- * places are lent to it for one synchronous step and given back, so that several applications in one process do not meet there.
- * A provider that was registered before (a preloaded auto-instrumentation) is used instead, and left alone.
+ * `NodeSDK` can only register its provider globally. A service that has its own process keeps the registration. Otherwise it
+ * is undone in the same synchronous step, so that several applications can share a process. A provider that is already
+ * registered (a preloaded auto-instrumentation) is used instead and not changed.
  */
 export class Tracing {
   private constructor(
@@ -17,7 +17,7 @@ export class Tracing {
     private readonly end: () => Promise<void>,
   ) {}
 
-  /** @returns without a tracer if `OTEL_TRACES_EXPORTER` names no exporter that exists */
+  /** @returns without a tracer if `OTEL_TRACES_EXPORTER` names an unknown exporter */
   static async open({ exportTraces }: Settings, { global }: { readonly global: boolean }): Promise<Tracing> {
     const preloaded = registeredTracer();
     if (preloaded !== undefined || !exportTraces) return new Tracing(preloaded, async () => undefined);
@@ -31,19 +31,19 @@ export class Tracing {
     });
     sdk.start();
     const tracer = registeredTracer();
-    if (!global) giveBack();
+    if (!global) unregister();
     return new Tracing(tracer, async () => {
-      if (global) giveBack();
+      if (global) unregister();
       await sdk.shutdown();
     });
   }
 
-  /** Undefined: nobody asked for traces. */
+  /** Undefined if tracing is disabled. */
   get tracer(): Tracer | undefined {
     return this.current;
   }
 
-  /** Exports what is left. Spans that begin later are dropped. */
+  /** Exports the remaining spans. Spans that start later are dropped. */
   async shutdown(): Promise<void> {
     this.current = undefined;
     await this.end();
@@ -55,7 +55,7 @@ function registeredTracer(): Tracer | undefined {
   return provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(SCOPE_NAME) : undefined;
 }
 
-function giveBack(): void {
+function unregister(): void {
   trace.disable();
   context.disable();
   logs.disable();

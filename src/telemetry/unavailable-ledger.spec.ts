@@ -7,7 +7,7 @@ class Reader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-/** The data points as somebody who reads the metrics gets them. */
+/** The data points as a metric reader receives them. */
 async function read(ledger: UnavailableLedger) {
   const reader = new Reader();
   ledger.observe(new MeterProvider({ readers: [reader] }).getMeter('test'));
@@ -32,7 +32,7 @@ describe('UnavailableLedger', () => {
     ]);
   });
 
-  it('does not grow without end, and loses nothing', async () => {
+  it('stays bounded and loses no count', async () => {
     const ledger = new UnavailableLedger();
     for (let index = 0; index < 3 * MAX_CONNECTIONS; index++) ledger.count(`c${index}`, 'timeout');
     ledger.count('c7', 'timeout');

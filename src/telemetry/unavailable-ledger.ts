@@ -2,19 +2,19 @@ import { Injectable } from '@nestjs/common';
 import type { Meter } from '@opentelemetry/api';
 import { CONNECTION_ID, ERROR_TYPE, MCP_GATEWAY_UNAVAILABLE, OTHER } from './names.js';
 
-/** How many connections get a label of their own in one process; further ones count as `other`. */
+/** The number of connections with a label of their own in one process; further ones count as `other`. */
 export const MAX_CONNECTIONS = 1000;
 
 /**
- * How often a connection was missing from a list that an agent put together, by connection and reason. The reasons are words
- * of our own code, so that only connections can make the list grow.
+ * Counts how often an agent was assembled without one of its connections, by connection and reason. The reasons are
+ * constants of our own code, so only connections can make the list grow.
  */
 @Injectable()
 export class UnavailableLedger {
   /** Connection id → reason → count. */
   private readonly counts = new Map<string, Map<string, number>>();
 
-  /** @param reason a stable word, such as `timeout` */
+  /** @param reason a stable code, such as `timeout` */
   count(connectionId: string, reason: string): void {
     const isOwn = this.counts.has(connectionId) || this.counts.size < MAX_CONNECTIONS;
     const label = isOwn ? connectionId : OTHER;
@@ -23,11 +23,11 @@ export class UnavailableLedger {
     this.counts.set(label, reasons);
   }
 
-  /** Shows the counts whenever somebody reads the metrics. */
+  /** Reports the counts whenever metrics are collected. */
   observe(meter: Meter): void {
     meter
       .createObservableCounter(MCP_GATEWAY_UNAVAILABLE, {
-        description: 'Lists of agents that lacked what a connection has, because it was dead, slow or switched off.',
+        description: 'How often an agent was assembled without a connection that was unreachable, slow or inactive.',
       })
       .addCallback((result) => {
         for (const [connectionId, reasons] of this.counts) {

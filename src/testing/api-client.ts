@@ -1,6 +1,6 @@
 import { fetch } from 'undici';
 
-/** An answer of the service. */
+/** A response of the service. */
 export interface ApiResponse<T = unknown> {
   status: number;
   headers: Record<string, string>;
@@ -8,7 +8,7 @@ export interface ApiResponse<T = unknown> {
   body: T;
 }
 
-/** The service answered with another status than the call expects. */
+/** The service answered with a status other than the expected one. */
 export class UnexpectedStatusError extends Error {
   override readonly name = 'UnexpectedStatusError';
 
@@ -33,7 +33,7 @@ export class ApiClient {
     readonly apiKey: string,
   ) {}
 
-  /** Sends a request to `/api/:org/<path>`; any status is an answer. A body makes it a POST. */
+  /** Sends a request to `/api/:org/<path>`; resolves for any status. A body makes the request a POST. */
   async send<T = unknown>(path: string, body?: object, headers: Record<string, string> = {}): Promise<ApiResponse<T>> {
     const response = await fetch(`${this.url}/api/${this.org}/${path}`, {
       method: body === undefined ? 'GET' : 'POST',

@@ -10,7 +10,7 @@ import { NestLogger } from '../logging/nest-logger.js';
 
 /** What a test adds to the application. */
 export interface LaunchOptions {
-  /** Modules besides those of `AppModule`. */
+  /** Modules in addition to those of `AppModule`. */
   modules?: readonly (Type | DynamicModule)[];
   /** Configures the application before it listens. */
   beforeListening?: (app: NestFastifyApplication) => void;
@@ -21,14 +21,14 @@ export interface LaunchOptions {
 export interface LaunchedApp {
   app: NestFastifyApplication;
   url: string;
-  /** Generated for an organization without a key. */
+  /** The generated key, if the organization had none. */
   newKey: string | undefined;
 }
 
 @Module({})
 class TestRootModule {}
 
-/** Starts the application on storage that is ready, as `startService` does, and listens on a free loopback port. */
+/** Starts the application on open storage, as `startService` does, and listens on a free loopback port. */
 export async function launchApp(
   config: AppConfig,
   logger: Logger,

@@ -12,13 +12,13 @@ import { listenOnLoopback } from './loopback-server.js';
 /** The arguments of a call, after the service has checked them against the tool's input schema. */
 export type ToolArguments = Record<string, unknown>;
 
-/** A tool of the upstream: its definition without the name, and what it does. */
+/** A tool of the upstream: its definition without the name, and its handler. */
 export interface UpstreamTool extends Omit<Tool, 'name' | 'inputSchema'> {
-  /** Any object, unless given. */
+  /** Accepts any object by default. */
   inputSchema?: Tool['inputSchema'];
   /**
-   * Returns a text or a complete result. What it throws becomes a result with `isError`; a `ProtocolError` becomes a
-   * JSON-RPC error.
+   * Returns a text or a complete result. An exception becomes a result with `isError`; a `ProtocolError` becomes a JSON-RPC
+   * error.
    *
    * @param signal aborted when the service disconnects
    */
@@ -35,7 +35,7 @@ export interface UpstreamCall {
   headers: IncomingHttpHeaders;
 }
 
-/** An MCP server whose tools a test scripts. */
+/** An MCP server with tools that a test defines. */
 export interface McpUpstream {
   /** The `connection_url` of a connection. */
   url: string;
@@ -56,7 +56,7 @@ export async function startMcpUpstream(tools: Record<string, UpstreamTool>): Pro
     serverFor(upstream, (requestInfo && headersOf.get(requestInfo)) ?? {}),
   );
   const server = createServer((request, response) => {
-    answer(handler, request, response, (asked) => headersOf.set(asked, request.headers)).catch(() =>
+    answer(handler, request, response, (webRequest) => headersOf.set(webRequest, request.headers)).catch(() =>
       response.destroy(),
     );
   });
@@ -96,25 +96,25 @@ function serverFor(upstream: Omit<McpUpstream, 'url' | 'close'>, headers: Incomi
   return server;
 }
 
-/** Answers a request of Node's server with a handler of web requests. */
+/** Answers a request of Node's HTTP server with a handler of web requests. */
 async function answer(
   handler: McpHttpHandler,
   request: IncomingMessage,
   response: ServerResponse,
-  onRequest: (asked: Request) => void,
+  onRequest: (webRequest: Request) => void,
 ): Promise<void> {
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  const disconnected = new AbortController();
+  response.once('close', () => disconnected.abort());
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
-  const asked = new Request(`http://127.0.0.1${request.url}`, {
+  const webRequest = new Request(`http://127.0.0.1${request.url}`, {
     method: request.method ?? 'GET',
     headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
-    signal: gone.signal,
+    signal: disconnected.signal,
     ...(request.method === 'POST' && { body: Buffer.concat(pieces) }),
   });
-  onRequest(asked);
-  const { status, headers, body } = await handler.fetch(asked);
+  onRequest(webRequest);
+  const { status, headers, body } = await handler.fetch(webRequest);
   response.writeHead(status, Object.fromEntries(headers)).flushHeaders();
   for await (const piece of body ?? []) response.write(piece);
   response.end();

@@ -11,11 +11,11 @@ export type ModelBehaviour =
   | { kind: 'tool-calls'; calls: ModelToolCall[]; usage?: ModelUsage }
   /** Refuses with an HTTP status and an error body. */
   | { kind: 'status'; status: number; headers?: Record<string, string> }
-  /** Answers with this body, whatever the request. */
+  /** Answers every request with this body. */
   | { kind: 'body'; body: string; contentType?: string }
   /** Takes the request and never answers. */
   | { kind: 'hang' }
-  /** Streams the deltas, then nothing more. */
+  /** Streams the deltas and leaves the response open. */
   | { kind: 'hang-after'; deltas: string[] }
   /** Streams the deltas, then destroys the connection. */
   | { kind: 'break-after'; deltas: string[] }
@@ -26,14 +26,14 @@ export type ModelBehaviour =
   /** Streams the deltas and ends the response without a finish reason. */
   | { kind: 'cut-after'; deltas: string[] };
 
-/** A call of a tool by the name under which the agent has it. */
+/** A call of a tool by its name in the agent. */
 export interface ModelToolCall {
   name: string;
   arguments: object;
   id?: string;
 }
 
-/** The tokens that one answer reports. */
+/** The token usage that one answer reports. */
 export interface ModelUsage {
   inputTokens: number;
   outputTokens: number;
@@ -54,25 +54,25 @@ export interface ModelRequest {
   path: string;
   headers: IncomingHttpHeaders;
   body: ChatRequest;
-  /** Whether the client disconnected before it had the whole answer. */
+  /** True if the client disconnected before it received the whole answer. */
   abandoned: boolean;
 }
 
-/** A model that answers as a test scripts it. */
+/** A model whose answers a test defines. */
 export interface ScriptedModel {
   /** The `base_url` of a provider: `http://127.0.0.1:<port>/v1`. */
   baseUrl: string;
   requests: ModelRequest[];
-  /** Adds the behaviours for the next requests, in order. A request without one gets a short text. */
+  /** Adds the behaviours for the next requests, in order. Without a behaviour, a request gets a short text. */
   script(...next: ModelBehaviour[]): void;
   close(): Promise<void>;
 }
 
-/** In every error body and every malformed frame. The service must never repeat it to a caller. */
+/** Part of every error body and every malformed frame. The service must never forward it to a caller. */
 export const PROVIDER_SECRET = 'words-of-the-provider';
 
 const USAGE: ModelUsage = { inputTokens: 11, outputTokens: 7 };
-const FRIENDLY: ModelBehaviour = { kind: 'text', deltas: ['Hello ', 'from ', 'the ', 'fake ', 'model.'] };
+const DEFAULT_BEHAVIOUR: ModelBehaviour = { kind: 'text', deltas: ['Hello ', 'from ', 'the ', 'fake ', 'model.'] };
 
 /**
  * Starts an HTTP server that speaks OpenAI's chat completions API on a free loopback port.
@@ -97,7 +97,7 @@ export async function startScriptedModel({ apiKey }: { apiKey?: string } = {}): 
 
     if (request.method !== 'POST' || !url.endsWith('/chat/completions')) return refuse(response, 404);
     if (apiKey !== undefined && headers.authorization !== `Bearer ${apiKey}`) return refuse(response, 401);
-    await behave(scripted.shift() ?? FRIENDLY, recorded.body, response);
+    await behave(scripted.shift() ?? DEFAULT_BEHAVIOUR, recorded.body, response);
   }
 
   const { origin, close } = await listenOnLoopback(server);

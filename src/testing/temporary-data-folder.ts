@@ -4,15 +4,15 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The folders of this process that are not removed yet. */
+/** The folders of this process that still exist. */
 const folders = new Set<TemporaryDataFolder>();
 
 /**
  * The `DATA_DIR` of one test application. Its PostgreSQL outlives the process that started it, so the folder and the server
- * are also removed when the process ends without closing the application; a SIGKILL leaves both.
+ * are also removed if the process ends without closing the application. After a SIGKILL both remain.
  */
 export class TemporaryDataFolder {
-  /** Created by the embedded PostgreSQL, with the permissions that it needs. */
+  /** The embedded PostgreSQL creates it with the permissions that it needs. */
   readonly path = join(tmpdir(), `signalbox-test-app-${randomUUID()}`);
 
   private cluster: string | undefined;
@@ -22,17 +22,17 @@ export class TemporaryDataFolder {
     folders.add(this);
   }
 
-  /** Shuts the server down without writing anything more to disk: all of it is deleted anyway. */
+  /** Shuts the server down without a checkpoint, because its data is deleted anyway. */
   endServer(): void {
     try {
       const [pid] = readFileSync(join(this.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
       if (Number(pid) > 0) process.kill(Number(pid), 'SIGQUIT');
     } catch {
-      // It does not run.
+      // The server is not running.
     }
   }
 
-  /** Ends the server, if it still runs, and deletes the folder. */
+  /** Stops the server if it is still running, and deletes the folder. */
   async remove(): Promise<void> {
     this.endServer();
     await Promise.all(this.findPaths().map((path) => rm(path, REMOVAL)));
@@ -40,21 +40,21 @@ export class TemporaryDataFolder {
     if (folders.size === 0) unwatchProcess();
   }
 
-  /** The same before the process ends, when nothing can be waited for. */
+  /** Does the same synchronously, for the end of the process. */
   removeNow(): void {
     this.endServer();
     for (const path of this.findPaths()) rmSync(path, REMOVAL);
     folders.delete(this);
   }
 
-  /** The folder, and the cluster: where PostgreSQL's user cannot enter the folder, the cluster is a link to another one. */
+  /** The folder and the cluster. If PostgreSQL's user cannot access the folder, the cluster is a link to another folder. */
   private findPaths(): string[] {
     this.cluster ??= realPathOf(join(this.path, 'postgres'));
     return this.cluster === undefined ? [this.path] : [this.cluster, this.path];
   }
 }
 
-/** The processes of the server can still write files for a moment. */
+/** Retries, because processes of the server can still write files briefly. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 5 };
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -73,7 +73,7 @@ function removeAll(): void {
 }
 
 function endBySignal(signal: NodeJS.Signals): void {
-  // Somebody else decides when the process ends.
+  // Another listener decides when the process ends.
   if (process.listenerCount(signal) > 0) return;
   removeAll();
   process.kill(process.pid, signal);

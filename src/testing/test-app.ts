@@ -10,16 +10,16 @@ import { type LaunchedApp, launchApp, type LaunchOptions } from './launch-app.js
 import { TemporaryDataFolder } from './temporary-data-folder.js';
 import { TestClient } from './test-client.js';
 
-/** What a test changes about the application. */
+/** The options of a test application. */
 export interface TestAppOptions extends Pick<LaunchOptions, 'modules'> {
-  /** Settings of the service by their variables. The environment of the process is not read. */
+  /** Settings of the service by their variables. The kit does not read the environment of the process. */
   env?: Record<string, string>;
 }
 
-/** Together less than the five seconds within which `close` ends. */
+/** Their sum is below the five seconds that `close` can take. */
 const APPLICATION_WITHIN_MS = 3_000;
 const STORAGE_WITHIN_MS = 1_000;
-/** What is left of the folder then goes in the background. */
+/** After this time, the removal of the folder continues in the background. */
 const REMOVAL_WITHIN_MS = 700;
 const HANDOVER_EVERY_MS = 50;
 
@@ -27,8 +27,8 @@ const HANDOVER_EVERY_MS = 50;
  * Starts the whole service in this process: HTTP on a free loopback port, a worker, an embedded PostgreSQL in a temporary
  * folder, and an organization with one key that allows everything. Any number of them can run at the same time.
  *
- * With `env.DATABASE_URL` the service uses that database instead, with a new organization in it; with `env.DATA_DIR` it
- * keeps its data there.
+ * With `env.DATABASE_URL` the service uses that database instead, with a new organization. With `env.DATA_DIR` it stores its
+ * data there.
  */
 export async function createTestApp({ env = {}, modules = [] }: TestAppOptions = {}): Promise<TestApp> {
   const settings = readSettings({
@@ -70,8 +70,8 @@ export class TestApp extends TestClient {
   }
 
   /**
-   * Stops the service and deletes its data within five seconds. Open streams break; runs under way are stopped.
-   * Later calls return the same promise.
+   * Stops the service and deletes its data within five seconds. It aborts open streams and stops runs in progress. Later
+   * calls return the same promise.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -84,7 +84,7 @@ export class TestApp extends TestClient {
 
   async #close(): Promise<void> {
     const { config, stop } = this.#storage;
-    // A service that stops lets its runs go on for a while; a test does not wait for them.
+    // A shutdown gives runs time to finish; a test does not wait for them.
     const handover = config.runsJobs
       ? setInterval(() => this.app.get(RunSupervisor, { strict: false }).stopAll('handover'), HANDOVER_EVERY_MS)
       : undefined;

@@ -6,9 +6,9 @@ import { ThreadClient } from './thread-client.js';
 /** What a key allows: tool names by resource. `self` holds the management tools. */
 export type Permissions = Record<string, readonly string[]>;
 
-/** A caller that prepares what a test needs. */
+/** A caller that can also create connections, agents, threads and keys. */
 export class TestClient extends ApiClient {
-  /** The same organization with another key. */
+  /** A client of the same organization with another key. */
   withKey(apiKey: string): TestClient {
     return new TestClient(this.url, this.org, apiKey);
   }
@@ -19,7 +19,7 @@ export class TestClient extends ApiClient {
     return this.create('COLLECTION_CONNECTIONS_CREATE', connection);
   }
 
-  /** Creates an agent that has all tools of these connections and returns its id. */
+  /** Creates an agent with all tools of these connections and returns its id. */
   async createAgent(connectionIds: readonly string[] = [], data: object = {}): Promise<string> {
     const connections = connectionIds.map((connection_id) => ({ connection_id, selected_tools: null }));
     return this.create('COLLECTION_VIRTUAL_MCP_CREATE', { title: 'Agent', connections, ...data });
@@ -31,7 +31,7 @@ export class TestClient extends ApiClient {
     return new ThreadClient(this, agentId, await this.create('COLLECTION_THREADS_CREATE', data));
   }
 
-  /** Answers the runs of a tier, and of all tiers without a model of their own, with this model. */
+  /** Uses this model for the runs of a tier, and of all tiers without a model of their own. */
   async useModel(model: Pick<ScriptedModel, 'baseUrl'>, tier: 'fast' | 'smart' | 'thinking' = 'smart'): Promise<void> {
     const provider = { title: 'Scripted', kind: 'openai-compatible', base_url: model.baseUrl };
     const provider_id = await this.create('AI_PROVIDER_CREATE', provider);

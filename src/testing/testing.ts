@@ -1,4 +1,4 @@
-/** `signalbox/testing`: what tests of a system that uses or extends the service need. See docs/testing.md. */
+/** `signalbox/testing`: a kit for tests of systems that use or extend the service. See docs/testing.md. */
 export { ApiClient, type ApiResponse, UnexpectedStatusError } from './api-client.js';
 export { type McpUpstream, startMcpUpstream, type UpstreamCall, type UpstreamTool } from './mcp-upstream.js';
 export {

@@ -21,13 +21,13 @@ export interface PostOptions {
   idempotencyKey?: string;
 }
 
-/** The answer of a run, as the stream carried it. */
+/** The answer of a run, as received on the stream. */
 export interface Answer extends CollectedStream {
   taskId: string;
   text: string;
 }
 
-/** One thread as its caller sees it. */
+/** A client for one thread. */
 export class ThreadClient {
   constructor(
     private readonly client: ApiClient,
@@ -56,7 +56,7 @@ export class ThreadClient {
     return response.body.taskId;
   }
 
-  /** Opens the thread's stream. Resolves when the service listens for chunks. */
+  /** Opens the thread's stream. Resolves when the service is subscribed to its chunks. */
   stream(options: StreamOptions = {}): Promise<OpenedStream> {
     const { url, org, apiKey } = this.client;
     return openStream(url, org, this.id, apiKey, options);

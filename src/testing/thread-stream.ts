@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from 'ai';
 import { fetch, type Headers, type Response } from 'undici';
 
-/** A frame of the stream: its id, if it has one, and its data as it was sent. */
+/** A frame of the stream: its id, if it has one, and its raw data. */
 export interface StreamFrame {
   id: string | undefined;
   data: string;
@@ -19,7 +19,7 @@ export interface OpenedStream {
   headers: Headers;
   /** The frames as they arrive, `[DONE]` included. Can be iterated once. */
   frames(): AsyncIterable<StreamFrame>;
-  /** Reads up to the first `[DONE]`; throws if the stream ends or the time is up before it. */
+  /** Reads up to the first `[DONE]`. Throws if the stream ends or the time limit expires first. */
   collectUntilDone(timeoutMs?: number): Promise<CollectedStream>;
   /** The body as text, for a response that is not a stream. */
   text(): Promise<string>;
@@ -32,10 +32,10 @@ export interface StreamOptions {
   lastEventId?: string;
 }
 
-/** The default time limit of everything that the kit waits for. */
+/** The default time limit of every wait in the kit. */
 export const PATIENCE_MS = 20_000;
 
-/** Opens the stream of a thread, as an integrator does. Resolves with the head of the response. */
+/** Opens the stream of a thread over HTTP. Resolves when the response headers arrive. */
 export async function openStream(
   url: string,
   org: string,
@@ -73,7 +73,7 @@ export async function openStream(
   };
 }
 
-/** The text that the deltas add up to. */
+/** Concatenates the text deltas. */
 export function textOf(chunks: readonly UIMessageChunk[]): string {
   return chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('');
 }
@@ -89,7 +89,7 @@ async function collect(frames: AsyncIterable<StreamFrame>): Promise<CollectedStr
   throw new Error(`The stream ended after ${chunks.length} chunks without [DONE].`);
 }
 
-/** The events of a Server-Sent Events body (WHATWG HTML §9.2), without comments. */
+/** Parses the events of a Server-Sent Events body (WHATWG HTML §9.2) and skips comments. */
 async function* framesOf({ body }: Response): AsyncGenerator<StreamFrame> {
   if (body === null) return;
   const decoder = new TextDecoder();

@@ -8,14 +8,14 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SUITE = join(ROOT, 'examples/qa-suite');
-/** A build with declarations, an installation of some 300 packages, and the suites. */
-const PATIENCE_MS = 600_000;
+/** Covers a build with declarations, an installation of some 300 packages, and the suites. */
+const TIMEOUT_MS = 600_000;
 
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox-qa-'));
-  // Without what an installation by hand has left there.
+  // Excludes files that a manual installation has left there.
   const isSource = (path: string): boolean => !['node_modules', 'package-lock.json'].includes(basename(path));
   await cp(SUITE, folder, { recursive: true, filter: (path) => isSource(path) && !path.endsWith('.tgz') });
 });
@@ -25,7 +25,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function npm(cwd: string, ...args: string[]): Promise<string> {
   const child = spawn('npm', args, {
     cwd,
-    // Node of the version that the package asks for comes first; nothing else of the environment reaches the suite.
+    // The required version of Node comes first in PATH. The suite gets no other environment variables than these.
     env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: process.env['HOME'] },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -37,7 +37,7 @@ async function npm(cwd: string, ...args: string[]): Promise<string> {
 }
 
 it(
-  'the QA suite passes outside the repository, with the package as npm installs it',
+  'the QA suite passes outside the repository, with the package installed by npm',
   async () => {
     await npm(ROOT, 'pack', '--pack-destination', folder);
     expect((await readdir(folder)).filter((name) => name.endsWith('.tgz'))).toEqual(['signalbox-0.1.0.tgz']);
@@ -46,5 +46,5 @@ it(
     expect(output).toMatch(/^\S+ pass [1-9]/m);
     expect(output).toMatch(/^\S+ fail 0$/m);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );

@@ -198,7 +198,7 @@ describe('a provider that', () => {
     '%s fails the run when its time is up, and is hung up on',
     async (_, behaviour, text) => {
       const before = Date.now();
-      await expectFailure([behaviour], { code: 'run_timeout', message: /longer than it may/, text });
+      await expectFailure([behaviour], { code: 'run_timeout', message: /exceeded its time limit/, text });
       expect(Date.now() - before).toBeLessThan(RUN_TIMEOUT_MS + 5000);
       expect(fake.requests[0]?.abandoned).toBe(true);
     },

@@ -14,7 +14,7 @@ const LABEL = /([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 /** What `/metrics` of the application shows now. */
 export async function scrape({ app }: Pick<TestApp, 'app'>): Promise<Sample[]> {
   const { url } = app.get(MetricsExport);
-  if (url === undefined) throw new Error('The application shows no metrics.');
+  if (url === undefined) throw new Error('The application serves no metrics.');
   return parseSamples(await (await fetch(url)).text());
 }
 

@@ -28,8 +28,8 @@ async function countsOf(connectionId: string): Promise<Record<string, number>> {
   return Object.fromEntries([...text.matchAll(line)].map(([, reason, count]) => [reason, Number(count)]));
 }
 
-describe('A connection that is missing from the lists of its agents', () => {
-  it('is counted with the reason, beside one that works', async () => {
+describe('A connection that is missing from its agents', () => {
+  it('is counted with the reason, next to a working one', async () => {
     const silent = await upstreams.scripted(() => undefined);
     const ids = {
       dead: await connectTo(app, DEAD_URL, { title: 'Dead' }),

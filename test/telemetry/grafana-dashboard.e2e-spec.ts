@@ -18,7 +18,7 @@ interface Dashboard {
   panels: Panel[];
 }
 
-/** Labels that Prometheus adds, or that belong to a histogram's form. */
+/** Labels that Prometheus adds or that every histogram has. */
 const LABELS_OF_PROMETHEUS = new Set(['job', 'instance', 'le']);
 
 let app: TestApp;
@@ -50,7 +50,7 @@ function expressions(): string[] {
   return dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 }
 
-/** The names in an expression that are neither functions, nor labels, nor words of the language. */
+/** The names in an expression that are not functions, labels or keywords. */
 function metricsIn(expression: string): string[] {
   const bare = expression
     .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, ' ')
@@ -60,20 +60,20 @@ function metricsIn(expression: string): string[] {
     .filter((name) => !['sum', 'max', 'min', 'avg', 'count'].includes(name));
 }
 
-/** The labels that it selects or groups by. */
+/** The labels by which an expression selects or groups. */
 function labelsIn(expression: string): string[] {
   const selected = [...expression.matchAll(/([a-z_]\w*)\s*(?:=~|!~|!=|=)\s*"/gi)].map(([, label = '']) => label);
   const grouped = [...expression.matchAll(/\bby\s*\(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(','));
   return [...selected, ...grouped].map((label) => label.trim()).filter((label) => !LABELS_OF_PROMETHEUS.has(label));
 }
 
-/** A histogram is several metrics for Prometheus. */
+/** Prometheus stores a histogram as several metrics. */
 function family(name: string): string {
   return name.replace(/_(?:bucket|sum|count)$/, '');
 }
 
 describe('the Grafana dashboard', () => {
-  it('asks for nothing but metrics that the service exports', () => {
+  it('queries only metrics that the service exports', () => {
     const missing = expressions().filter((expr) => {
       const names = metricsIn(expr);
       return names.length === 0 || names.some((name) => !exported.has(name));
@@ -82,7 +82,7 @@ describe('the Grafana dashboard', () => {
     expect(missing).toEqual([]);
   });
 
-  it('asks for nothing but labels that these metrics have', () => {
+  it('queries only labels that these metrics have', () => {
     const missing = expressions().flatMap((expr) => {
       const known = new Set(
         metricsIn(expr).flatMap((name) => (exported.get(name) ?? []).flatMap(({ labels }) => Object.keys(labels))),
@@ -99,20 +99,20 @@ describe('the Grafana dashboard', () => {
     expect([...exported.keys()].filter((name) => !shown.has(family(name)))).toEqual(['target_info']);
   });
 
-  it('is of the metrics that docs/operations.md describes', async () => {
+  it('covers the metrics that docs/operations.md describes', async () => {
     const described = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
     const families = [...exported.keys()].map((name) => (described.includes(`\`${name}\``) ? name : family(name)));
     expect(families.filter((name) => !described.includes(`\`${name}\``))).toEqual(['target_info']);
   });
 
-  it('would not pass with a metric that does not exist', () => {
+  it('fails this check with an unknown metric', () => {
     expect(metricsIn('histogram_quantile(0.5, sum by (le) (rate(no_such_bucket{a="b"}[5m]))) / max(other)')).toEqual([
       'no_such_bucket',
       'other',
     ]);
   });
 
-  it('has panels with titles and ids of their own', () => {
+  it('has panels with unique titles and ids', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(dashboard.panels.filter(({ title }) => title === '')).toEqual([]);

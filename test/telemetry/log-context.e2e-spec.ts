@@ -16,7 +16,7 @@ class LedgerService {
   private readonly logger = new Logger(LedgerService.name);
   private timer: NodeJS.Timeout | undefined;
 
-  /** Logs in the request, and once more when it is over. */
+  /** Logs during the request and again after it has ended. */
   async add(): Promise<void> {
     await sleep(1);
     this.logger.log('added');
@@ -58,7 +58,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** The lines with these fields, once there is one. */
+/** Waits for a line with these fields and returns all of them. */
 async function linesWith(fields: Line): Promise<Line[]> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const found = lines
@@ -70,8 +70,8 @@ async function linesWith(fields: Line): Promise<Line[]> {
   throw new Error(`No line has ${JSON.stringify(fields)}.`);
 }
 
-describe('the lines of services', () => {
-  it('have the id of the request that they work for, and no more when it is over', async () => {
+describe('log lines of services', () => {
+  it('have the id of their request until it ends', async () => {
     const post = (id: string): supertest.Test =>
       supertest(app.url).post('/ledger').set('x-request-id', id).send({ entry: 1 });
     await Promise.all([post('ledger-1').expect(201), post('ledger-2').expect(201)]);
@@ -85,7 +85,7 @@ describe('the lines of services', () => {
 describe('a run that fails', () => {
   const MESSAGE = 'A run failed';
 
-  it('has one line, with run, thread, code, and the id of the request that posted it', async () => {
+  it('logs one line with run, thread, code, and the id of the request that posted it', async () => {
     const thread = await ThreadClient.create(app, await createAgent(app));
     const stream = await thread.stream();
     const headers = { 'x-request-id': 'failing-1' };
@@ -99,7 +99,7 @@ describe('a run that fails', () => {
     expect(lines.join('')).not.toContain('words of the failure');
   });
 
-  it('has one before it has started, too', async () => {
+  it('logs one line even before it has started', async () => {
     const created = await app.tool('API_KEY_CREATE', { name: 'lost', permissions: { self: ['*'] } });
     const thread = await ThreadClient.create(app, await createAgent(app));
     const running = await thread.postMessage('/wait 20000');
@@ -115,7 +115,7 @@ describe('a run that fails', () => {
     await thread.waitFor(running, 'cancelled');
   });
 
-  it('has none if it ended well', async () => {
+  it('logs nothing if it succeeds', async () => {
     const thread = await ThreadClient.create(app, await createAgent(app));
     const { taskId } = await thread.ask('hello');
     const failed = lines.map((line) => JSON.parse(line) as Line).filter(({ msg }) => msg === MESSAGE);
@@ -127,7 +127,7 @@ describe('a service', () => {
   let database: TestDatabase | undefined;
   afterEach(() => database?.drop());
 
-  it('has a line when it is ready and when it stops', async () => {
+  it('logs when it is ready and when it stops', async () => {
     database = await createTestDatabase();
     const ENCRYPTION_KEYS = generateEncryptionKey('test');
     const service = new ServiceProcess({ DATABASE_URL: database.url, ENCRYPTION_KEYS });

@@ -21,23 +21,23 @@ async function newThread(): Promise<ThreadClient> {
   return ThreadClient.create(app, await createAgent(app));
 }
 
-/** How much each counter has grown since. */
+/** The increase of each counter since the earlier reading. */
 function growth(before: readonly Sample[], after: readonly Sample[], name: string, labels = {}): number {
   return (valueOf(after, name, labels) ?? 0) - (valueOf(before, name, labels) ?? 0);
 }
 
-/** Polls, because what the database has is believed for a moment. */
+/** Polls, because counts from the database are cached briefly. */
 async function until(isTrue: (samples: Sample[]) => boolean): Promise<Sample[]> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const samples = await scrape(app);
     if (isTrue(samples)) return samples;
     await sleep(100);
   }
-  throw new Error('The metrics never showed it.');
+  throw new Error('The metrics never reached the expected state.');
 }
 
 describe('the metrics of runs', () => {
-  it('count how they ended, with the reason of a failure', async () => {
+  it('count runs by outcome, with the reason of a failure', async () => {
     const before = await scrape(app);
     const thread = await newThread();
     await thread.ask('hello');
@@ -56,13 +56,13 @@ describe('the metrics of runs', () => {
       ({ name, labels }) => name === 'signalbox_runs_ended_total' && labels['status'] === 'failed',
     );
     expect(failures).toMatchObject([{ value: 1, labels: { error_type: expect.stringMatching(/^[a-z_]+$/) } }]);
-    // The one that never started took no time and waited for no start.
+    // The run that never started has no duration and no waiting time.
     expect(growth(before, after, 'signalbox_run_duration_seconds_count')).toBe(3);
     expect(growth(before, after, 'signalbox_run_queue_wait_seconds_count')).toBe(3);
     expect(growth(before, after, 'signalbox_run_time_to_first_chunk_seconds_count')).toBeGreaterThanOrEqual(1);
   });
 
-  it('show how many are open, and how long the oldest waits', async () => {
+  it('report the number of open runs and the age of the oldest', async () => {
     const [one, other] = [await newThread(), await newThread()];
     const running = await one.postMessage('/wait 60000');
     const blocked = await one.postMessage('behind it');
@@ -77,7 +77,7 @@ describe('the metrics of runs', () => {
     await until((now) => valueOf(now, 'signalbox_runs_open') === 0);
   });
 
-  it('count tokens and calls of models by provider and model', async () => {
+  it('count tokens and model calls by provider and model', async () => {
     const thread = await newThread();
     const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', {
       data: { title: 'Fake', kind: 'openai-compatible', base_url: provider.baseUrl, api_key: PROVIDER_SECRET },
@@ -100,7 +100,7 @@ describe('the metrics of runs', () => {
     expect(valueOf(samples, 'gen_ai_client_operation_time_to_first_chunk_seconds_count', labels)).toBe(1);
   });
 
-  it('hold no id of a thread, an agent, a run, an organization or a key', async () => {
+  it('contain no id of a thread, an agent, a run, an organization or a key', async () => {
     const thread = await newThread();
     const { taskId } = await thread.ask('hello');
     const text = JSON.stringify((await scrape(app)).filter(({ name }) => /^(signalbox|gen_ai|http|db)_/.test(name)));
@@ -119,7 +119,7 @@ describe('the other metrics of the service', () => {
     await until((samples) => valueOf(samples, 'signalbox_streams_open') === 0);
   });
 
-  it('count HTTP requests by method, route and status, whatever callers send', async () => {
+  it('count HTTP requests by method, route and status, with bounded labels', async () => {
     const count = 'http_server_request_duration_seconds_count';
     const before = await scrape(app);
     await app.tool('API_KEY_LIST').expect(200);
@@ -141,7 +141,7 @@ describe('the other metrics of the service', () => {
     expect(valueOf(await scrape(app), 'http_server_request_duration_seconds_count', labels)).toBe(1);
   });
 
-  it('show the pool of database connections', async () => {
+  it('report the pool of database connections', async () => {
     const samples = await scrape(app);
     const pool = { db_client_connection_pool_name: 'application' };
 

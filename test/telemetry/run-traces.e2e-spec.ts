@@ -45,7 +45,7 @@ async function threadOn(running: TestApp): Promise<ThreadClient> {
   return ThreadClient.create(running, await createAgent(running, [await connect(running, tools.url)]));
 }
 
-/** Stops the service, which exports what is left. */
+/** Stops the service, which exports the remaining spans. */
 async function spans(): Promise<ReceivedSpan[]> {
   await app?.close();
   app = undefined;
@@ -63,7 +63,7 @@ async function post(thread: ThreadClient, text: string, headers: Record<string, 
 }
 
 describe('the trace of a run', () => {
-  it('reaches from the caller through the queue to the model, the tool and its upstream', async () => {
+  it('spans the caller, the queue, the model, the tool and its upstream', async () => {
     const { thread } = await startTracing();
     await post(thread, 'hello\n/call echo {"text":"secret argument"}', { ...INCOMING, 'x-request-id': 'traced-1' });
     const all = await spans();
@@ -139,7 +139,7 @@ describe('the trace of a run', () => {
     expect(JSON.stringify(all)).not.toMatch(/hello|secret argument|echo says/);
   });
 
-  it('holds every attempt: a run that is taken up again goes on in it', async () => {
+  it('includes every attempt of a resumed run', async () => {
     const { thread, running } = await startTracing();
     const stream = await thread.stream();
     await thread.post(thread.request('/call echo {"text":"one"}\n/wait 300'), { headers: INCOMING }).expect(202);
@@ -155,7 +155,7 @@ describe('the trace of a run', () => {
     expect(runs.map(({ attributes }) => attributes['signalbox.run.status'])).toEqual([undefined, 'completed']);
   });
 
-  it('says with a word why a run, a model and a tool failed', async () => {
+  it('has a stable code for why a run, a model and a tool failed', async () => {
     const { thread } = await startTracing();
     await post(thread, '/call echo {"text":7}\n/fail the words of the failure');
     const all = await spans();
@@ -171,7 +171,7 @@ describe('the trace of a run', () => {
     expect(JSON.stringify(all)).not.toContain('the words of the failure');
   });
 
-  it('begins with the request where the caller sends none', async () => {
+  it('starts with the request if the caller sends no trace', async () => {
     const { thread } = await startTracing();
     await post(thread, 'hello', { traceparent: 'rubbish' });
     await spans();
@@ -184,7 +184,7 @@ describe('the trace of a run', () => {
   });
 });
 
-it("the caller's trace context reaches the upstreams of its run when nobody asks for traces", async () => {
+it("forwards the caller's trace context to the upstreams of its run without tracing", async () => {
   app = await startTestApp();
   await post(await threadOn(app), '/call echo {"text":"one"}');
 

@@ -42,7 +42,7 @@ afterEach(async () => {
   await collector.close();
 });
 
-/** The SDK reads the environment of the process, the settings the one that they are given. */
+/** The SDK reads the environment of the process; the settings read the object that they receive. */
 async function start(env: Record<string, string>): Promise<TestApp> {
   const otel = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', ...env };
   Object.assign(process.env, otel);
@@ -53,8 +53,8 @@ function begin({ app }: TestApp, call: Partial<ProxiedCall> = {}): ReturnType<Pr
   return app.get(ProxyTelemetry).begin({ ...CALL, ...call });
 }
 
-describe('Traces by OTLP', () => {
-  it('carry the spans and attributes of the interface, and those of the MCP convention', async () => {
+describe('OTLP traces', () => {
+  it('have the spans and attributes of the interface and of the MCP convention', async () => {
     const app = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     begin(app).end({ status: 'success' });
     begin(app, { streamable: true, requestId: 'request-2' }).end({ status: 'error', errorCode: 'upstream_timeout' });
@@ -85,7 +85,7 @@ describe('Traces by OTLP', () => {
     expect(collector.resources[0]).toMatchObject({ 'service.name': 'signalbox' });
   });
 
-  it("continue the caller's trace, and hand it on with the span of this service", async () => {
+  it("continue the caller's trace and forward it with the span of this service", async () => {
     const app = await start({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     const incoming = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`, tracestate: 'a=1,b=2' };
     const call = begin(app, { incoming });
@@ -99,7 +99,7 @@ describe('Traces by OTLP', () => {
     expect(call.headers).toEqual({ traceparent: `00-${TRACE_ID}-${span?.spanId}-01`, tracestate: 'a=1,b=2' });
   });
 
-  it.each(['rubbish', undefined])('begin a trace where the caller sends %j', async (traceparent) => {
+  it.each(['rubbish', undefined])('start a trace if the caller sends %j', async (traceparent) => {
     const app = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     const call = begin(app, { incoming: { traceparent, tracestate: 'a=1' } });
     call.end({ status: 'success' });
@@ -110,7 +110,7 @@ describe('Traces by OTLP', () => {
     expect(call.headers).toEqual({ traceparent: `00-${span?.traceId}-${span?.spanId}-01` });
   });
 
-  it('leave out what the caller does not sample, and tell the upstream so', async () => {
+  it('omit spans that the caller does not sample, and forward the decision', async () => {
     const app = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     const call = begin(app, { incoming: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-00` } });
     call.end({ status: 'success' });
@@ -120,7 +120,7 @@ describe('Traces by OTLP', () => {
     expect(call.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-00$`));
   });
 
-  it('of two applications in one process do not meet', async () => {
+  it('are separate for two applications in one process', async () => {
     const one = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     const other = await OtlpCollector.listen();
     const two = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: other.url });
@@ -135,7 +135,7 @@ describe('Traces by OTLP', () => {
     expect(trace.getTracer('test').startSpan('span').isRecording()).toBe(false);
   });
 
-  it('do not hold up the stop when the collector does not answer', async () => {
+  it('do not delay the shutdown if the collector does not answer', async () => {
     // Longer than the time limit of the test.
     const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '120000', OTEL_BSP_EXPORT_TIMEOUT: '120000' };
     const app = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...patience });
@@ -147,8 +147,8 @@ describe('Traces by OTLP', () => {
   });
 });
 
-describe('Metrics by OTLP', () => {
-  it('carry the names of the interface, at the latest when the service stops', async () => {
+describe('OTLP metrics', () => {
+  it('have the names of the interface and are exported at shutdown at the latest', async () => {
     const app = await start({
       OTEL_METRICS_EXPORTER: 'otlp',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -173,7 +173,7 @@ describe('Metrics by OTLP', () => {
     });
   });
 
-  it('are pushed at the interval that is set', async () => {
+  it('are pushed at the configured interval', async () => {
     const app = await start({
       OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${collector.url}/v1/metrics`,
       OTEL_METRIC_EXPORT_INTERVAL: '50',

@@ -20,7 +20,7 @@ function begin({ app }: TestApp, call: Partial<ProxiedCall> = {}): MeasuredCall 
 
 function metricsUrl({ app }: TestApp): string {
   const { url } = app.get(MetricsExport);
-  if (url === undefined) throw new Error('The application shows no metrics.');
+  if (url === undefined) throw new Error('The application serves no metrics.');
   return url;
 }
 
@@ -41,7 +41,7 @@ describe('Metrics for Prometheus', () => {
     await one.close();
   });
 
-  it('show proxied requests under the names of the interface', async () => {
+  it('report proxied requests under the names of the interface', async () => {
     begin(one).end({ status: 'success' });
     begin(one).end({ status: 'error', errorCode: 'upstream_timeout' });
     begin(one, { streamable: true }).end({ status: 'success' });
@@ -68,7 +68,7 @@ describe('Metrics for Prometheus', () => {
     expect(lines.find((line) => line.startsWith('target_info{'))).toContain('service_name="signalbox"');
   });
 
-  it('count a request that is ended twice once', async () => {
+  it('count a request once if it is ended twice', async () => {
     const call = begin(one, { toolName: 'twice', toolLabel: 'twice' });
     call.end({ status: 'success' });
     call.end({ status: 'error', errorCode: 'internal' });
@@ -77,7 +77,7 @@ describe('Metrics for Prometheus', () => {
     expect(counted).toEqual([expect.stringMatching(/status="success"} 1$/)]);
   });
 
-  it('answer nothing else on their port', async () => {
+  it('are the only resource on their port', async () => {
     const url = metricsUrl(one);
 
     expect((await fetch(new URL('/', url))).status).toBe(404);
@@ -85,7 +85,7 @@ describe('Metrics for Prometheus', () => {
     expect((await fetch(`${url}?name[]=x`)).status).toBe(200);
   });
 
-  it('are those of one application, also where two share a process', async () => {
+  it('are separate for two applications in one process', async () => {
     const two = await startTestApp();
     try {
       begin(two, { toolName: 'second', toolLabel: 'second' }).end({ status: 'success' });
@@ -97,7 +97,7 @@ describe('Metrics for Prometheus', () => {
     }
   });
 
-  it('leave the service running when their port is taken, and say so', async () => {
+  it('are disabled with a warning if their port is taken', async () => {
     const { port } = new URL(metricsUrl(one));
     const lines: string[] = [];
     const two = await startTestApp({
@@ -109,14 +109,14 @@ describe('Metrics for Prometheus', () => {
 
       expect(two.app.get(MetricsExport).url).toBeUndefined();
       expect((await fetch(`${two.url}/health/live`)).status).toBe(200);
-      expect(lines.join('')).toContain(`METRICS_PORT ${port} on 127.0.0.1 cannot be had (EADDRINUSE)`);
+      expect(lines.join('')).toContain(`Cannot bind METRICS_PORT ${port} on 127.0.0.1 (EADDRINUSE)`);
     } finally {
       await two.close();
     }
     expect((await fetch(metricsUrl(one))).status).toBe(200);
   });
 
-  it('can be switched off', async () => {
+  it('can be disabled', async () => {
     const off = await startTestApp({ env: { METRICS_PORT: 'off' } });
     try {
       begin(off).end({ status: 'success' });
@@ -127,10 +127,10 @@ describe('Metrics for Prometheus', () => {
     }
   });
 
-  it('give their port back when the service stops, readers or not', async () => {
+  it('release their port at shutdown, even with open readers', async () => {
     const two = await startTestApp({ env: { ROLE: 'worker' } });
     const url = metricsUrl(two);
-    // `fetch` keeps its connection.
+    // `fetch` keeps its connection open.
     await (await fetch(url)).text();
     await two.close();
 
@@ -138,7 +138,7 @@ describe('Metrics for Prometheus', () => {
   });
 });
 
-describe('Trace context, when nobody asked for traces', () => {
+describe('Trace context without tracing', () => {
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   let app: TestApp;
 
@@ -150,19 +150,19 @@ describe('Trace context, when nobody asked for traces', () => {
     await app.close();
   });
 
-  it('is passed on as it came', () => {
+  it('is forwarded unchanged', () => {
     expect(begin(app, { incoming: { traceparent, tracestate: 'a=1' } }).headers).toEqual({
       traceparent,
       tracestate: 'a=1',
     });
   });
 
-  it('is dropped when it is invalid, and never invented', () => {
+  it('is dropped if it is invalid, and never created', () => {
     expect(begin(app, { incoming: { traceparent: 'rubbish', tracestate: 'a=1' } }).headers).toEqual({});
     expect(begin(app).headers).toEqual({});
   });
 
-  it('leaves the global tracer alone', () => {
+  it('does not change the global tracer', () => {
     expect(trace.getTracer('test').startSpan('span').isRecording()).toBe(false);
   });
 });

@@ -17,7 +17,7 @@ import {
 const START_MS = 60_000;
 const KIT = new URL('../../dist/testing/testing.js', import.meta.url).href;
 
-/** Runs a script that has the kit, in a process with only these environment variables. */
+/** Runs a script with the kit, in a process with only these environment variables. */
 async function runScript(script: string, env: Record<string, string>) {
   const source = `import { createTestApp } from '${KIT}';\n${script}`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
@@ -31,7 +31,7 @@ async function runScript(script: string, env: Record<string, string>) {
 }
 
 it(
-  'the kit needs no environment variable, and the process ends after the application is closed',
+  'the kit needs no environment variables, and the process ends after the application is closed',
   async () => {
     const script = `
       const app = await createTestApp();
@@ -44,12 +44,12 @@ it(
   START_MS,
 );
 
-describe('an application that nobody closes', () => {
+describe('an application that is not closed', () => {
   let folder: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'signalbox-unclosed-'));
-    // PostgreSQL runs as a user of its own where the tests run as root.
+    // PostgreSQL runs as a separate user if the tests run as root.
     await chmod(folder, 0o755);
   });
 
@@ -59,7 +59,7 @@ describe('an application that nobody closes', () => {
     ['process.exit()', 'process.exit(3)', 3],
     ['SIGTERM', `process.kill(process.pid, 'SIGTERM')`, 'SIGTERM'],
   ])(
-    'takes its database and folder with it when the process ends by %s',
+    'removes its database and folder when the process ends by %s',
     async (_end, statement, expected) => {
       const script = `
         import { DataSource } from '${import.meta.resolve('typeorm')}';
@@ -80,7 +80,7 @@ describe('an application that nobody closes', () => {
 
 describe('a test application', () => {
   it(
-    'runs on settings of its own, and rejects a bad one',
+    'uses its own settings and rejects an invalid one',
     async () => {
       await expect(createTestApp({ env: { RUN_CONCURRENCY: 'many' } })).rejects.toThrow('RUN_CONCURRENCY');
       await using app = await createTestApp({ env: { BOOTSTRAP_ORG: 'acme', RUN_CONCURRENCY: '3' } });
@@ -92,7 +92,7 @@ describe('a test application', () => {
   );
 
   it(
-    'shares a database that it is given, in an organization of its own',
+    'shares a configured database, in an organization of its own',
     async () => {
       const database = await createTestDatabase();
       const env = { DATABASE_URL: database.url };

@@ -4,9 +4,9 @@ import { createTestApp, startScriptedModel } from 'signalbox/testing';
 
 const LIMIT_MS = 5_000;
 
-test('an application closes while streams are open and a run is waiting for its model', async () => {
+test('an application closes with open streams and a run in progress', async () => {
   const model = await startScriptedModel();
-  // Closed first, while the other one goes on.
+  // The test closes `app` first, while `other` keeps running.
   const [app, other] = await Promise.all([createTestApp(), createTestApp()]);
   await app.useModel(model);
   const agentId = await app.createAgent();
@@ -20,8 +20,8 @@ test('an application closes while streams are open and a run is waiting for its 
   while (!(await frames.next()).value?.data.includes('One moment'));
   const ends = [frames.next(), streams[1].collectUntilDone()].map((end) =>
     end.then(
-      () => 'went on',
-      () => 'broke',
+      () => 'continued',
+      () => 'aborted',
     ),
   );
 
@@ -29,7 +29,7 @@ test('an application closes while streams are open and a run is waiting for its 
   await app.close();
   clearTimeout(timer);
 
-  assert.deepEqual(await Promise.all(ends), ['broke', 'broke']);
+  assert.deepEqual(await Promise.all(ends), ['aborted', 'aborted']);
   await assert.rejects(app.tool('RUN_LIST'));
   assert.deepEqual(await other.tool('RUN_LIST'), { items: [], totalCount: 0, hasMore: false, nextCursor: null });
   await other.close();

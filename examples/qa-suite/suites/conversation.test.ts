@@ -57,6 +57,6 @@ test('the model calls a tool of the agent and answers with its result', async ()
     upstream.calls.map(({ tool, arguments: args }) => [tool, args]),
     [['find-order', { number: 'A-7' }]],
   );
-  // The second request of the model carries the result.
+  // The second request to the model contains the result.
   assert.match(JSON.stringify(model.requests.at(-1)?.body.messages), /Order A-7 was shipped/);
 });

@@ -23,7 +23,7 @@ after(async () => {
   await Promise.all([model.close(), upstream.close()]);
 });
 
-test('a model that refuses the request fails the run, and the next run succeeds', async () => {
+test('a model that rejects the request fails the run, and the next run succeeds', async () => {
   const thread = await app.createThread(agentId);
   model.script({ kind: 'status', status: 400 });
 
@@ -40,7 +40,7 @@ test('a model that refuses the request fails the run, and the next run succeeds'
   assert.equal(await thread.status(), 'completed');
 });
 
-test('a tool that fails is reported to the model, which decides', async () => {
+test('a tool failure is reported to the model, which continues', async () => {
   const thread = await app.createThread(agentId);
   model.script(
     { kind: 'tool-calls', calls: [{ name: 'book-room', arguments: {} }] },

@@ -5,7 +5,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { createTestApp } from 'signalbox/testing';
 import supertest from 'supertest';
 
-/** A module under test: it refuses every request while the office is closed. */
+/** The module under test. It rejects every request while the office is closed. */
 class OfficeHoursModule {
   static isOpen = true;
 

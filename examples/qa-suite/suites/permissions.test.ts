@@ -35,7 +35,7 @@ test('a permitted tool is called', async () => {
   assert.equal(upstream.calls.length, 1);
 });
 
-test('a tool without a permission is refused and never reaches the upstream', async () => {
+test('a call without a permission is refused and never reaches the upstream', async () => {
   const { body } = await callTool(reader, 'delete-file').expect(403);
   assert.equal(body.error.data.code, 'permission_denied');
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai';
 import type { ToolPart } from './tool-part.js';
 
-/** A part of a message that is being folded. Tool calls are held as `ToolPart`, everything else as `ai` types it. */
+/** A part of a message that is being folded. Tool calls are `ToolPart`s; other parts have the types of `ai`. */
 export type MessagePart = ToolPart | Exclude<UIMessage['parts'][number], ToolUIPart | DynamicToolUIPart>;
 
 /** The parts of one message in order, and where its current step begins. */
@@ -20,7 +20,7 @@ export class MessageParts {
     this.stepStart = this.list.push({ type: 'step-start' });
   }
 
-  /** Drops what the current step has added. */
+  /** Removes the parts that the current step has added. */
   resetStep(): void {
     this.list.length = this.stepStart;
   }

@@ -25,7 +25,7 @@ export class ToolCallFolder {
   constructor(private readonly parts: MessageParts) {
     for (const part of parts.currentStep()) {
       if (!isToolPart(part)) continue;
-      this.remember(part);
+      this.register(part);
       if (part.state === 'input-streaming') this.inputs.set(part.toolCallId, part);
     }
   }
@@ -39,7 +39,7 @@ export class ToolCallFolder {
     this.stepCalls.clear();
   }
 
-  /** @throws UIMessageStreamError on a chunk about a call that never started */
+  /** @throws UIMessageStreamError on a chunk of a call without a start */
   apply(chunk: ToolChunk): void {
     switch (chunk.type) {
       case 'tool-input-start':
@@ -68,11 +68,11 @@ export class ToolCallFolder {
   private appendInput(chunk: ChunkOf<'tool-input-delta'>): void {
     const part = this.inputs.get(chunk.toolCallId) ?? neverStarted(chunk.type, chunk.toolCallId);
     part.rawInput = `${part.rawInput ?? ''}${chunk.inputTextDelta}`;
-    part.input = undefined; // to be read again from the longer text, when somebody looks
+    part.input = undefined; // parsed from the longer text on the next read
   }
 
   private refuseInput(chunk: ChunkOf<'tool-input-error'>): void {
-    // A call that has started keeps its kind, whatever the error says of it.
+    // A call that has started keeps its kind, even if the error chunk names another.
     const started = this.stepCalls.get(chunk.toolCallId)?.[0];
     const dynamic = started ? isDynamic(started) : chunk.dynamic;
     this.write({ ...chunk, dynamic, state: 'output-error', title: undefined });
@@ -126,11 +126,11 @@ export class ToolCallFolder {
     }
     const added = createToolPart(update);
     this.parts.push(added);
-    this.remember(added);
+    this.register(added);
     return added;
   }
 
-  /** The call that a chunk is about: in the current step, else the latest one with that id. */
+  /** The call that a chunk is about: in the current step, otherwise the latest one with that id. */
   private call(chunk: { type: ToolChunk['type']; toolCallId: string }): ToolPart {
     return (
       this.stepCalls.get(chunk.toolCallId)?.[0] ??
@@ -142,7 +142,7 @@ export class ToolCallFolder {
     );
   }
 
-  private remember(part: ToolPart): void {
+  private register(part: ToolPart): void {
     const same = this.stepCalls.get(part.toolCallId);
     if (same === undefined) this.stepCalls.set(part.toolCallId, [part]);
     else same.push(part);

@@ -4,11 +4,11 @@ import { parsePartialJson } from '../../json/partial-json.js';
 type InputStart = Extract<UIMessageChunk, { type: 'tool-input-start' }>;
 type ProviderMetadata = InputStart['providerMetadata'];
 
-/** What both a part and a chunk may say about a tool call. */
+/** The fields of a tool call that both a part and a chunk can have. */
 interface ToolFacts extends Pick<InputStart, 'toolCallId' | 'title' | 'toolMetadata' | 'inputEncoding'> {
   state: (ToolUIPart | DynamicToolUIPart)['state'];
   input?: unknown;
-  /** The input as it was written so far, while it is being streamed. */
+  /** The input text so far, while it is streamed. */
   rawInput?: unknown;
   output?: unknown;
   errorText?: string;
@@ -17,8 +17,8 @@ interface ToolFacts extends Pick<InputStart, 'toolCallId' | 'title' | 'toolMetad
 }
 
 /**
- * A tool call within a message that is being folded: `ToolUIPart` and `DynamicToolUIPart` of `ai` with their states laid
- * over each other, since one call passes through several of them.
+ * A tool call in a message that is being folded. It merges all states of `ToolUIPart` and `DynamicToolUIPart` of `ai`,
+ * because one call passes through several of them.
  */
 export interface ToolPart extends ToolFacts {
   type: ToolUIPart['type'] | 'dynamic-tool';
@@ -48,7 +48,7 @@ export function toolNameOf(part: ToolPart): string {
   return part.toolName ?? part.type.slice('tool-'.length);
 }
 
-/** The input, read from what was written of it as long as it is being streamed. */
+/** The input. While it is streamed, it is parsed from the text so far. */
 export function inputOf(part: ToolPart): unknown {
   if (part.input !== undefined || typeof part.rawInput !== 'string') return part.input;
   return part.inputEncoding === 'text' ? part.rawInput : parsePartialJson(part.rawInput);
@@ -72,7 +72,7 @@ export function updateToolPart(part: ToolPart, update: ToolUpdate): void {
   part.errorText = update.errorText;
   part.preliminary = update.preliminary;
 
-  // These are often said once, when the call starts.
+  // Often sent only once, when the call starts.
   part.title = update.title ?? part.title;
   part.toolMetadata = update.toolMetadata ?? part.toolMetadata;
   part.providerExecuted = update.providerExecuted ?? part.providerExecuted;

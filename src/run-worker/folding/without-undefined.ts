@@ -1,4 +1,4 @@
-/** A shallow copy without the fields that are undefined, as JSON would have it. */
+/** Returns a shallow copy without undefined fields, as in JSON. */
 export function withoutUndefined<T extends object>(value: T): T {
   const copy = { ...value };
   for (const key in copy) if (copy[key] === undefined) delete copy[key];
