@@ -210,6 +210,7 @@ export default {
     ...layerRules,
     {
       name: 'every folder has a layer',
+      comment: 'Add a row for the folder to LAYERS in .dependency-cruiser.mjs.',
       severity: 'error',
       from: {
         path: '^src/.+/',

@@ -32,6 +32,7 @@ export class ServiceWorker<T = unknown> extends Worker<T, void> {
   constructor(name: string, processor: Processor<T, void>, options: WorkerOptions) {
     super(name, processor, options, openBackend);
     this.on('error', logError);
+    this.on('failed', (job, error) => logger.warn({ queue: name, job: job?.id, err: error }, 'A job failed'));
   }
 
   /**

@@ -3,6 +3,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
+// Loading the modules registers their migrations.
+import '../../src/app.module.js';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { migrate } from '../../src/database/migrate.js';
 import { migrateQueue } from '../../src/queue/migrate-queue.js';
