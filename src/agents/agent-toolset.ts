@@ -59,8 +59,8 @@ export class AgentToolset {
    * The agent's current tools. Later changes apply only when it is opened again.
    * @throws the signal's reason when it is aborted
    */
-  async open(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
-    const { places, unavailable } = await unlessAborted(this.compositions.of(agent), signal);
+  async openToolset(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
+    const { places, unavailable } = await unlessAborted(this.compositions.compositionOf(agent), signal);
     return { tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, caller)), unavailable };
   }
 
@@ -77,7 +77,7 @@ export class AgentToolset {
       fault,
       isInactive,
       call: async (args, { signal, trace = {} } = {}) => {
-        const found = await throughOutage(() => this.invoker.find({ organizationId, connectionId }));
+        const found = await throughOutage(() => this.invoker.requireConnection({ organizationId, connectionId }));
         const connection = connectionOf(place, found);
         const what = { connection, toolName: upstreamName, args, permitted };
         const call: ToolCall = { ...what, caller, entryPoint: 'run', agentId, trace };

@@ -52,7 +52,7 @@ export class ConnectionTestTools {
     annotations: UPDATES,
   })
   async test({ id }: ConnectionIdInput, caller: Principal): Promise<ConnectionTested> {
-    const connection = await this.directory.find(caller.organization.id, id);
+    const connection = await this.directory.findConnection(caller.organization.id, id);
     if (connection === undefined) {
       throw new DomainError('not_found', 'There is no connection with this id in the organization.');
     }

@@ -34,7 +34,7 @@ export class OpenCredentials implements OnApplicationShutdown {
    * Calls `onRevoked` once when the caller's credential becomes invalid or its permissions change. Returns a function that
    * ends the watch.
    */
-  watch(caller: Principal, onRevoked: () => void): () => void {
+  watchCredential(caller: Principal, onRevoked: () => void): () => void {
     return this.add(caller.apiKeyId, { permissionsDigest: caller.permissionsDigest, onRevoked });
   }
 

@@ -33,7 +33,7 @@ export class AuditLog implements OnApplicationShutdown {
    * Starts the record of an invocation. Call before sending anything upstream.
    * @throws DomainError `storage_unavailable` while too many records wait for the database
    */
-  open(facts: InvocationFacts): AuditEntry {
+  openEntry(facts: InvocationFacts): AuditEntry {
     if (!this.writer.hasCapacity) throw notRecorded();
     const now = Date.now();
     const at = isoTime(now);

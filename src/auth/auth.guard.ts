@@ -27,14 +27,14 @@ export class AuthGuard implements CanActivate {
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    return request.admittedFor === access || this.admit(request, access);
+    return request.admittedFor === access || this.admitRequest(request, access);
   }
 
   /**
    * Verifies the credential of a request and stores its principal. Returns a promise only if the credential is not cached.
    * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`
    */
-  admit(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {
+  admitRequest(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) {
       request.admittedFor = access;

@@ -47,8 +47,8 @@ export class EarlyAdmission {
     // The table is complete before the first request, but not when routes are registered.
     let found: { access: RouteAccess | undefined } | undefined;
     const admit = (request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): void | Promise<void> =>
-      mapMaybePromise(this.guard.admit(request, access), () => {
-        if (request.principal !== undefined) strangers.admit(request.raw.socket);
+      mapMaybePromise(this.guard.admitRequest(request, access), () => {
+        if (request.principal !== undefined) strangers.admitConnection(request.raw.socket);
       });
     return (request, reply, done) => {
       found ??= { access: this.table.accessOf([method].flat(), url) };

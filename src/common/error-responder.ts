@@ -9,7 +9,7 @@ import { toDomainError, unexpectedCause } from './to-domain-error.js';
 export abstract class ErrorResponder {
   private readonly logger = new Logger(this.constructor.name);
 
-  answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  respondWithError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const error = toDomainError(thrown);
     const cause = unexpectedCause(error);
     if (cause)

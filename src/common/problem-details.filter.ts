@@ -27,7 +27,7 @@ export class ProblemDetailsFilter extends ErrorResponder implements ExceptionFil
     if (request instanceof IncomingMessage) return http.getNext<(error: DomainError) => void>()(toDomainError(thrown));
     const reply = http.getResponse<FastifyReply>();
     const { answerError } = request.routeOptions.config;
-    if (answerError === undefined) this.answer(thrown, request, reply);
+    if (answerError === undefined) this.respondWithError(thrown, request, reply);
     else answerError(thrown, request, reply);
   }
 

@@ -39,7 +39,7 @@ export class ConnectionDirectory {
    * The connection as it was within the last second; edits in this process are visible at once. Anything but a UUID
    * finds nothing. Returns a promise only when the connection has to be read.
    */
-  find(organizationId: string, id: string): Connection | undefined | Promise<Connection | undefined> {
+  findConnection(organizationId: string, id: string): Connection | undefined | Promise<Connection | undefined> {
     return mapMaybePromise(this.findAnywhere(id), (connection) =>
       connection?.organizationId === organizationId ? connection : undefined,
     );

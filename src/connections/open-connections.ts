@@ -40,7 +40,10 @@ export class OpenConnections implements OnApplicationShutdown {
   }
 
   /** Calls `onEnd` once, when the connection changes or ends. Returns the function that ends the watch. */
-  watch({ id, revision }: Pick<Connection, 'id' | 'revision'>, onEnd: (end: ConnectionEnd) => void): () => void {
+  watchConnection(
+    { id, revision }: Pick<Connection, 'id' | 'revision'>,
+    onEnd: (end: ConnectionEnd) => void,
+  ): () => void {
     const watches = this.watched.get(id) ?? new Set();
     const watch = { revision, onEnd };
     watches.add(watch);

@@ -55,7 +55,7 @@ export class StrangerConnections {
   }
 
   /** Stops counting a connection after its credential has been verified. */
-  admit(socket: Socket): void {
+  admitConnection(socket: Socket): void {
     if (this.all.has(socket)) this.remove(socket);
   }
 

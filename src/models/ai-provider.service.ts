@@ -66,13 +66,13 @@ export class AiProviderService {
 
   /** @throws DomainError `not_found` */
   async delete(id: string, caller: Principal): Promise<AiProviderItem> {
-    const provider = await this.find(id, caller);
+    const provider = await this.findProvider(id, caller);
     if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownProvider();
     return toItem(provider);
   }
 
   /** @throws DomainError `not_found` */
-  async find(id: string, caller: Principal): Promise<AiProviderEntity> {
+  async findProvider(id: string, caller: Principal): Promise<AiProviderEntity> {
     const provider = await this.repository.findOfOrganization(caller.organization.id, id);
     if (provider === null) throw unknownProvider();
     return provider;

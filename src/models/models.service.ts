@@ -23,7 +23,7 @@ export class ModelsService {
    * The model of the tier; a tier that is not set falls back to `smart`, then to the built-in model.
    * @throws DomainError when the provider's stored key can no longer be decrypted
    */
-  async resolve(organizationId: string, tier: Tier): Promise<ResolvedModel> {
+  async resolveModel(organizationId: string, tier: Tier): Promise<ResolvedModel> {
     const serving = await this.tiers.findServing(organizationId, tier);
     if (serving === undefined) {
       const model = createEchoModel();

@@ -22,7 +22,7 @@ export class ProviderTester {
 
   /** @throws DomainError `not_found`; the result reports every fault of the provider */
   async test({ id, model }: AiProviderTestInput, caller: Principal): Promise<AiProviderTested> {
-    const provider = await this.providers.find(id, caller);
+    const provider = await this.providers.findProvider(id, caller);
     const start = performance.now();
     const latency = () => Math.round(performance.now() - start);
     try {

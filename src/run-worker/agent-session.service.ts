@@ -29,7 +29,7 @@ export class AgentSessionService {
   }
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async open(run: RunEntity, signal: AbortSignal): Promise<AgentSession> {
+  async openAgentSession(run: RunEntity, signal: AbortSignal): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -41,7 +41,7 @@ export class AgentSessionService {
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,
       this.transcript.readHistory(run, this.maxHistoryBytes),
-      this.toolset.open({ id: agentId, organizationId, reading }, { caller, signal }),
+      this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, signal }),
     ]);
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
     return {

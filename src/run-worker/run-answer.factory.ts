@@ -26,7 +26,7 @@ export class RunAnswerFactory {
    * @param onStale called once when another attempt owns the stream
    * @throws StaleWriterError
    */
-  async open(run: ClaimedRun, onStale: () => void): Promise<RunAnswer> {
+  async openAnswer(run: ClaimedRun, onStale: () => void): Promise<RunAnswer> {
     const folder = new MessageFolder();
     const publisher = await this.openPublisher(run, onStale);
     const answer = new RunAnswer(run, folder, publisher, this.execution);

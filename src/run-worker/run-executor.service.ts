@@ -50,7 +50,7 @@ export class RunExecutorService {
   async execute(run: ClaimedRun): Promise<NextRun | undefined> {
     const observation = this.telemetry.begin(run);
     const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
-    const control = this.supervisor.open(claimOf(run));
+    const control = this.supervisor.superviseAttempt(claimOf(run));
     const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
     try {
@@ -92,7 +92,7 @@ export class RunExecutorService {
   ): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
     const [answer, { model, name }] = await Promise.all([
-      this.answers.open(run, () => control.stop('stale')),
+      this.answers.openAnswer(run, () => control.stop('stale')),
       this.resolveModel(run),
     ]);
     answer.model = name;
@@ -141,7 +141,7 @@ export class RunExecutorService {
   /** A provider whose key cannot be read fails the run, like a provider that rejects the request. */
   private async resolveModel(run: RunEntity): Promise<{ model: ResolvedModel['model'] | Error; name: string }> {
     try {
-      return await throughOutage(() => this.models.resolve(run.organizationId, run.tier));
+      return await throughOutage(() => this.models.resolveModel(run.organizationId, run.tier));
     } catch (error) {
       return { model: error as Error, name: '' };
     }
@@ -158,7 +158,7 @@ export class RunExecutorService {
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
-      const session = await throughOutage(() => this.sessions.open(run, control.signal));
+      const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
       observation.setAgentName(session.agentName);
       const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
       const finishReason = await runAgentLoop({ ...session, model, shouldYield, observation }, answer, control);

@@ -36,7 +36,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /** Registers an attempt until `close`. */
-  open(claim: RunClaim): RunAttemptControl {
+  superviseAttempt(claim: RunClaim): RunAttemptControl {
     const control = new RunAttemptControl(claim);
     this.attempts.set(claim.runId, control);
     return control;
@@ -63,7 +63,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   private async writeHeartbeats(): Promise<void> {
     if (this.attempts.size === 0) return;
     try {
-      const { cancelled, stale } = await this.execution.beat(this.claims);
+      const { cancelled, stale } = await this.execution.heartbeat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
     } catch (error) {

@@ -43,7 +43,7 @@ export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown
     for (const { runId, attempt, status } of due) {
       if (status === 'running')
         this.logger.warn({ run_id: runId, attempt }, 'The worker of a run stopped sending heartbeats');
-      await this.queue.ask({ runId, attempt: attempt + 1 });
+      await this.queue.enqueue({ runId, attempt: attempt + 1 });
     }
   }
 }

@@ -64,7 +64,7 @@ export class RunProcessor
     while (run !== undefined) {
       try {
         const next = await this.executor.execute(run);
-        if (next !== undefined) await this.queue.ask(next);
+        if (next !== undefined) await this.queue.enqueue(next);
       } finally {
         this.slots.free(run);
       }

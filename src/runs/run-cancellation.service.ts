@@ -44,9 +44,9 @@ export class RunCancellationService {
 
   /** Cancels one run; a finished run does not change. @throws DomainError `run_not_found` */
   async cancelRun(id: string, caller: Principal): Promise<RunItem> {
-    const run = await this.runs.find(caller.organization.id, id);
+    const run = await this.runs.findRun(caller.organization.id, id);
     if (run !== null) await this.cancel(run);
-    return this.runs.get(caller.organization.id, id);
+    return this.runs.getRun(caller.organization.id, id);
   }
 
   private async cancel(run: RunEntity): Promise<void> {

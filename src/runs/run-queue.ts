@@ -22,7 +22,7 @@ export class RunQueue {
    * Enqueues an attempt; enqueuing the same attempt twice creates one job. It does not wait for a queue that does not
    * respond: the run is stored, and the sweeper enqueues it again.
    */
-  async ask({ runId, attempt }: NextRun): Promise<void> {
+  async enqueue({ runId, attempt }: NextRun): Promise<void> {
     const added = this.queue
       .add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` })
       .catch((error: Error) =>

@@ -25,7 +25,7 @@ export class RunRequestService {
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
-  async post(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
+  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
     const agent = await this.agents.findForRun(organizationId, request.agent.id);
@@ -34,7 +34,7 @@ export class RunRequestService {
       await this.threads.requireExisting(organizationId, threadId);
       throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
     }
-    const posted = await this.posting.post({
+    const posted = await this.posting.postRun({
       organizationId,
       threadId,
       agentId: agent.id,
@@ -47,7 +47,7 @@ export class RunRequestService {
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
       idempotency,
     });
-    if (posted.isHead) await this.queue.ask({ runId: posted.runId, attempt: 1 });
+    if (posted.isHead) await this.queue.enqueue({ runId: posted.runId, attempt: 1 });
     return { taskId: posted.runId };
   }
 }

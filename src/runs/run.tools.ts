@@ -22,7 +22,7 @@ export class RunTools {
     annotations: READ_ONLY,
   })
   async get(input: RunGetInput, caller: Principal): Promise<RunOutput> {
-    return { item: await this.runs.get(caller.organization.id, input.id) };
+    return { item: await this.runs.getRun(caller.organization.id, input.id) };
   }
 
   @ManagementTool({
@@ -33,7 +33,7 @@ export class RunTools {
     annotations: READ_ONLY,
   })
   list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<RunPage> {
-    return this.runs.list(caller.organization.id, input, answer);
+    return this.runs.listRuns(caller.organization.id, input, answer);
   }
 
   @ManagementTool({

@@ -41,7 +41,7 @@ export class RunsController {
     @Req() request: FastifyRequest,
     @Caller() caller: Principal,
   ): Promise<{ taskId: string }> {
-    return this.requests.post(threadId, input, {
+    return this.requests.requestRun(threadId, input, {
       caller,
       requestId: request.id,
       trace: this.http.traceContextOf(request),

@@ -33,7 +33,7 @@ export class UnstartedRun {
     await this.stream(run, [start, last]).catch((error: Error) =>
       this.logger.warn({ run_id: run.id, err: error }, 'Could not end the stream of a run that never started'),
     );
-    if (next !== undefined) await this.queue.ask(next);
+    if (next !== undefined) await this.queue.enqueue(next);
   }
 
   private async stream(run: FinishedRun['run'], chunks: readonly UIMessageChunk[]): Promise<void> {

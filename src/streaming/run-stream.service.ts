@@ -26,7 +26,7 @@ export class RunStreamService {
    * The requested stream; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
    * @throws DomainError `thread_not_found`, `run_not_found`, `stream_expired`
    */
-  async open(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
+  async openStream(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
     await this.threads.requireExisting(thread.organizationId, thread.threadId);
     // Subscribes before it reads, so that it does not miss a run that begins in between.
     const reader = await this.events.openTopic(thread);

@@ -42,7 +42,7 @@ describe('SseResponse', () => {
     raw = new StuckResponse();
     budget = new AnswerBudget(1_000);
     const reply = { raw, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply;
-    response = SseResponse.open(reply, () => budget.open(HOLDER));
+    response = SseResponse.open(reply, () => budget.openAnswer(HOLDER));
   });
 
   afterEach(() => {
@@ -85,7 +85,7 @@ describe('SseResponse', () => {
   });
 
   it('disconnects a reader that does not keep up when there is no memory to wait for it', async () => {
-    const other = budget.open(HOLDER);
+    const other = budget.openAnswer(HOLDER);
     for (const bytes of [200, 175]) other.reserve(bytes);
     await expect(response.write('one')).rejects.toThrow(ReaderGoneError);
     expect(raw.destroyed).toBe(true);

@@ -27,7 +27,7 @@ export class StreamEnding {
 
   /** Has every worker finished writing this run's stream? */
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
-    const run = await this.runs.find(organizationId, runId);
+    const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;
     if (run.finishedAt === null || Date.now() - run.finishedAt.getTime() <= GRACE_MS) return false;
     return !(await this.events.hasEnded(runId));
@@ -38,7 +38,7 @@ export class StreamEnding {
    * when the reader has to continue, because the run is not over or its stream has more frames.
    */
   async complete(organizationId: string, runId: string, frames: RunFrames): Promise<string | undefined> {
-    const run = await this.runs.find(organizationId, runId);
+    const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return frames.takeStored([LOST]);
     if (run.finishedAt === null) return undefined;
     // The live buffer has the whole answer before the run is over, so its content is final now.

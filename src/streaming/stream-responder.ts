@@ -35,9 +35,9 @@ export class StreamResponder {
     reply.raw.once('close', leave);
     // The reader may have disconnected while the stream was being opened.
     if (reply.raw.destroyed) leave();
-    const response = SseResponse.open(reply, () => this.budget.open(caller));
+    const response = SseResponse.open(reply, () => this.budget.openAnswer(caller));
     const uncount = this.streams.open();
-    const unwatch = this.credentials.watch(caller, () => reply.raw.destroy());
+    const unwatch = this.credentials.watchCredential(caller, () => reply.raw.destroy());
     const stopTicking = this.keepAlive(response, stream, caller);
     try {
       for await (const frames of stream.frames(abort.signal)) await response.write(frames);

@@ -19,7 +19,7 @@ export class ThreadRepository {
     return (result.raw as unknown[]).length === 1;
   }
 
-  find(organizationId: string, id: string): Promise<ThreadEntity | null> {
+  findThread(organizationId: string, id: string): Promise<ThreadEntity | null> {
     return this.threads.findOneBy({ organizationId, id });
   }
 

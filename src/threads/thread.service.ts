@@ -49,7 +49,7 @@ export class ThreadService {
       status: 'completed',
       createdBy: caller.userId,
     });
-    const thread = await this.find(organizationId, id);
+    const thread = await this.findThread(organizationId, id);
     if (thread.virtualMcpId !== agent.id) {
       throw new DomainError('thread_exists', 'A thread with this id already exists and belongs to another agent.');
     }
@@ -63,18 +63,18 @@ export class ThreadService {
   }
 
   async get(id: string, caller: Principal): Promise<ThreadItem> {
-    return toItem(await this.find(caller.organization.id, id));
+    return toItem(await this.findThread(caller.organization.id, id));
   }
 
   async update(id: string, data: ThreadUpdateData, caller: Principal): Promise<ThreadItem> {
     const organizationId = caller.organization.id;
     if (data.title !== undefined) await this.repository.rename(organizationId, id, data.title);
-    return toItem(await this.find(organizationId, id));
+    return toItem(await this.findThread(organizationId, id));
   }
 
   /** Deletes the thread with its transcript. @throws DomainError `conflict` while a run is open */
   async delete(id: string, caller: Principal): Promise<ThreadItem> {
-    const thread = await this.find(caller.organization.id, id);
+    const thread = await this.findThread(caller.organization.id, id);
     if (!(await this.repository.deleteUnlessBusy(caller.organization.id, id))) {
       throw new DomainError('conflict', 'A run is in progress on this thread; cancel it first.');
     }
@@ -87,8 +87,8 @@ export class ThreadService {
   }
 
   /** @throws DomainError `thread_not_found` */
-  async find(organizationId: string, id: string): Promise<ThreadEntity> {
-    const thread = CALLER_ID.test(id) ? await this.repository.find(organizationId, id) : null;
+  async findThread(organizationId: string, id: string): Promise<ThreadEntity> {
+    const thread = CALLER_ID.test(id) ? await this.repository.findThread(organizationId, id) : null;
     if (thread === null) throw unknownThread();
     return thread;
   }

@@ -85,7 +85,7 @@ export class ThreadTools {
     annotations: READ_ONLY,
   })
   async messages(input: ThreadMessagesInput, caller: Principal, answer: HeldAnswer): Promise<MessagePage> {
-    await this.threads.find(caller.organization.id, input.thread_id);
+    await this.threads.findThread(caller.organization.id, input.thread_id);
     return this.transcript.list(caller.organization.id, input, answer);
   }
 }

@@ -28,7 +28,7 @@ export class ToolRegistry implements OnModuleInit {
     for (const { metadata, method } of methods) this.register(metadata, method as Handler);
   }
 
-  find(name: string): RegisteredTool | undefined {
+  findTool(name: string): RegisteredTool | undefined {
     return this.tools.get(name);
   }
 

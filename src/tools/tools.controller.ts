@@ -34,7 +34,7 @@ export class ToolsController {
     @Caller() caller: Principal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
-    const held = this.budget.open(caller);
-    return holdUntilSent(held, reply, (answer) => this.tools.call(name, body, caller, answer));
+    const held = this.budget.openAnswer(caller);
+    return holdUntilSent(held, reply, (answer) => this.tools.callManagementTool(name, body, caller, answer));
   }
 }

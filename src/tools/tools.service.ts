@@ -42,8 +42,8 @@ export class ToolsService {
    * sent
    * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, or what the tool throws
    */
-  async call(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
-    const tool = this.registry.find(name);
+  async callManagementTool(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
+    const tool = this.registry.findTool(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
     requirePermission(caller, name);
     return tool.handle(validateInput(tool.definition.input, body ?? {}), caller, answer);

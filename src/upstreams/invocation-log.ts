@@ -25,7 +25,7 @@ export class InvocationLog {
   /** Always settle the invocation: only then is the call recorded. */
   openInvocation(call: OpenedCall): Invocation {
     const { connection, caller, toolName, entryPoint, agentId = null } = call;
-    const entry = this.audit.open({
+    const entry = this.audit.openEntry({
       organizationId: connection.organizationId,
       entryPoint,
       connectionId: connection.id,

@@ -37,8 +37,8 @@ export class ToolInvoker {
   ) {}
 
   /** @throws DomainError `not_found` */
-  async find({ organizationId, connectionId }: ConnectionRef): Promise<Connection> {
-    const connection = await this.directory.find(organizationId, connectionId);
+  async requireConnection({ organizationId, connectionId }: ConnectionRef): Promise<Connection> {
+    const connection = await this.directory.findConnection(organizationId, connectionId);
     if (connection === undefined) {
       throw new DomainError('not_found', 'There is no connection with this id in the organization.');
     }
@@ -50,7 +50,7 @@ export class ToolInvoker {
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
   async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
-    const connection = await this.find(ref);
+    const connection = await this.requireConnection(ref);
     requireActive(connection);
     const tools = await this.lister.list(connection, signal);
     this.catalog.learn(connection, tools);
@@ -59,22 +59,22 @@ export class ToolInvoker {
 
   /**
    * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`).
-   * @throws what `admit` throws, and UpstreamError
+   * @throws what `admitCall` throws, and UpstreamError
    */
   async callTool(
     call: ToolCall,
     { signal, onProgress }: Pick<CallToolOptions, 'signal' | 'onProgress'> = {},
   ): Promise<CallToolResult> {
-    const invocation = await this.admit(call);
+    const invocation = await this.admitCall(call);
     try {
       const { toolName, connection } = call;
       const { requestId } = call.caller;
       const { traceHeaders } = invocation;
       const options = { signal, onProgress, requestId, traceHeaders, caller: keyOfCaller(call.caller) };
-      // `admit` has validated them against the schema, which is of type object (MCP, "Tool").
+      // `admitCall` has validated them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
-      const target = this.targets.of(connection);
-      const result = await this.health.watch(connection, () =>
+      const target = this.targets.targetFor(connection);
+      const result = await this.health.watchCall(connection, () =>
         this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options)),
       );
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
@@ -91,7 +91,7 @@ export class ToolInvoker {
    * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`, `tool_schema_invalid`
    * or `storage_unavailable`, UpstreamError if the tools had to be listed
    */
-  async admit(call: ToolCall): Promise<Invocation> {
+  async admitCall(call: ToolCall): Promise<Invocation> {
     const startedAt = performance.now();
     const { connection } = call;
     const isPermitted = call.permitted(call.toolName);
@@ -119,7 +119,7 @@ export class ToolInvoker {
     const mayBePublic = connection.publicTools === 'honor';
     if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
     if (isPermitted && sessionTools === undefined) {
-      const known = this.catalog.of(connection);
+      const known = this.catalog.toolsOf(connection);
       const tool = known instanceof Promise ? undefined : known.tools.get(toolName);
       if (tool !== undefined) return { tool };
     }
@@ -131,7 +131,7 @@ export class ToolInvoker {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
       // Without a permission, only the public mark decides.
-      const known = isPermitted ? this.catalog.of(connection) : this.catalog.fresh(connection);
+      const known = isPermitted ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection);
       const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
       return { tool: (await this.catalog.recheck(connection)).tools.get(toolName) };
@@ -146,7 +146,7 @@ export class ToolInvoker {
   ): ArgumentVerdict | Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
     if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool with this name.');
-    return this.checker.check(tool.inputSchema, args, connection.id);
+    return this.checker.validateArguments(tool.inputSchema, args, connection.id);
   }
 }
 

@@ -19,15 +19,15 @@ export class UpstreamRequests {
    * Sends the request, and returns the result as the upstream sent it.
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
-  async send(
+  async sendRequest(
     connection: Connection,
     method: string,
     params: Record<string, unknown>,
     options: CallToolOptions = {},
   ): Promise<object> {
     requireActive(connection);
-    const target = this.targets.of(connection);
-    return this.health.watch(connection, () =>
+    const target = this.targets.targetFor(connection);
+    return this.health.watchCall(connection, () =>
       this.pool.use(target, (upstream) => upstream.request(method, params, options)),
     );
   }

@@ -69,7 +69,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
           (target) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind)),
           { size: POOL_SIZE, idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs) },
           ({ connectionId, revision }, onEnd) =>
-            connections.watch({ id: connectionId, revision: Number(revision) }, onEnd),
+            connections.watchConnection({ id: connectionId, revision: Number(revision) }, onEnd),
         ),
     },
     ListChangeFeed,
@@ -81,7 +81,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
       useFactory: (processes: StdioProcesses, connections: OpenConnections) => {
         const sessions = new StdioSessions(processes);
         sessions.endWith(({ connectionId, revision }, _callerId, end) =>
-          connections.watch({ id: connectionId, revision: Number(revision) }, end),
+          connections.watchConnection({ id: connectionId, revision: Number(revision) }, end),
         );
         return sessions;
       },

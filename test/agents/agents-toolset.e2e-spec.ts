@@ -25,7 +25,7 @@ afterEach(() => upstreams.close());
 
 function open(agentId: string, signal?: AbortSignal): Promise<OpenToolset> {
   const toolset = app.app.get(AgentToolset, { strict: false });
-  return toolset.open({ id: agentId, organizationId }, { caller: CALLER, ...(signal && { signal }) });
+  return toolset.openToolset({ id: agentId, organizationId }, { caller: CALLER, ...(signal && { signal }) });
 }
 
 function toolOf({ tools }: OpenToolset, name: string): AgentTool {
@@ -142,7 +142,7 @@ describe('the tools of an agent', () => {
     const opened = await open(await agentOf(app, [connectionId]));
     const invoker = app.app.get(ToolInvoker, { strict: false });
     const forbidden = invoker.callTool({
-      connection: await invoker.find({ organizationId, connectionId }),
+      connection: await invoker.requireConnection({ organizationId, connectionId }),
       entryPoint: 'run',
       toolName: 'b',
       args: {},

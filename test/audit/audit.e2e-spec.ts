@@ -96,19 +96,19 @@ async function eventually(what: () => Promise<boolean>): Promise<void> {
 describe('the audit log', () => {
   it('has stored the record when `close` resolves, also for consecutive calls', async () => {
     for (let n = 1; n <= 20; n++) {
-      await audit.open(factsOf('one-by-one')).close(SUCCESS);
+      await audit.openEntry(factsOf('one-by-one')).close(SUCCESS);
       expect(await countOf('one-by-one')).toBe(n);
     }
   });
 
   it('contains exactly one record for each of 1000 concurrent invocations', async () => {
-    const entries = Array.from({ length: 1000 }, () => audit.open(factsOf('at-once')));
+    const entries = Array.from({ length: 1000 }, () => audit.openEntry(factsOf('at-once')));
     await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
     expect(await countOf('at-once')).toBe(1000);
   });
 
   it('records an invocation once when it is closed repeatedly', async () => {
-    const entry = audit.open(factsOf('twice'));
+    const entry = audit.openEntry(factsOf('twice'));
     await Promise.all([entry.close(SUCCESS), entry.close({ status: 'error', errorCode: 'internal', durationMs: 9 })]);
     await entry.close(SUCCESS);
     expect(await countOf('twice')).toBe(1);
@@ -116,7 +116,7 @@ describe('the audit log', () => {
 
   it('stores hostile input as data, without affecting other records', async () => {
     const names = ['a\tb\nc\rd', '\\N', '\\.', 'NUL\0', '\ud800', '😀'.repeat(300), "'; DROP TABLE audit_records; --"];
-    const entries = [...names, 'harmless'].map((toolName) => audit.open(factsOf('hostile', { toolName })));
+    const entries = [...names, 'harmless'].map((toolName) => audit.openEntry(factsOf('hostile', { toolName })));
     await Promise.all(entries.map((entry) => entry.close(SUCCESS)));
     const { rows } = await witness.query(
       `SELECT tool_name FROM audit_records WHERE request_id = 'hostile' ORDER BY id`,
@@ -165,10 +165,10 @@ describe('the audit log', () => {
       Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`key ${n}`, n])),
     ];
     const entries = contents.map((carried) => ({
-      entry: audit.open(factsOf('carried', { content: { arguments: carried } })),
+      entry: audit.openEntry(factsOf('carried', { content: { arguments: carried } })),
       outcome: { ...SUCCESS, result: carried },
     }));
-    entries.push({ entry: audit.open(factsOf('carried')), outcome: { ...SUCCESS, result: 'not recorded' } });
+    entries.push({ entry: audit.openEntry(factsOf('carried')), outcome: { ...SUCCESS, result: 'not recorded' } });
     await Promise.all(entries.map(({ entry, outcome }) => entry.close(outcome)));
     const { rows } = await witness.query(
       `SELECT arguments, result, octet_length(arguments::text) AS length FROM audit_records WHERE request_id = 'carried' ORDER BY id`,
@@ -206,8 +206,8 @@ describe('while an invocation is in progress', () => {
   /** An invocation whose statement the database has started. */
   const awaited = async (requestId: string) => {
     for (;;) {
-      await audit.open(factsOf('before')).close(SUCCESS);
-      const entry = audit.open(factsOf(requestId));
+      await audit.openEntry(factsOf('before')).close(SUCCESS);
+      const entry = audit.openEntry(factsOf(requestId));
       await nextTurn();
       await nextTurn();
       if ((await stateOf()) === 'active ClientRead') return entry;
@@ -257,10 +257,10 @@ describe('while an invocation is in progress', () => {
 
 describe('while the database is unavailable', () => {
   it('callers wait, and every record is written once after recovery', async () => {
-    await audit.open(factsOf('before')).close(SUCCESS);
-    const closing = Array.from({ length: 200 }, () => audit.open(factsOf('cut')).close(SUCCESS));
+    await audit.openEntry(factsOf('before')).close(SUCCESS);
+    const closing = Array.from({ length: 200 }, () => audit.openEntry(factsOf('cut')).close(SUCCESS));
     await proxy.cut();
-    closing.push(...Array.from({ length: 200 }, () => audit.open(factsOf('cut')).close(SUCCESS)));
+    closing.push(...Array.from({ length: 200 }, () => audit.openEntry(factsOf('cut')).close(SUCCESS)));
     await sleep(300);
     await proxy.restore();
     await Promise.all(closing);
@@ -268,11 +268,13 @@ describe('while the database is unavailable', () => {
   });
 
   it('a record is not written twice when the reply is lost', async () => {
-    await audit.open(factsOf('before')).close(SUCCESS);
+    await audit.openEntry(factsOf('before')).close(SUCCESS);
     const locker = new Client({ connectionString: database.url });
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE audit_records IN EXCLUSIVE MODE');
-    const closing = Promise.all(Array.from({ length: 50 }, () => audit.open(factsOf('lost-answer')).close(SUCCESS)));
+    const closing = Promise.all(
+      Array.from({ length: 50 }, () => audit.openEntry(factsOf('lost-answer')).close(SUCCESS)),
+    );
     const blocked = `SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'
                       AND datname = current_database()`;
     await eventually(async () => (await witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 1);
@@ -286,15 +288,15 @@ describe('while the database is unavailable', () => {
   });
 
   it('new invocations are rejected beyond the limit, and no accepted record is lost', async () => {
-    await audit.open(factsOf('before')).close(SUCCESS);
+    await audit.openEntry(factsOf('before')).close(SUCCESS);
     await proxy.cut();
-    const begun = Array.from({ length: 20_000 }, () => audit.open(factsOf('full')));
+    const begun = Array.from({ length: 20_000 }, () => audit.openEntry(factsOf('full')));
     const closing = begun.map((entry) => entry.close(SUCCESS).catch(() => undefined));
-    expect(() => audit.open(factsOf('full'))).toThrow(expect.objectContaining({ code: 'storage_unavailable' }));
+    expect(() => audit.openEntry(factsOf('full'))).toThrow(expect.objectContaining({ code: 'storage_unavailable' }));
     await proxy.restore();
     await Promise.all(closing);
     await eventually(async () => (await countOf('full')) === 20_000);
-    await audit.open(factsOf('after')).close(SUCCESS);
+    await audit.openEntry(factsOf('after')).close(SUCCESS);
   });
 
   it('new invocations are rejected beyond the memory limit for content', async () => {
@@ -341,8 +343,8 @@ describe('while the database is unavailable', () => {
 
 describe('when the service closes', () => {
   it('waiting and late records are written, and no connection remains', async () => {
-    const entry = audit.open(factsOf('late-close'));
-    const closing = Array.from({ length: 100 }, () => audit.open(factsOf('on-close')).close(SUCCESS));
+    const entry = audit.openEntry(factsOf('late-close'));
+    const closing = Array.from({ length: 100 }, () => audit.openEntry(factsOf('on-close')).close(SUCCESS));
     await service.close();
     await Promise.all(closing);
     expect(await countOf('on-close')).toBe(100);

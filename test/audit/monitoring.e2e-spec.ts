@@ -51,7 +51,7 @@ async function record(
   facts: Partial<InvocationFacts> = {},
   outcome: Partial<InvocationOutcome> = {},
 ): Promise<void> {
-  const entry = service.app.get(AuditLog, { strict: false }).open({
+  const entry = service.app.get(AuditLog, { strict: false }).openEntry({
     organizationId,
     entryPoint: 'proxy',
     connectionId: CONNECTION,

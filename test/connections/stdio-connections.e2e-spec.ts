@@ -75,7 +75,7 @@ async function rowOf(id: string): Promise<Record<string, unknown>> {
 async function environmentOf(id: string): Promise<Record<string, string>> {
   const connection = await service.app.get(ConnectionDirectory).findAnywhere(id);
   if (connection === undefined) throw new Error('There is no such connection.');
-  const target = service.app.get(UpstreamTargets).of(connection);
+  const target = service.app.get(UpstreamTargets).targetFor(connection);
   const { content } = await service.app
     .get(UpstreamPool)
     .use(target, (upstream) => upstream.callTool('environment', {}));

@@ -198,7 +198,7 @@ describe('an exception filter', () => {
 
   it('that fails is answered all the same', async () => {
     const app = await start([LEDGER]);
-    const failing = jest.spyOn(McpErrorResponder.prototype, 'answer').mockImplementation(() => {
+    const failing = jest.spyOn(McpErrorResponder.prototype, 'respondWithError').mockImplementation(() => {
       throw new Error('not even that');
     });
     try {

@@ -43,7 +43,7 @@ describe('An MCP endpoint', () => {
   it('is reached without the pipeline of Nest, and guarded all the same', async () => {
     service = await startTestApp();
     const guard = service.app.get(AuthGuard);
-    const [byNest, admitted] = [jest.spyOn(guard, 'canActivate'), jest.spyOn(guard, 'admit')];
+    const [byNest, admitted] = [jest.spyOn(guard, 'canActivate'), jest.spyOn(guard, 'admitRequest')];
     expect((await ping(service)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
     expect((await ping({ ...service, apiKey: 'sbx_wrong' })).status).toBe(401);
     expect(byNest).not.toHaveBeenCalled();
@@ -52,7 +52,7 @@ describe('An MCP endpoint', () => {
 
   it('answers also when the answer to an error fails', async () => {
     service = await startTestApp();
-    const failing = jest.spyOn(McpErrorResponder.prototype, 'answer').mockImplementation(() => {
+    const failing = jest.spyOn(McpErrorResponder.prototype, 'respondWithError').mockImplementation(() => {
       throw new Error('not even that');
     });
     try {

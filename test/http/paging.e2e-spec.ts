@@ -75,7 +75,7 @@ const notes: Note[] = Array.from({ length: 24 }, (_, n) => ({
   createdAt: new Date(Date.UTC(2026, 0, 1 + (n % 4), 0, 0, 0, n % 2)),
 }));
 
-const unbounded = () => new AnswerBudget(Number.MAX_SAFE_INTEGER).open(undefined);
+const unbounded = () => new AnswerBudget(Number.MAX_SAFE_INTEGER).openAnswer(undefined);
 
 describe('paginate on PostgreSQL', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -190,7 +190,7 @@ describe('paginate on PostgreSQL', () => {
 
   it('reserves memory for a page and rejects a page without available memory', async () => {
     const budget = new AnswerBudget(42 * MAX_PAGE_BYTES);
-    const read = () => paginate(mine(), { ...spec, rowBytes: '1000000' }, {}, budget.open(undefined));
+    const read = () => paginate(mine(), { ...spec, rowBytes: '1000000' }, {}, budget.openAnswer(undefined));
     await expect(read()).resolves.toMatchObject({ items: { length: 4 }, hasMore: true });
     const held = budget.heldBytes;
     expect(held).toBeGreaterThan(MAX_PAGE_BYTES);

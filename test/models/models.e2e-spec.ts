@@ -94,12 +94,12 @@ describe('model tiers', () => {
     const models = tools.service.app.get(ModelsService);
     const organization = await organizationId();
     await setTiers(NONE);
-    expect((await models.resolve(organization, 'fast')).name).toBe('builtin/echo');
+    expect((await models.resolveModel(organization, 'fast')).name).toBe('builtin/echo');
 
     const { id: provider_id } = await tools.createProvider();
     await setTiers({ smart: { provider_id, model: 'large' }, thinking: { provider_id, model: 'deep' } });
     const resolved = await Promise.all(
-      (['fast', 'smart', 'thinking'] as const).map((tier) => models.resolve(organization, tier)),
+      (['fast', 'smart', 'thinking'] as const).map((tier) => models.resolveModel(organization, tier)),
     );
     expect(resolved.map(({ name }) => name)).toEqual([
       'openai-compatible/large',

@@ -52,7 +52,7 @@ beforeEach(async () => {
 
 describe('posting at once', () => {
   it('orders the runs and makes one of them the head', async () => {
-    const posted = await Promise.all(Array.from({ length: 20 }, () => posting.post(another())));
+    const posted = await Promise.all(Array.from({ length: 20 }, () => posting.postRun(another())));
     expect(posted.filter(({ isHead }) => isHead)).toHaveLength(1);
     const rows: { id: string }[] = await runsInOrder();
     expect(rows[0]?.id).toBe(posted.find(({ isHead }) => isHead)?.runId);
@@ -61,20 +61,20 @@ describe('posting at once', () => {
 
   it('runs one request of those with the same idempotency key, and refuses another body', async () => {
     const idempotency = { key: 'k', hash: 'a'.repeat(64) };
-    const posted = await Promise.all(Array.from({ length: 10 }, () => posting.post({ ...another(), idempotency })));
+    const posted = await Promise.all(Array.from({ length: 10 }, () => posting.postRun({ ...another(), idempotency })));
     expect(new Set(posted.map(({ runId }) => runId)).size).toBe(1);
     expect(posted.filter(({ isHead }) => isHead)).toHaveLength(1);
     const changed = { ...another(), idempotency: { key: 'k', hash: 'b'.repeat(64) } };
-    await expect(posting.post(changed)).rejects.toMatchObject({ code: 'idempotency_conflict' });
+    await expect(posting.postRun(changed)).rejects.toMatchObject({ code: 'idempotency_conflict' });
     expect(await runsInOrder()).toHaveLength(1);
     await database.query(`UPDATE runs SET created_at = now() - interval '25 hours' WHERE thread_id = $1`, [
       request.threadId,
     ]);
-    expect((await posting.post(changed)).runId).not.toBe(posted[0]?.runId);
+    expect((await posting.postRun(changed)).runId).not.toBe(posted[0]?.runId);
   });
 
   it('lets 100 runs wait and no more', async () => {
-    const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => posting.post(another())));
+    const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => posting.postRun(another())));
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused).toHaveLength(5);
     expect(refused[0]).toMatchObject({ reason: { code: 'too_many_runs' } });
@@ -82,7 +82,7 @@ describe('posting at once', () => {
   });
 
   it('stores nothing of a request whose message id is taken', async () => {
-    const outcomes = await Promise.allSettled([posting.post(request), posting.post(request)]);
+    const outcomes = await Promise.allSettled([posting.postRun(request), posting.postRun(request)]);
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'conflict' } });
     expect(await runsInOrder()).toHaveLength(1);
@@ -94,7 +94,7 @@ describe('posting at once', () => {
     ['the thread of another organization', () => ({ organizationId: newId() }), 'thread_not_found'],
     ['another agent', () => ({ agentId: newId() }), 'agent_mismatch'],
   ])('refuses %s', async (_, change, code) => {
-    await expect(posting.post({ ...request, ...change() })).rejects.toMatchObject({ code });
+    await expect(posting.postRun({ ...request, ...change() })).rejects.toMatchObject({ code });
     expect(await runsInOrder()).toEqual([]);
     expect(await threadStatus()).toBe('completed');
   });
@@ -102,8 +102,8 @@ describe('posting at once', () => {
 
 describe('claiming', () => {
   it('lets one attempt through, when it is its turn, and names the run before', async () => {
-    const first = await posting.post(another());
-    const second = await posting.post(another());
+    const first = await posting.postRun(another());
+    const second = await posting.postRun(another());
     expect(await execution.claim(firstClaim(second.runId))).toBeUndefined();
     const claims = Array.from({ length: 5 }, () => execution.claim(firstClaim(first.runId)));
     const claimed = (await Promise.all(claims)).filter((run) => run !== undefined);
@@ -117,13 +117,13 @@ describe('finishing', () => {
   let claim: RunClaim;
 
   beforeEach(async () => {
-    const { runId } = await posting.post(request);
+    const { runId } = await posting.postRun(request);
     claim = firstClaim(runId);
     await execution.claim(claim);
   });
 
   it('stores the answer, ends the run and hands the thread to the next run', async () => {
-    const next = await posting.post(another());
+    const next = await posting.postRun(another());
     expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual({ runId: next.runId, attempt: 1 });
     expect(await threadStatus()).toBe('in_progress');
     expect(await runsInOrder()).toMatchObject([
@@ -134,7 +134,7 @@ describe('finishing', () => {
   });
 
   it('answers a repeated call alike, and leaves the thread as later runs have left it', async () => {
-    const next = await posting.post(another());
+    const next = await posting.postRun(another());
     const ended = await execution.finish(claim, 'm', ANSWER, COMPLETED);
     expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual(ended);
     await execution.claim(firstClaim(next.runId));
@@ -160,19 +160,19 @@ describe('finishing', () => {
     await execution.claim(again);
     await expect(execution.saveAnswer(claim, 'm', ANSWER)).rejects.toThrow(StaleAttemptError);
     await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
-    expect(await execution.beat([claim])).toEqual({ cancelled: [], stale: [claim] });
+    expect(await execution.heartbeat([claim])).toEqual({ cancelled: [], stale: [claim] });
     expect(await execution.yield(claim)).toBe(false);
     await execution.release(claim);
     expect(await runsInOrder()).toMatchObject([{ status: 'running', attempt: 1, yields: 0 }]);
     expect(await answers()).toEqual([]);
-    expect(await execution.beat([again])).toEqual({ cancelled: [], stale: [] });
+    expect(await execution.heartbeat([again])).toEqual({ cancelled: [], stale: [] });
     await execution.finish(again, 'm', ANSWER, COMPLETED);
     await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
   });
 
   it('ends a queued run without an answer, and no run that has started', async () => {
     const cancelling = app.app.get(RunCancelling);
-    const { runId } = await posting.post(another());
+    const { runId } = await posting.postRun(another());
     expect(await cancelling.cancelQueued(claim.runId)).toBeUndefined();
     const ended = await cancelling.cancelQueued(runId);
     expect(ended).toMatchObject({ run: { id: runId, threadId: request.threadId, attempt: 1 }, next: undefined });

@@ -76,7 +76,7 @@ function initialize(capabilities: object = {}): OutgoingMessage {
 const INITIALIZED = outgoing({ jsonrpc: '2.0', method: 'notifications/initialized' });
 const forever = new AbortController().signal;
 const send = (channel: UpstreamChannel, message: OutgoingMessage, signal = forever): Promise<UpstreamAnswer> =>
-  channel.post(message, { signal });
+  channel.postMessage(message, { signal });
 
 async function textOf(body: AnswerBody): Promise<string> {
   let text = '';

@@ -47,8 +47,8 @@ export class AgentComposition {
   }
 
   /** @param agent a connection of type VIRTUAL */
-  of(agent: AgentToCompose): Promise<Composition> {
-    return this.current(agent, this.live, (connection) => this.lists.of(connection));
+  compositionOf(agent: AgentToCompose): Promise<Composition> {
+    return this.current(agent, this.live, (connection) => this.lists.listsOf(connection));
   }
 
   /**
@@ -59,10 +59,10 @@ export class AgentComposition {
     agent: AgentToCompose,
     inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
   ): Promise<Composition> {
-    await this.of(agent);
+    await this.compositionOf(agent);
     const members = this.live.get(agent.id)?.made?.parts ?? (await this.parts.readMembers(agent));
     const parts = await this.parts.withLists(members, async (connection) =>
-      inSession(connection, await this.lists.of(connection)),
+      inSession(connection, await this.lists.listsOf(connection)),
     );
     const made = this.live.get(agent.id)?.made;
     return made !== undefined && isSameParts(made.parts, parts) ? made.composition : this.builder.build(parts);

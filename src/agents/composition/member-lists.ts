@@ -43,7 +43,7 @@ export class MemberLists {
     private readonly report: FanOutReport,
   ) {}
 
-  async of(connection: Connection): Promise<MemberList> {
+  async listsOf(connection: Connection): Promise<MemberList> {
     if (connection.status === 'inactive') {
       this.report.unasked(connection.id, 'inactive');
       return INACTIVE;
@@ -54,7 +54,7 @@ export class MemberLists {
       this.catalog.recheck(connection).catch(() => undefined);
       return IN_ERROR;
     }
-    const known = this.catalog.of(connection);
+    const known = this.catalog.toolsOf(connection);
     if (!(known instanceof Promise)) return { list: known };
     const listed = await withinDeadline(known, this.deadlineFor(connection), (error) =>
       this.report.failed(connection.id, error),

@@ -70,7 +70,7 @@ export class OfferLists {
   }
 
   /** An upstream that does not support the list has an empty one. */
-  async of(connection: Connection, method: OfferList): Promise<Offers> {
+  async offersOf(connection: Connection, method: OfferList): Promise<Offers> {
     try {
       const key = `${method} ${connection.id}@${connection.revision}`;
       const { offers } = await this.lists.get(key, () => this.read(connection, method));
@@ -113,7 +113,7 @@ export class OfferLists {
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await this.upstreams.send(connection, method, params, { signal }).catch(emptyIfUnknown);
+      const result = await this.upstreams.sendRequest(connection, method, params, { signal }).catch(emptyIfUnknown);
       const listed = (result as Record<string, unknown>)[LISTED_IN[method]] ?? [];
       if (!Array.isArray(listed)) throw new UpstreamMisbehaviour(`sent an invalid response to ${method}`);
       size += JSON.stringify(listed).length;

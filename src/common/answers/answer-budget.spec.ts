@@ -11,7 +11,7 @@ function of(organization: string, apiKeyId = 'key'): AnswerHolder {
 
 /** Takes memory until it is refused; returns how much was granted. */
 function takeAll(budget: AnswerBudget, holder: AnswerHolder, bytes: number): number {
-  const answer = budget.open(holder);
+  const answer = budget.openAnswer(holder);
   let granted = 0;
   try {
     for (;;) {
@@ -27,7 +27,7 @@ describe('the budget of answers in flight', () => {
   it('refuses a reservation that exceeds it, with Retry-After', () => {
     const budget = new AnswerBudget(TOTAL);
     takeAll(budget, of('a'), 1);
-    const refused = (): void => budget.open(of('a')).reserve(1);
+    const refused = (): void => budget.openAnswer(of('a')).reserve(1);
     expect(refused).toThrow(DomainError);
     expect(refused).toThrow(
       expect.objectContaining({ code: 'answer_memory_exhausted', status: 503, headers: { 'retry-after': '1' } }),
@@ -49,7 +49,7 @@ describe('the budget of answers in flight', () => {
 
   it('releases all memory exactly once, whatever the outcome of the answer', () => {
     const budget = new AnswerBudget(TOTAL);
-    const answer = budget.open(of('a'));
+    const answer = budget.openAnswer(of('a'));
     answer.reserve(180);
     answer.reserve(180);
     answer.reserve(0);
@@ -64,8 +64,8 @@ describe('the budget of answers in flight', () => {
 
   it('grants a request above every share, next to small answers', () => {
     const budget = new AnswerBudget(TOTAL);
-    budget.open(of('b')).reserve(100);
-    const giants = [of('a'), of('a'), of('a', 'other')].map((holder) => budget.open(holder));
+    budget.openAnswer(of('b')).reserve(100);
+    const giants = [of('a'), of('a'), of('a', 'other')].map((holder) => budget.openAnswer(holder));
     giants[0]?.reserve(10 * TOTAL);
     expect(() => giants[1]?.reserve(10 * TOTAL)).toThrow(DomainError);
     giants[0]?.release();
@@ -84,7 +84,7 @@ describe('the budget of answers in flight', () => {
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const budget = new AnswerBudget(TOTAL);
         const answers = steps.map(({ organization, key, bytes, keep }) => {
-          const answer = budget.open(of(organization, key));
+          const answer = budget.openAnswer(of(organization, key));
           try {
             answer.reserve(bytes);
           } catch (error) {

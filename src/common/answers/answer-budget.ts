@@ -56,7 +56,7 @@ export class AnswerBudget {
   }
 
   /** A response to this caller; it holds no memory yet. */
-  open(holder: AnswerHolder): HeldAnswer {
+  openAnswer(holder: AnswerHolder): HeldAnswer {
     const organizationId = holder?.organization.id ?? '';
     const callerId = holder?.apiKeyId ?? '';
     let own = 0;

@@ -41,7 +41,7 @@ export function holdWhileSending(
   body: string | Buffer,
 ): void {
   if (body.length <= SMALL_BYTES || raw.destroyed) return;
-  const answer = budget.open(holder);
+  const answer = budget.openAnswer(holder);
   answer.reserve(body.length);
   releaseOnceClosed(answer, raw);
 }

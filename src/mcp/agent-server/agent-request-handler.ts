@@ -60,14 +60,14 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   }
 
   /** @throws DomainError */
-  async handle(context: McpRequestContext): Promise<void> {
+  async handleAgentRequest(context: McpRequestContext): Promise<void> {
     const { request, reply, caller, message } = context;
     const isModern = isModernRequest(request.headers) || modernVersionOf(message) !== undefined;
     const owner = isModern ? undefined : this.ownerOf(context);
     if (message.kind === 'request' && message.method === 'tools/call') {
       if (isModern) await this.modern.callTool(context);
       else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
-      else await this.requests.forward(startForwarding(await this.tools.route(context), { kind: 'shared' }));
+      else await this.requests.forwardRequest(startForwarding(await this.tools.route(context), { kind: 'shared' }));
       return;
     }
     requireActive(caller.connection);
@@ -77,14 +77,14 @@ export class AgentRequestHandler implements OnApplicationShutdown {
       await this.list(context, message, owner);
       return;
     }
-    if (owner !== undefined && (await this.sessionMessages.handle({ ...context, owner }))) return;
+    if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
     const serverContext = await this.serverContextOf(context);
     if (!isModern && message.method === 'initialize') this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
     if (message.method === 'subscriptions/listen') {
       await this.notifications.subscribe(request, reply, parsed, serverContext);
     } else {
-      await this.hosted.answer(request, reply, parsed, serverContext);
+      await this.hosted.answerRequest(request, reply, parsed, serverContext);
     }
   }
 
@@ -113,7 +113,7 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
     const body = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
-    this.writer.write(request, reply, { status: 200, contentType: 'application/json', body }, {});
+    this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
   }
 
   private async listText(caller: ProxyCaller, owner: SessionOwner | undefined): Promise<string> {
@@ -121,7 +121,9 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
     if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
-    const composition = owner ? this.sessionCompositions.of(owner) : this.compositions.of(connection);
+    const composition = owner
+      ? this.sessionCompositions.compositionOf(owner)
+      : this.compositions.compositionOf(connection);
     return toolListText(caller, await composition);
   }
 

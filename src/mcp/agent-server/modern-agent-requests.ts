@@ -55,7 +55,7 @@ export class ModernAgentRequests {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
     const headers = namedHeaders(request.headers, String(name));
-    await this.modern.forward(startForwarding(context, { kind: 'stateless', headers }));
+    await this.modern.forwardModernRequest(startForwarding(context, { kind: 'stateless', headers }));
   }
 
   private async findTarget(

@@ -22,7 +22,7 @@ export class ReplyWriter {
    * @param headers of the upstream's answer to relay
    * @throws DomainError `answer_memory_exhausted`, for a complete answer
    */
-  write(
+  writeReply(
     request: FastifyRequest,
     reply: FastifyReply,
     { status, contentType, body }: RelayedAnswer,
@@ -48,7 +48,7 @@ export class ReplyWriter {
     if (principal === undefined) return;
     onceClosed(
       reply,
-      this.credentials.watch(principal, () => reply.raw.destroy()),
+      this.credentials.watchCredential(principal, () => reply.raw.destroy()),
     );
   }
 }

@@ -56,18 +56,19 @@ export class RequestForwarder {
   ) {}
 
   /** @throws DomainError */
-  async forward(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
+  async forwardRequest(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
     const { sender = this.upstream, acceptsStream = takesStream(request) } = options;
-    const measured = message.method === 'tools/call' ? await this.toolCalls.admit(context) : this.measure(context);
+    const measured =
+      message.method === 'tools/call' ? await this.toolCalls.admitToolCall(context) : this.measure(context);
     try {
       requireActive(caller.connection);
       if (message.method.startsWith('tasks/') && !caller.holdsAll) {
         if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
-        await this.tasks.admit(caller, message);
+        await this.tasks.requireOwnTask(caller, message);
       }
       const headers = { ...headersFor(request, route), ...measured.traceHeaders };
-      const sent = await sender.send(context, headers);
+      const sent = await sender.sendMessage(context, headers);
       const { answer, sentId } = sent;
       if (route.kind === 'opening') this.announceSession(context, sent);
       const relayed = await relayAnswer(answer, {
@@ -84,7 +85,7 @@ export class RequestForwarder {
         settle: (outcome, result) => this.settle(context, measured, outcome, result),
       });
       if (reply.raw.destroyed) throw callerDisconnected(answer);
-      this.writer.write(request, reply, relayed, answer.headers);
+      this.writer.writeReply(request, reply, relayed, answer.headers);
     } catch (error) {
       const cause = deadline.explain(error);
       await measured.settle(outcomeOf(cause));
@@ -103,7 +104,7 @@ export class RequestForwarder {
     if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll) return settled;
     const task = createdTask(answer);
     if (task === undefined) return settled;
-    return this.tasks.remember(caller, String(message.params['name']), task).then(() => settled);
+    return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);
   }
 
   private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measurement {
@@ -125,7 +126,7 @@ export class RequestForwarder {
 
   private announceSession(context: ForwardingContext, sent: Sent): void {
     try {
-      this.sessions.announce(context, sent);
+      this.sessions.announceSession(context, sent);
     } catch (error) {
       discard(sent.answer.body);
       throw error;

@@ -14,7 +14,7 @@ export class SessionOpening {
   constructor(private readonly sessions: SealedSessions) {}
 
   /** @throws UpstreamError, DomainError `invalid_rpc_request` */
-  announce({ caller, route, message, reply }: ForwardingContext, { answer, isTranslated }: Sent): void {
+  announceSession({ caller, route, message, reply }: ForwardingContext, { answer, isTranslated }: Sent): void {
     const { status, sessionId } = answer;
     if (route.kind !== 'opening') return;
     const { connection, principal } = caller;

@@ -21,15 +21,15 @@ export class ToolCalls {
     private readonly sessionTools: SessionTools,
   ) {}
 
-  /** @throws what `ToolInvoker.admit` throws; `credential_missing` instead of `permission_denied` without a credential */
-  async admit(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
+  /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
+  async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
     const { caller, message, route, entryPoint, request } = context;
     const { name, arguments: args } = message.params;
     if (typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
     }
     try {
-      return await this.invoker.admit({
+      return await this.invoker.admitCall({
         connection: caller.connection,
         toolName: name,
         args,
@@ -52,6 +52,6 @@ export class ToolCalls {
     if (route.kind === 'shared') throw new Error('A shared session has no tool list of its own.');
     const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
-    return this.sessionTools.of(session.key, channel, { signal: deadline.signal, caller: caller.key });
+    return this.sessionTools.toolsOf(session.key, channel, { signal: deadline.signal, caller: caller.key });
   }
 }

@@ -29,7 +29,7 @@ export interface MessageSender {
    * @param headers for the upstream
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
-  send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
+  sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
 /** Sends callers' messages upstream as the bytes that were received. Only a request in a shared session gets another id. */
@@ -40,8 +40,8 @@ export class UpstreamSender implements MessageSender {
     private readonly health: UpstreamHealth,
   ) {}
 
-  send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    return this.health.watch(context.caller.connection, () => this.post(context, headers));
+  sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    return this.health.watchCall(context.caller.connection, () => this.post(context, headers));
   }
 
   private async post(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
@@ -70,13 +70,13 @@ export class UpstreamSender implements MessageSender {
     const options = { headers, signal, caller: caller.key };
     const channel = await this.channels.session(connection, sessionAtUpstream(route, caller));
     try {
-      return await channel.post(outgoing, options);
+      return await channel.postMessage(outgoing, options);
     } catch (error) {
       const isLost = error instanceof UpstreamError && error.kind === 'session_lost';
       if (!isLost || route.kind !== 'session' || route.renew === undefined) throw error;
       const renewed = { kind: 'session', session: await route.renew() } as const;
       const next = await this.channels.session(connection, sessionAtUpstream(renewed, caller));
-      return next.post(outgoing, options);
+      return next.postMessage(outgoing, options);
     }
   }
 }

@@ -19,8 +19,8 @@ export class AnonymousAdmission {
   ) {}
 
   /** @throws DomainError `origin_refused`, `credential_missing`, `body_too_large`, `too_many_anonymous_calls` */
-  async admit(request: FastifyRequest, reply: FastifyReply, strangers: StrangerConnections): Promise<void> {
-    this.origins.check(request.headers);
+  async admitAnonymous(request: FastifyRequest, reply: FastifyReply, strangers: StrangerConnections): Promise<void> {
+    this.origins.requireAllowedOrigin(request.headers);
     await this.callers.admitAnonymous(request);
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
     strangers.work(request.raw.socket, reply.raw);

@@ -32,11 +32,11 @@ export class CallerResolver {
    * Returns a promise only if the connection is not cached.
    * @throws DomainError `not_found`, or `credential_missing` if the connection needs a credential
    */
-  resolve(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
+  resolveCaller(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
     const { principal, id } = request;
     if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(requestedBy(request), id);
     const requested = requestedBy(request);
-    const found = this.directory.find(principal.organization.id, requested.id);
+    const found = this.directory.findConnection(principal.organization.id, requested.id);
     return mapMaybePromise(found, (connection) => new ProxyCaller(principal, existing(connection, requested), id));
   }
 
@@ -64,7 +64,7 @@ export class CallerResolver {
 
   private async hasPublicTools(connection: Connection): Promise<boolean> {
     if (connection.type !== 'VIRTUAL') return (await this.catalog.fresh(connection)).hasPublic;
-    return (await this.compositions.of(connection)).hasPublic;
+    return (await this.compositions.compositionOf(connection)).hasPublic;
   }
 }
 

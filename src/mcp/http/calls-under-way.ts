@@ -21,7 +21,7 @@ export class CallsUnderWay implements OnApplicationShutdown {
 
   constructor(private readonly credentials: OpenCredentials) {}
 
-  add(principal: Principal, reply: FastifyReply): void {
+  trackCall(principal: Principal, reply: FastifyReply): void {
     const call: Call = { principal, reply };
     this.recent.add(call);
     this.timer ??= setTimeout(() => this.watchRecent(), WATCH_AFTER_MS).unref();

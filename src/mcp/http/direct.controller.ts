@@ -22,21 +22,21 @@ export class DirectController {
   @McpEndpoint()
   @ApiOperation({ summary: 'Forwards one MCP message (JSON-RPC 2.0) to the upstream of the connection.' })
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.messages.handle(request, reply, 'proxy');
+    return this.messages.handlePost(request, reply, 'proxy');
   }
 
   @Get()
   @McpEndpoint()
   @ApiOperation({ summary: 'Streams the unsolicited messages of the upstream in the session of `Mcp-Session-Id`.' })
   listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.sessions.listen(request, reply);
+    return this.sessions.listenToSession(request, reply);
   }
 
   @Delete()
   @McpEndpoint()
   @ApiOperation({ summary: 'Ends the session of `Mcp-Session-Id`.' })
   end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.sessions.end(request, reply);
+    return this.sessions.endSession(request, reply);
   }
 
   @Post('call-tool/:toolName')
@@ -46,6 +46,6 @@ export class DirectController {
     summary: 'Calls a tool. The body is the JSON object of arguments; the answer is streamed as the upstream sends it.',
   })
   callTool(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.calls.handle(request, reply);
+    return this.calls.handleToolCall(request, reply);
   }
 }

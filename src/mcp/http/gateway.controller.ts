@@ -20,20 +20,20 @@ export class GatewayController {
   @McpEndpoint()
   @ApiOperation({ summary: "Answers one MCP message (JSON-RPC 2.0) from the agent's connections." })
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.messages.handle(request, reply, 'gateway');
+    return this.messages.handlePost(request, reply, 'gateway');
   }
 
   @Get()
   @McpEndpoint()
   @ApiOperation({ summary: 'Streams the unsolicited messages of the agent in the session of `Mcp-Session-Id`.' })
   listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.sessions.listen(request, reply);
+    return this.sessions.listenToSession(request, reply);
   }
 
   @Delete()
   @McpEndpoint()
   @ApiOperation({ summary: 'Ends the session of `Mcp-Session-Id`.' })
   end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.sessions.end(request, reply);
+    return this.sessions.endSession(request, reply);
   }
 }

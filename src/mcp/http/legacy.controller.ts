@@ -22,27 +22,27 @@ export class LegacyController {
   @McpEndpoint()
   post(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.messages.handle(request, reply, 'legacy');
+    return this.messages.handlePost(request, reply, 'legacy');
   }
 
   @Get()
   @McpEndpoint()
   listen(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.sessions.listen(request, reply);
+    return this.sessions.listenToSession(request, reply);
   }
 
   @Delete()
   @McpEndpoint()
   end(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.sessions.end(request, reply);
+    return this.sessions.endSession(request, reply);
   }
 
   @Post('call-tool/:toolName')
   @McpEndpoint()
   call(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.deprecation.announce(request, reply);
-    return this.calls.handle(request, reply);
+    return this.calls.handleToolCall(request, reply);
   }
 }

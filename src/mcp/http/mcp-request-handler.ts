@@ -36,17 +36,17 @@ export class McpRequestHandler {
   ) {}
 
   /** @throws DomainError */
-  async handle(request: FastifyRequest, reply: FastifyReply, entryPoint: EntryPoint): Promise<void> {
-    this.origins.check(request.headers);
+  async handlePost(request: FastifyRequest, reply: FastifyReply, entryPoint: EntryPoint): Promise<void> {
+    this.origins.requireAllowedOrigin(request.headers);
     // First, so that a caller without a credential gets the challenge whatever the body is.
-    const resolved = this.callers.resolve(request);
+    const resolved = this.callers.resolveCaller(request);
     const caller = resolved instanceof Promise ? await resolved : resolved;
     const message = readMessage(request.body);
     checkHeaders(request.headers, message);
     requireTakesStream(request.headers, message);
     const context = { request, reply, entryPoint, caller, message };
     if (caller.connection.type === 'VIRTUAL') {
-      await this.agents.handle(context);
+      await this.agents.handleAgentRequest(context);
       return;
     }
     requireMethod(message, caller);
@@ -58,11 +58,13 @@ export class McpRequestHandler {
     const { request, reply, message, route, deadline } = context;
     const sessionId = request.headers['mcp-session-id'];
     if (sessionId !== undefined && isShared(context)) {
-      this.callsToCancel.add(String(sessionId), message, deadline, reply);
+      this.callsToCancel.trackRequest(String(sessionId), message, deadline, reply);
     }
     // Only in these two cases can the caller and the upstream be of different eras.
-    if (route.kind === 'opening') return this.requests.forward(context, { sender: this.negotiator });
-    return route.kind === 'stateless' ? this.modern.forward(context) : this.requests.forward(context);
+    if (route.kind === 'opening') return this.requests.forwardRequest(context, { sender: this.negotiator });
+    return route.kind === 'stateless'
+      ? this.modern.forwardModernRequest(context)
+      : this.requests.forwardRequest(context);
   }
 
   /** Forwards a notification, or an answer to a request of the upstream. Drops it if the caller has no session. */
@@ -76,10 +78,10 @@ export class McpRequestHandler {
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
     // It cannot tell whose request is cancelled either: only this service knows which requests are the caller's.
     if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
-      this.callsToCancel.cancel(String(request.headers['mcp-session-id']), message);
+      this.callsToCancel.cancelRequest(String(request.headers['mcp-session-id']), message);
     } else if (!hasNoReceiver) {
       try {
-        const { answer } = await this.upstream.send(context, headersFor(request, route));
+        const { answer } = await this.upstream.sendMessage(context, headersFor(request, route));
         discard(answer.body);
       } catch (error) {
         throw toProxyError(deadline.explain(error));

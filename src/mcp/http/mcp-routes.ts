@@ -63,11 +63,11 @@ export class McpRoutes {
   private admission(isFast: boolean, strangers: StrangerConnections): onRequestHookHandler {
     return admissionHook(
       (request, reply) =>
-        mapMaybePromise(this.guard.admit(request, 'mcp'), () => {
+        mapMaybePromise(this.guard.admitRequest(request, 'mcp'), () => {
           const { principal } = request;
-          if (principal === undefined) return this.anonymous.admit(request, reply, strangers);
-          strangers.admit(request.raw.socket);
-          return this.activeCalls.add(principal, reply);
+          if (principal === undefined) return this.anonymous.admitAnonymous(request, reply, strangers);
+          strangers.admitConnection(request.raw.socket);
+          return this.activeCalls.trackCall(principal, reply);
         }),
       // In Nest's pipeline, a filter of another module comes first.
       isFast ? (error, request, reply) => this.answerError(error, request, reply) : undefined,
@@ -77,7 +77,7 @@ export class McpRoutes {
   /** Fastify answers if the error responder itself fails. */
   private answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     try {
-      this.errors.answer(error, request, reply);
+      this.errors.respondWithError(error, request, reply);
     } catch (failure) {
       void reply.send(failure);
     }

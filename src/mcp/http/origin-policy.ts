@@ -22,7 +22,7 @@ export class OriginPolicy {
   }
 
   /** @throws DomainError `origin_refused` */
-  check({ origin, host }: IncomingHttpHeaders): void {
+  requireAllowedOrigin({ origin, host }: IncomingHttpHeaders): void {
     if (origin !== undefined && !this.allowsOrigin(origin)) {
       throw new DomainError('origin_refused', 'Web pages of this origin are not allowed to call this service.');
     }

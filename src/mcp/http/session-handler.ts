@@ -53,7 +53,7 @@ export class SessionHandler {
   ) {}
 
   /** Streams the unsolicited messages of the upstream. @throws DomainError */
-  async listen(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async listenToSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
       const owner = this.clientSessions.ownerOf(caller, session);
@@ -68,7 +68,7 @@ export class SessionHandler {
     onceClosed(reply, () => deadline.cancel());
     onceClosed(
       reply,
-      this.connections.watch(caller.connection, () => reply.raw.destroy()),
+      this.connections.watchConnection(caller.connection, () => reply.raw.destroy()),
     );
     const answer = await this.exchange(
       caller,
@@ -87,14 +87,14 @@ export class SessionHandler {
       ),
       0,
     );
-    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
+    this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
   }
 
   /** Ends the session. @throws DomainError */
-  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async endSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
-      this.clientSessions.end(session.key);
+      this.clientSessions.endSessions(session.key);
       await reply.status(200).send();
       return;
     }
@@ -125,8 +125,8 @@ export class SessionHandler {
   }
 
   private async openSession(request: FastifyRequest): Promise<{ caller: ProxyCaller; session: Session }> {
-    this.origins.check(request.headers);
-    const caller = await this.callers.resolve(request);
+    this.origins.requireAllowedOrigin(request.headers);
+    const caller = await this.callers.resolveCaller(request);
     const session = this.router.sessionOf(request, caller);
     if (session === undefined) {
       throw new DomainError(
@@ -152,7 +152,7 @@ export class SessionHandler {
     const { connection } = caller;
     const headers = { ...forwardedHeaders(request.headers), 'x-request-id': request.id };
     try {
-      return await this.health.watch(connection, async () => {
+      return await this.health.watchCall(connection, async () => {
         const channel = await this.channels.session(
           connection,
           sessionAtUpstream({ kind: 'session', session }, caller),

@@ -20,15 +20,15 @@ export class ToolCallHandler {
   ) {}
 
   /** @throws DomainError */
-  async handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    this.origins.check(request.headers);
+  async handleToolCall(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    this.origins.requireAllowedOrigin(request.headers);
     const { toolName = '' } = request.params as { toolName?: string };
-    const caller = await this.callers.resolve(request);
+    const caller = await this.callers.resolveCaller(request);
     const message = requestFor(toolName, request);
     const context = { request, reply, entryPoint: 'call_tool', caller, message } as const;
     const isAgent = caller.connection.type === 'VIRTUAL';
     const routed = isAgent ? await this.agentTools.route(context) : context;
-    await this.requests.forward(startForwarding(routed, { kind: 'shared' }), { acceptsStream: !isAgent });
+    await this.requests.forwardRequest(startForwarding(routed, { kind: 'shared' }), { acceptsStream: !isAgent });
   }
 }
 

@@ -32,7 +32,7 @@ export class HostedMcp<T> {
   }
 
   /** @param message the parsed body; undefined for a request without one */
-  async answer(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
+  async answerRequest(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
     const forwarded = new Request(`http://signalbox.internal${request.url}`, {
       method: request.method,
       headers: headersOf(request),

@@ -41,7 +41,7 @@ export class SelfServer {
     );
     server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
     server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) => {
-      const held = this.budget.open(caller.principal);
+      const held = this.budget.openAnswer(caller.principal);
       return holdUntilSent(held, caller.reply, (answer) => this.call(name, args, caller, answer));
     });
     return server;
@@ -52,7 +52,7 @@ export class SelfServer {
     const { principal, requestId } = caller;
     const entry = await this.open(name, args, caller);
     try {
-      const output = await this.tools.call(name, args, principal, answer);
+      const output = await this.tools.callManagementTool(name, args, principal, answer);
       await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt, result: output });
       return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
     } catch (thrown) {
@@ -67,7 +67,7 @@ export class SelfServer {
     const isContentRecorded = await this.auditSettings.recordsContent(principal.organization.id).catch((error) => {
       throw toDomainError(error);
     });
-    return this.audit.open({
+    return this.audit.openEntry({
       organizationId: principal.organization.id,
       entryPoint: 'self',
       connectionId: null,

@@ -46,13 +46,13 @@ export class SelfController implements OnApplicationShutdown {
   }
 
   private async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    this.origins.check(request.headers);
+    this.origins.requireAllowedOrigin(request.headers);
     const { principal, id: requestId } = request;
     if (principal === undefined) throw credentialMissing();
     const message = request.method === 'POST' ? readMessage(request.body) : undefined;
     if (message !== undefined) requireTakesStream(request.headers, message);
     const parsed: unknown = message && JSON.parse(message.body.toString('utf8'));
-    await this.hosted.answer(request, reply, parsed, { principal, requestId, reply });
+    await this.hosted.answerRequest(request, reply, parsed, { principal, requestId, reply });
   }
 
   onApplicationShutdown(): Promise<void> {

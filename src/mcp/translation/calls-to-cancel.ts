@@ -12,7 +12,7 @@ export class CallsToCancel {
   private readonly deadlines = new Map<string, CallDeadline>();
 
   /** Makes a request cancellable until its reply is sent. @param sessionId as the caller sent it */
-  add(sessionId: string, { id }: InboundRequest, deadline: CallDeadline, { raw }: FastifyReply): void {
+  trackRequest(sessionId: string, { id }: InboundRequest, deadline: CallDeadline, { raw }: FastifyReply): void {
     // A closed reply emits no further `close`.
     if (raw.destroyed) return;
     const key = keyOf(sessionId, JSON.parse(id));
@@ -24,7 +24,7 @@ export class CallsToCancel {
   }
 
   /** @param message a notification or an answer; only `notifications/cancelled` has an effect */
-  cancel(sessionId: string, { method, params }: InboundMessage): void {
+  cancelRequest(sessionId: string, { method, params }: InboundMessage): void {
     if (method === 'notifications/cancelled') this.deadlines.get(keyOf(sessionId, params['requestId']))?.cancel();
   }
 }

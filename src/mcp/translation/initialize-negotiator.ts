@@ -27,14 +27,14 @@ export class InitializeNegotiator implements MessageSender {
   ) {}
 
   /** @throws DomainError `connection_unavailable`, UpstreamError */
-  async send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { connection, principal } = context.caller;
     // Anonymous callers cannot be told apart, so they share one process.
     const isUnknown = connection.type === 'STDIO' && principal === undefined;
     if (isUnknown || !hasOwnSessions(connection)) return this.openShared(context);
     let sent: Sent;
     try {
-      const { answer, sentId } = await this.upstream.send(context, headers);
+      const { answer, sentId } = await this.upstream.sendMessage(context, headers);
       const read = await this.read(answer, context);
       sent = { answer: read.answer, sentId };
       if (!read.isRefusal) return sent;
@@ -68,7 +68,7 @@ export class InitializeNegotiator implements MessageSender {
     if (message.kind !== 'request' || !isWellFormed(message)) {
       throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');
     }
-    const serverDescription = await this.eras.of(connection, deadline.signal);
+    const serverDescription = await this.eras.describeUpstream(connection, deadline.signal);
     return {
       answer: ownAnswer(translatedInitialize(message, serverDescription, connection.title)),
       isTranslated: true,
@@ -80,7 +80,9 @@ export class InitializeNegotiator implements MessageSender {
     const { caller, message, deadline } = context;
     if (message.kind !== 'request' || !isWellFormed(message)) return undefined;
     // If the era cannot be determined, the caller gets the upstream's refusal.
-    const serverDescription = await this.eras.of(caller.connection, deadline.signal).catch(() => undefined);
+    const serverDescription = await this.eras
+      .describeUpstream(caller.connection, deadline.signal)
+      .catch(() => undefined);
     if (serverDescription?.isModern !== true) return undefined;
     await this.endProgram(context);
     const text = translatedInitialize(message, serverDescription, caller.connection.title);

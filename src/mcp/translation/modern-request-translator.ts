@@ -25,10 +25,10 @@ export class ModernRequestTranslator {
   ) {}
 
   /** @throws DomainError */
-  async forward(context: ForwardingContext<InboundRequest>): Promise<void> {
+  async forwardModernRequest(context: ForwardingContext<InboundRequest>): Promise<void> {
     const { message, request, reply } = context;
     if (await this.passesAsBytes(context)) {
-      await this.requests.forward(context);
+      await this.requests.forwardRequest(context);
       return;
     }
     const requested = unsupportedVersion(message);
@@ -41,7 +41,7 @@ export class ModernRequestTranslator {
     }
     requireEnvelope(request.headers, message);
     const legacy = { ...context, message: withoutEnvelope(message), route: { kind: 'shared' } as const };
-    await this.requests.forward(legacy, { sender: this.sender });
+    await this.requests.forwardRequest(legacy, { sender: this.sender });
   }
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: ForwardingContext<InboundRequest>) {
@@ -58,7 +58,7 @@ export class ModernRequestTranslator {
     // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused later.
     if (isProgram || connection.status === 'inactive') return !isProgram;
     try {
-      return (await this.eras.of(connection, deadline.signal)).isModern;
+      return (await this.eras.describeUpstream(connection, deadline.signal)).isModern;
     } catch (error) {
       if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
       // Forwarding the request records and reports why the upstream cannot be reached.

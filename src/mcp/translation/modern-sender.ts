@@ -17,14 +17,14 @@ export class ModernSender implements MessageSender {
   ) {}
 
   /** @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError */
-  async send(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { caller, message, deadline } = context;
     if (message.kind !== 'request') throw new Error('Only requests are translated.');
     const { id, method } = message;
-    const serverDescription = await this.eras.of(caller.connection, deadline.signal);
+    const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
     requireTranslatable(message);
-    const { answer, sentId } = await this.upstream.send(context, headers);
+    const { answer, sentId } = await this.upstream.sendMessage(context, headers);
     return { answer: toModernAnswer(answer, { method, serverInfo: serverDescription.serverInfo }), sentId };
   }
 }

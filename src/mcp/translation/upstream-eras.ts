@@ -27,11 +27,11 @@ export class UpstreamEras {
   /**
    * Returns the cached description, or requests it from the upstream. @throws DomainError `connection_unavailable`, UpstreamError
    */
-  async of(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
+  async describeUpstream(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
     const { id, revision } = connection;
     const known = this.known.get(id);
     if (known?.revision === revision) return known.serverDescription;
-    const serverDescription = await this.health.watch(connection, () =>
+    const serverDescription = await this.health.watchCall(connection, () =>
       this.channels.pooled(connection).serverDescription(signal),
     );
     this.known.set(id, { revision, serverDescription });

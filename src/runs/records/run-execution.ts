@@ -109,7 +109,7 @@ export class RunExecution {
    * Records a heartbeat of these attempts. Returns those that must stop: `cancelled` were asked to, `stale` are no
    * longer current.
    */
-  async beat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
+  async heartbeat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
     const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
       `UPDATE runs SET heartbeat_at = now()
          FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)

@@ -33,7 +33,7 @@ export class RunPosting {
    * @throws DomainError `thread_not_found`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
    *   that the thread already holds
    */
-  async post(request: NewRun): Promise<PostedRun> {
+  async postRun(request: NewRun): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
     const { outcome, runId, isHead } = await this.store(request);

@@ -57,25 +57,25 @@ export class RunReader {
   ) {}
 
   /** @throws DomainError `run_not_found` */
-  async get(organizationId: string, id: string): Promise<RunItem> {
-    const run = await this.find(organizationId, id);
+  async getRun(organizationId: string, id: string): Promise<RunItem> {
+    const run = await this.findRun(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
     return toRunItem(run);
   }
 
-  async list(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+  async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
     const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
     const page = await paginate(query, RUN_LIST, input, answer);
     return { ...page, items: page.items.map(toRunItem) };
   }
 
-  async find(organizationId: string, id: string): Promise<RunEntity | null> {
+  async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
   /** @throws DomainError `run_not_found` unless the run is on this thread */
   async getOnThread(organizationId: string, threadId: string, id: string): Promise<RunEntity> {
-    const run = await this.find(organizationId, id);
+    const run = await this.findRun(organizationId, id);
     if (run === null || run.threadId !== threadId) {
       throw new DomainError('run_not_found', 'There is no run with this taskId on the thread.');
     }

@@ -32,7 +32,7 @@ describe('ArgumentChecker', () => {
   });
 
   const check = (schema: object, args: unknown): ArgumentVerdict | Promise<ArgumentVerdict> =>
-    checker.check(schema, args, 'owner');
+    checker.validateArguments(schema, args, 'owner');
 
   /** Returns the first fault as `path: rule`. */
   async function faultOf(schema: object, args: unknown): Promise<string> {
@@ -244,6 +244,8 @@ describe('ArgumentChecker', () => {
     expect(refusalOf(await check({ $ref: '#' }, {}))).toMatchObject({ code: 'tool_schema_invalid' });
     const stopped = new ArgumentChecker();
     await stopped.onApplicationShutdown();
-    expect(refusalOf(await stopped.check(isolated({}), {}, 'owner'))).toMatchObject({ code: 'connection_unavailable' });
+    expect(refusalOf(await stopped.validateArguments(isolated({}), {}, 'owner'))).toMatchObject({
+      code: 'connection_unavailable',
+    });
   });
 });

@@ -63,13 +63,13 @@ export class ArgumentChecker implements OnApplicationShutdown {
    * @param owner of the schema, such as the connection's id; owners share the threads fairly
    * @returns the verdict itself for a plain schema, a promise otherwise
    */
-  check(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
+  validateArguments(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
     const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema);
     const { plain } = schema;
     if (plain !== undefined && exceededLimit(args, plain.limits) === undefined) {
       return verdictOn(this.validatorOf(plain.form)(args));
     }
-    return schema.unusable ?? this.isolated.check(schema, args, owner);
+    return schema.unusable ?? this.isolated.validateInIsolation(schema, args, owner);
   }
 
   onApplicationShutdown(): Promise<void> {

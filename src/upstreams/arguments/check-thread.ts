@@ -58,7 +58,7 @@ export class CheckThread {
    * @param args the arguments as JSON text
    * @throws CheckOverrun, CheckThreadLost
    */
-  async check(schema: NamedSchema, args: string): Promise<CheckAnswer> {
+  async validateInThread(schema: NamedSchema, args: string): Promise<CheckAnswer> {
     const worker = await (this.starting ??= this.start());
     const request = this.requestFor(schema, args);
     const limit = request.schema === undefined ? this.times.check : this.times.compile;

@@ -29,7 +29,7 @@ describe('IsolatedChecks', () => {
   /** A checker whose threads have started. */
   async function started(times: Partial<IsolationTimes>): Promise<ArgumentChecker> {
     checker = new ArgumentChecker({ ...TIMES, ...times });
-    expect(await checker.check(harmless(), FAST_ARGS, 'first')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(harmless(), FAST_ARGS, 'first')).toEqual({ outcome: 'fit' });
     return checker;
   }
 
@@ -41,11 +41,11 @@ describe('IsolatedChecks', () => {
     const note = (name: string, verdict: ArgumentVerdict | Promise<ArgumentVerdict>): Promise<ArgumentVerdict> =>
       Promise.resolve(verdict).finally(() => order.push(name));
 
-    const slow = note('hostile', checker.check(hostile(), SLOW_ARGS, 'hostile'));
+    const slow = note('hostile', checker.validateArguments(hostile(), SLOW_ARGS, 'hostile'));
     const others = Array.from({ length: 5 }, (_, i) =>
-      note('other', checker.check(harmless(), FAST_ARGS, `other ${i}`)),
+      note('other', checker.validateArguments(harmless(), FAST_ARGS, `other ${i}`)),
     );
-    expect(checker.check({ type: 'object' }, {}, 'plain')).toEqual({ outcome: 'fit' });
+    expect(checker.validateArguments({ type: 'object' }, {}, 'plain')).toEqual({ outcome: 'fit' });
 
     expect(await Promise.all(others)).toEqual(Array.from({ length: 5 }, () => ({ outcome: 'fit' })));
     expect(await slow).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too long') });
@@ -57,10 +57,10 @@ describe('IsolatedChecks', () => {
     const order: string[] = [];
     const schema = harmless();
     const flood = Array.from({ length: 200 }, async () => {
-      await checker.check(schema, FAST_ARGS, 'flood');
+      await checker.validateArguments(schema, FAST_ARGS, 'flood');
       order.push('flood');
     });
-    await checker.check(harmless(), FAST_ARGS, 'other');
+    await checker.validateArguments(harmless(), FAST_ARGS, 'other');
     order.push('other');
     await Promise.all(flood);
     expect(order.indexOf('other')).toBeLessThan(10);
@@ -69,8 +69,8 @@ describe('IsolatedChecks', () => {
   it('the queued checks of an owner move to the slow lane with it', async () => {
     await started({ quick: QUICK, slow: { compile: 1_000, check: 1_000 }, tolerance: 0 });
     const schemas = Array.from({ length: 20 }, hostile);
-    const slow = schemas.map((schema) => checker.check(schema, SLOW_ARGS, 'hostile'));
-    const fast = await checker.check(harmless(), FAST_ARGS, 'fast');
+    const slow = schemas.map((schema) => checker.validateArguments(schema, SLOW_ARGS, 'hostile'));
+    const fast = await checker.validateArguments(harmless(), FAST_ARGS, 'fast');
     expect(fast).toEqual({ outcome: 'fit' });
     const still = await Promise.race([Promise.all(slow), 'waiting']);
     expect(still).toBe('waiting');
@@ -81,13 +81,14 @@ describe('IsolatedChecks', () => {
   it('a schema that costs too much is quarantined until its debt is paid', async () => {
     await started({ quick: QUICK, slow: { compile: 1_000, check: 1_000 }, tolerance: 980 });
     const schema = hostile();
-    const check = (args: object): ArgumentVerdict | Promise<ArgumentVerdict> => checker.check(schema, args, 'owner');
+    const check = (args: object): ArgumentVerdict | Promise<ArgumentVerdict> =>
+      checker.validateArguments(schema, args, 'owner');
     expect(await check(SLOW_ARGS)).toMatchObject({
       outcome: 'unusable',
       reason: expect.not.stringContaining('too often'),
     });
     expect(await check(FAST_ARGS)).toMatchObject({ outcome: 'unusable', reason: expect.stringContaining('too often') });
-    expect(await checker.check(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
     let verdict = await check(FAST_ARGS);
     while (verdict.outcome !== 'fit') {
       await sleep(50);
@@ -98,16 +99,16 @@ describe('IsolatedChecks', () => {
   it('a few costly arguments do not quarantine the schema', async () => {
     await started({ quick: { compile: 300, check: 50 }, slow: { compile: 500, check: 500 } });
     const schema = hostile();
-    expect(await checker.check(schema, SLOW_ARGS, 'owner')).toMatchObject({ outcome: 'unusable' });
-    expect(await checker.check(schema, FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(schema, SLOW_ARGS, 'owner')).toMatchObject({ outcome: 'unusable' });
+    expect(await checker.validateArguments(schema, FAST_ARGS, 'owner')).toEqual({ outcome: 'fit' });
   });
 
   it('comparing many items delays only its own owner', async () => {
     await started({ quick: QUICK });
     const schema = { type: 'object', properties: { list: { type: 'array', uniqueItems: true } } };
     const list = Array.from({ length: 100_000 }, (_, item) => ({ item }));
-    const slow = checker.check(schema, { list }, 'slow');
-    expect(await checker.check(harmless(), FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
+    const slow = checker.validateArguments(schema, { list }, 'slow');
+    expect(await checker.validateArguments(harmless(), FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
     expect(await slow).toMatchObject({ outcome: 'unusable' });
   });
 
@@ -117,41 +118,45 @@ describe('IsolatedChecks', () => {
     const branches = Array.from({ length: 30 }, (_, branch) => ({ const: branch }));
     const greedy = { properties: { list: { contains: { anyOf: branches } } } };
     const list = Array.from({ length: 400_000 }, () => 99);
-    expect(await checker.check(greedy, { list }, 'greedy')).toMatchObject({ outcome: 'unusable' });
-    expect(await checker.check(harmless(), FAST_ARGS, 'greedy')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(greedy, { list }, 'greedy')).toMatchObject({ outcome: 'unusable' });
+    expect(await checker.validateArguments(harmless(), FAST_ARGS, 'greedy')).toEqual({ outcome: 'fit' });
   }, 60_000);
 
   it('gives up a check that is queued for too long', async () => {
     await started({ quick: QUICK, maxWait: 100 });
-    const slow = checker.check(hostile(), SLOW_ARGS, 'hostile');
+    const slow = checker.validateArguments(hostile(), SLOW_ARGS, 'hostile');
     const schema = harmless();
-    expect(await checker.check(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'busy' });
-    expect(await checker.check(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'busy' });
+    expect(await checker.validateArguments(schema, FAST_ARGS, 'fast')).toEqual({ outcome: 'fit' });
     expect(await slow).toEqual({ outcome: 'busy' });
   });
 
   it('limits how many checks are queued', async () => {
     await started({});
     const schema = harmless();
-    const verdicts = await Promise.all(Array.from({ length: 1_000 }, () => checker.check(schema, FAST_ARGS, 'flood')));
+    const verdicts = await Promise.all(
+      Array.from({ length: 1_000 }, () => checker.validateArguments(schema, FAST_ARGS, 'flood')),
+    );
     expect(new Set(verdicts.map(({ outcome }) => outcome))).toEqual(new Set(['fit', 'busy']));
-    expect(await checker.check(schema, FAST_ARGS, 'flood')).toEqual({ outcome: 'fit' });
+    expect(await checker.validateArguments(schema, FAST_ARGS, 'flood')).toEqual({ outcome: 'fit' });
   });
 
   it('ends at once at shutdown', async () => {
     await started({});
-    const slow = checker.check(hostile(), SLOW_ARGS, 'owner');
-    const waiting = checker.check(harmless(), FAST_ARGS, 'owner');
+    const slow = checker.validateArguments(hostile(), SLOW_ARGS, 'owner');
+    const waiting = checker.validateArguments(harmless(), FAST_ARGS, 'owner');
     await checker.onApplicationShutdown();
     expect(await Promise.all([slow, waiting])).toEqual([{ outcome: 'busy' }, { outcome: 'busy' }]);
-    expect(await checker.check(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'busy' });
+    expect(await checker.validateArguments(harmless(), FAST_ARGS, 'owner')).toEqual({ outcome: 'busy' });
   });
 
   it('bounds the schemas cached on a thread, and recompiles an evicted one', async () => {
     await started({});
     const schemas = Array.from({ length: 600 }, (_, i) => ({ ...harmless(), required: [`p${i}`] }));
     for (const schema of [...schemas, ...schemas.slice(0, 5)]) {
-      expect(await checker.check(schema, FAST_ARGS, 'owner')).toMatchObject({ faults: [{ path: schema.required[0] }] });
+      expect(await checker.validateArguments(schema, FAST_ARGS, 'owner')).toMatchObject({
+        faults: [{ path: schema.required[0] }],
+      });
     }
   });
 });

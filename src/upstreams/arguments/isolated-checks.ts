@@ -66,7 +66,7 @@ export class IsolatedChecks {
   }
 
   /** @param owner of the schema; owners share the threads fairly */
-  check(schema: IsolatedSchema, args: unknown, owner: string): Promise<ArgumentVerdict> {
+  validateInIsolation(schema: IsolatedSchema, args: unknown, owner: string): Promise<ArgumentVerdict> {
     return new Promise((settle) => {
       const job: Job = { schema, args, owner, queuedAt: performance.now(), settle };
       const lane = this.isDemoted(owner) ? this.slow : this.quick;
@@ -94,7 +94,7 @@ export class IsolatedChecks {
     const text = (job.text ??= textOf(job.args));
     if (text === undefined) return settle(TOO_DEEP);
     try {
-      settle(this.verdictOf(await thread.check(schema, text), schema));
+      settle(this.verdictOf(await thread.validateInThread(schema, text), schema));
     } catch (error) {
       if (error instanceof CheckOverrun) return onOverrun(error.spent);
       settle(BUSY);

@@ -25,7 +25,7 @@ function catalog() {
   const directory = { lastKnownTools: async () => undefined, findAnywhere: async () => CONNECTION };
   const feed = new ListChangeFeed();
   const made = new ToolCatalog(directory as unknown as ConnectionDirectory, lister as unknown as ToolLister, feed);
-  const names = async (): Promise<string[]> => [...(await made.of(CONNECTION)).tools.keys()];
+  const names = async (): Promise<string[]> => [...(await made.toolsOf(CONNECTION)).tools.keys()];
   return { upstream, feed, names, advance: (ms: number) => jest.advanceTimersByTimeAsync(ms) };
 }
 

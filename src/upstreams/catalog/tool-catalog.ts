@@ -53,7 +53,7 @@ export class ToolCatalog {
   }
 
   /** The connection's tools; a promise only if they are not cached. Rejects as `ToolLister.list` does. */
-  of(connection: Connection): ToolList | Promise<ToolList> {
+  toolsOf(connection: Connection): ToolList | Promise<ToolList> {
     const entry = this.entryOf(connection);
     entry.usedAt = Date.now();
     if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
@@ -63,7 +63,7 @@ export class ToolCatalog {
 
   /** A list that is not outdated, so that a public mark that was withdrawn has no effect. */
   async fresh(connection: Connection): Promise<ToolList> {
-    const list = await this.of(connection);
+    const list = await this.toolsOf(connection);
     if (Date.now() - list.at <= FRESH_MS) return list;
     const entry = this.entryOf(connection);
     return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
@@ -71,7 +71,7 @@ export class ToolCatalog {
 
   /** A list that is recent enough to report a tool as unknown. */
   async recheck(connection: Connection): Promise<ToolList> {
-    const list = await this.of(connection);
+    const list = await this.toolsOf(connection);
     const entry = this.entryOf(connection);
     if (Date.now() - list.at < MIN_INTERVAL_MS) return list;
     return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));

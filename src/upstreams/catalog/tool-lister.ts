@@ -21,8 +21,8 @@ export class ToolLister {
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
   async list(connection: Connection, signal?: AbortSignal): Promise<UpstreamTool[]> {
-    const target = this.targets.of(connection);
-    const tools = await this.health.watch(connection, () =>
+    const target = this.targets.targetFor(connection);
+    const tools = await this.health.watchCall(connection, () =>
       this.pool.use(target, (upstream) => upstream.listTools(signal)),
     );
     await this.directory.rememberTools(connection, tools);

@@ -31,7 +31,7 @@ async function readPage(
   const id = `signalbox-list-${count++}`;
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
-  const answer = await channel.post({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
+  const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
   for await (const text of messagesIn(answer)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;

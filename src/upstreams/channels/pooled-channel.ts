@@ -62,12 +62,12 @@ export class PooledChannel {
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {
-      return await channel.post(message, options);
+      return await channel.postMessage(message, options);
     } catch (error) {
       if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
       upstream.forget(session);
       const renewed = await upstream.lend(options);
-      return renewed.channel.post(message, options);
+      return renewed.channel.postMessage(message, options);
     }
   }
 }

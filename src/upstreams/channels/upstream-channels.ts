@@ -32,7 +32,7 @@ export class UpstreamChannels {
 
   /** For a caller without a session. @throws DomainError `connection_unavailable` */
   pooled(connection: Connection): PooledChannel {
-    return new PooledChannel(this.targets.of(connection), this.pool);
+    return new PooledChannel(this.targets.targetFor(connection), this.pool);
   }
 
   /**
@@ -40,7 +40,7 @@ export class UpstreamChannels {
    * @throws DomainError `connection_unavailable`, UpstreamError if a process cannot be started
    */
   async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {
-    const target = this.targets.of(connection);
+    const target = this.targets.targetFor(connection);
     if (target.kind === 'stdio') return this.stdio.channel(session, target);
     if (target.kind === 'custom') throw new Error('Callers of such an upstream share a session (`hasOwnSessions`).');
     return new HttpChannel(target, this.sockets, { id: session.upstreamId });

@@ -51,7 +51,7 @@ export class HttpChannel implements UpstreamChannel {
     this.stored = storedHeaders(target);
   }
 
-  post({ body, method }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+  postMessage({ body, method }: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
     return this.exchange('POST', options, { body, isNotificationStream: method === LISTEN });
   }
 

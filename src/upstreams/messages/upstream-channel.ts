@@ -36,7 +36,7 @@ export interface UpstreamAnswer {
 /** One MCP session with an upstream of any kind, as bytes. Methods reject only with `UpstreamError`. */
 export interface UpstreamChannel {
   /** Sends a message. A request is answered with JSON or an event stream that ends with its response, anything else with 202. */
-  post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer>;
+  postMessage(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer>;
   /** Opens the stream of messages that belong to no request (GET). */
   listen(options: ExchangeOptions): Promise<UpstreamAnswer>;
   /** Ends the session (DELETE). */

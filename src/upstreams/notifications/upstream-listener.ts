@@ -87,7 +87,7 @@ function subscribe(session: McpSession, channel: UpstreamChannel, signal: AbortS
     },
   });
   const message = { body: Buffer.from(body), method: LISTEN, id: JSON.stringify(LISTEN) };
-  return channel.post(message, { signal, headers: { 'mcp-method': LISTEN } });
+  return channel.postMessage(message, { signal, headers: { 'mcp-method': LISTEN } });
 }
 
 /** Answers one ping at a time. Some servers end the session of a client that does not answer. */
@@ -99,7 +99,7 @@ function pongThrough(channel: UpstreamChannel, signal: AbortSignal): (id: string
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
     const limited = AbortSignal.any([signal, AbortSignal.timeout(PONG_TIMEOUT_MS)]);
     void channel
-      .post({ body }, { signal: limited })
+      .postMessage({ body }, { signal: limited })
       .then(
         (answer) => discard(answer.body),
         () => undefined,

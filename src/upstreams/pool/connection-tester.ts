@@ -61,7 +61,7 @@ export class ConnectionTester {
   ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string }> {
     let upstream: Upstream | undefined;
     try {
-      const target = this.targets.of(connection);
+      const target = this.targets.targetFor(connection);
       const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS[target.kind ?? 'http']);
       upstream = this.upstreams.create({ ...target, timeoutMs });
       const tools = await upstream.listTools();

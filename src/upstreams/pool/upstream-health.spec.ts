@@ -23,7 +23,7 @@ describe('UpstreamHealth', () => {
   });
 
   const call = (id: string, work: () => Promise<string>): Promise<unknown> =>
-    health.watch({ id, revision: 1, status: 'active' } as Connection, work).catch((error: Error) => error);
+    health.watchCall({ id, revision: 1, status: 'active' } as Connection, work).catch((error: Error) => error);
 
   const works = (id: string): Promise<unknown> => call(id, async () => 'answer');
 

@@ -49,7 +49,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
    * Does the work unless the breaker is open, and records its success or failure.
    * @throws DomainError `connection_unavailable` with `Retry-After`, and what the work throws
    */
-  async watch<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  async watchCall<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
     this.requireClosed(connection);
     try {
       const result = await work();
@@ -102,7 +102,7 @@ export class UpstreamHealth implements OnApplicationShutdown {
   private async probe(connection: Connection, circuit: Circuit): Promise<void> {
     const isCurrent = (): boolean => this.circuits.peek(connection.id) === circuit;
     try {
-      const current = await this.directory.find(connection.organizationId, connection.id);
+      const current = await this.directory.findConnection(connection.organizationId, connection.id);
       const isGone = current?.revision !== circuit.revision || current.status === 'inactive';
       const fault = isGone ? undefined : (await this.tester.test(current)).fault;
       if (!isCurrent()) return;

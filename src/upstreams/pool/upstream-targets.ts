@@ -30,7 +30,7 @@ export class UpstreamTargets {
   }
 
   /** @throws DomainError `connection_unavailable` */
-  of(connection: Connection): UpstreamTarget {
+  targetFor(connection: Connection): UpstreamTarget {
     const known = this.targets.get(connection);
     if (known !== undefined) return known;
     const target = this.targetOf(connection);

@@ -54,7 +54,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
   }
 
   /** Sends a message. The first output for a request decides the form of the answer. A request that times out is cancelled. */
-  async post(message: OutgoingMessage, { signal }: ExchangeOptions): Promise<UpstreamAnswer> {
+  async postMessage(message: OutgoingMessage, { signal }: ExchangeOptions): Promise<UpstreamAnswer> {
     const process = this.runningProcess();
     const line = oneLine(message.body);
     if (message.id === undefined) {
@@ -112,7 +112,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
   /** Initializes a restarted program with the `initialize` that the caller sent when it opened the session. */
   async replay(initialize: OutgoingMessage): Promise<void> {
-    const answer = await this.post(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
+    const answer = await this.postMessage(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
     let last = '';
     for await (const text of messagesIn(answer)) last = text;
     // An event stream contains further messages, which are irrelevant before the program is initialized.

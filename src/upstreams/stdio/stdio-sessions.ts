@@ -48,7 +48,7 @@ export class StdioSessions {
     const holder = { organizationId, connectionId, callerId: callerId ?? key };
     const run = (): Promise<StdioChannel> => this.run({ key, callerId, initialize }, target, holder);
     return {
-      post: async (message, options) => (await run()).post(message, options),
+      postMessage: async (message, options) => (await run()).postMessage(message, options),
       listen: async (options) => (await run()).listen(options),
       end: async () => {
         const session = this.sessions.get(key);

@@ -62,21 +62,21 @@ export class ClientSessionHandler {
   /** @throws DomainError */
   async callTool(context: SessionMessage): Promise<void> {
     const { owner, request, reply } = context;
-    const routed = await this.tools.route(context, () => this.compositions.of(owner));
+    const routed = await this.tools.route(context, () => this.compositions.compositionOf(owner));
     const { connection } = routed.caller;
     const forwarding = startForwarding(routed, { kind: 'shared' });
     const takesEvents = request.headers.accept?.includes('text/event-stream') === true;
     const name = String(routed.message.params['name']);
     const isOwn = takesEvents && (await this.compositions.owns(owner, connection, name));
-    const session = isOwn ? await this.sessions.of(owner, connection) : undefined;
+    const session = isOwn ? await this.sessions.sessionWith(owner, connection) : undefined;
     // A long call must not lose its session as idle.
     if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));
     const route: Route = session === undefined ? forwarding.route : this.routeTo(owner, session, routed.message);
-    await this.requests.forward({ ...forwarding, route });
+    await this.requests.forwardRequest({ ...forwarding, route });
   }
 
   /** Handles a message that concerns the session; false for any other message. @throws DomainError */
-  async handle(context: SessionMessage): Promise<boolean> {
+  async handleSessionMessage(context: SessionMessage): Promise<boolean> {
     const { message, reply } = context;
     if (message.kind === 'request') return this.handleRequest({ ...context, message });
     if (message.kind === 'answer') await this.returnAnswer({ ...context, message });
@@ -130,8 +130,8 @@ export class ClientSessionHandler {
   private async requestingSession(owner: SessionOwner, requestId: UpstreamRequestId): Promise<ClientUpstreamSession> {
     const { connectionId, revision, upstreamId, protocolVersion } = requestId;
     const { caller, session } = owner;
-    const connection = await this.directory.find(caller.connection.organizationId, connectionId);
-    const isUsable = mayUseAny(caller, await this.compositions.of(owner), connectionId);
+    const connection = await this.directory.findConnection(caller.connection.organizationId, connectionId);
+    const isUsable = mayUseAny(caller, await this.compositions.compositionOf(owner), connectionId);
     if (connection === undefined || connection.revision !== revision || !isUsable) {
       throw new DomainError(
         'permission_denied',
@@ -181,7 +181,7 @@ export class ClientSessionHandler {
     const { owner, message } = context;
     const { principal, requestId } = owner.caller;
     const caller = new ProxyCaller(principal, session.connection, requestId);
-    await this.requests.forward(startForwarding({ ...context, caller }, this.routeTo(owner, session, message)));
+    await this.requests.forwardRequest(startForwarding({ ...context, caller }, this.routeTo(owner, session, message)));
   }
 
   /** @throws DomainError */
@@ -194,7 +194,7 @@ export class ClientSessionHandler {
     // A lost session is not reopened: the new session has not sent the request that this message answers.
     const route = { kind: 'session', session: session.session } as const;
     try {
-      const { answer } = await this.upstream.send({ ...context, caller, message, deadline, route }, headers);
+      const { answer } = await this.upstream.sendMessage({ ...context, caller, message, deadline, route }, headers);
       discard(answer.body);
     } catch (error) {
       throw toProxyError(deadline.explain(error));

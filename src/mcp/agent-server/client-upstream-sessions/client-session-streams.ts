@@ -65,7 +65,7 @@ export class ClientSessionStreams {
     const lastEventId = request.headers['last-event-id'];
     const resumed = typeof lastEventId === 'string' ? await this.resume(owner, lastEventId, signal) : undefined;
     const body = keepAlive(resumed ?? this.unsolicited(owner, signal), 0);
-    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
+    this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 
   /** The events of the agent, and of its connections that the caller is permitted to use, until the signal is aborted. */
@@ -76,7 +76,7 @@ export class ClientSessionStreams {
     merged.on('error', () => undefined);
     signal.addEventListener('abort', () => merged.destroy(), { once: true });
     try {
-      const composition = await this.compositions.of(owner);
+      const composition = await this.compositions.compositionOf(owner);
       for (const source of composition.sources) {
         if (mayUseAny(owner.caller, composition, source.connection.id))
           void this.pump(owner, source.connection.id, merged, signal);
@@ -99,10 +99,10 @@ export class ClientSessionStreams {
   ): Promise<AsyncGenerator<Buffer> | undefined> {
     const at = this.requestIds.eventAt(lastEventId);
     if (at === undefined) return undefined;
-    const composition = await this.compositions.of(owner);
+    const composition = await this.compositions.compositionOf(owner);
     const source = composition.sources.find(({ connection }) => connection.id === at.connectionId);
     if (source === undefined || !mayUseAny(owner.caller, composition, at.connectionId)) return undefined;
-    const upstreamSession = await this.upstreamSessions.of(owner, source.connection);
+    const upstreamSession = await this.upstreamSessions.sessionWith(owner, source.connection);
     if (upstreamSession === undefined) return undefined;
     const body = await this.listenTo(owner, upstreamSession, signal, { 'last-event-id': at.eventId });
     return (
@@ -138,10 +138,10 @@ export class ClientSessionStreams {
     let upstreamSession: ClientUpstreamSession | undefined;
     try {
       // The connection may have been edited, deactivated or removed in the meantime.
-      const composition = await this.compositions.of(owner);
+      const composition = await this.compositions.compositionOf(owner);
       const source = composition.sources.find(({ connection }) => connection.id === connectionId);
       if (source === undefined || !mayUseAny(owner.caller, composition, connectionId)) return true;
-      upstreamSession = await this.upstreamSessions.of(owner, source.connection);
+      upstreamSession = await this.upstreamSessions.sessionWith(owner, source.connection);
       if (upstreamSession === undefined) return true;
       const body = await this.listenTo(owner, upstreamSession, signal, {});
       if (body === undefined) return false;

@@ -33,16 +33,16 @@ export class ClientUpstreamSessionOpener {
    * @param level the log level that the caller has set
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
-  open(
+  openSession(
     connection: Connection,
     initialize: string,
     level: string | undefined,
     signal: AbortSignal,
   ): Promise<ClientUpstreamSession> {
-    return this.health.watch(connection, async () => {
+    return this.health.watchCall(connection, async () => {
       const key = newId();
       const opening = await this.channels.session(connection, { key });
-      const answer = await opening.post(storedInitialize(initialize), { signal });
+      const answer = await opening.postMessage(storedInitialize(initialize), { signal });
       const protocolVersion = await agreedVersion(answer);
       const { sessionId: upstreamId } = answer;
       // Without an id, the session could not be told from those of other callers.
@@ -54,14 +54,18 @@ export class ClientUpstreamSessionOpener {
       const session = { key, upstreamId, hasOwnTools: true, revision, openedAt: Date.now() };
       const channel = await this.channels.session(connection, { key, upstreamId });
       const headers = headersOf({ protocolVersion });
-      discard((await channel.post(INITIALIZED, { signal, headers })).body);
-      if (level !== undefined) discard((await channel.post(setLevel(level), { signal, headers })).body);
+      discard((await channel.postMessage(INITIALIZED, { signal, headers })).body);
+      if (level !== undefined) discard((await channel.postMessage(setLevel(level), { signal, headers })).body);
       return { connection, session, protocolVersion };
     });
   }
 
   /** Never rejects. */
-  async end({ connection, session: { key, upstreamId }, protocolVersion }: ClientUpstreamSession): Promise<void> {
+  async endSession({
+    connection,
+    session: { key, upstreamId },
+    protocolVersion,
+  }: ClientUpstreamSession): Promise<void> {
     try {
       const channel = await this.channels.session(connection, { key, upstreamId });
       const signal = AbortSignal.timeout(END_TIMEOUT_MS);

@@ -40,7 +40,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   ) {}
 
   /** The session with this connection; undefined if the upstream does not open one, so that the shared session is used. */
-  async of(owner: SessionOwner, connection: Connection): Promise<ClientUpstreamSession | undefined> {
+  async sessionWith(owner: SessionOwner, connection: Connection): Promise<ClientUpstreamSession | undefined> {
     // A program would need another process for every caller.
     if (connection.type !== 'HTTP' || this.ended.has(owner.session.key)) return undefined;
     const owned = this.use(owner);
@@ -50,7 +50,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     if (existing !== undefined) void this.close(existing);
     const entry: SessionEntry = { revision: connection.revision, opened: this.open(owner, connection, owned) };
     owned.sessions.set(connection.id, entry);
-    entry.unwatch = this.connections.watch(connection, () => {
+    entry.unwatch = this.connections.watchConnection(connection, () => {
       if (owned.sessions.get(connection.id) === entry) owned.sessions.delete(connection.id);
       void this.close(entry);
     });
@@ -67,7 +67,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
       sessions.delete(stale.connection.id);
       this.tools.forget(stale.session.key);
     }
-    const renewed = await this.of(owner, stale.connection);
+    const renewed = await this.sessionWith(owner, stale.connection);
     // Not `session_lost`: the caller's session with the agent stays valid.
     if (renewed === undefined) throw new UpstreamError('unreachable', 'The upstream no longer opens a session.');
     return renewed;
@@ -100,7 +100,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   }
 
   /** Ends the caller's session. Other processes are not notified; they drop their part when it is idle. */
-  end(key: string): void {
+  endSessions(key: string): void {
     this.ended.add(key);
     const [oldest = key] = this.ended;
     if (this.ended.size > MAX_ENDED) this.ended.delete(oldest);
@@ -140,7 +140,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   ): Promise<ClientUpstreamSession | undefined> {
     try {
       const signal = AbortSignal.timeout(OPEN_TIMEOUT_MS);
-      return await this.opener.open(connection, owner.session.initialize, owned.level, signal);
+      return await this.opener.openSession(connection, owner.session.initialize, owned.level, signal);
     } catch {
       // The caller gets the upstream's error, if there is one, in the shared session.
       return undefined;
@@ -168,7 +168,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     const upstreamSession = await opened;
     if (upstreamSession === undefined) return;
     this.tools.forget(upstreamSession.session.key);
-    await this.opener.end(upstreamSession);
+    await this.opener.endSession(upstreamSession);
   }
 }
 

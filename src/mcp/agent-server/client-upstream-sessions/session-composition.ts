@@ -41,10 +41,10 @@ export class SessionComposition {
     private readonly channels: UpstreamChannels,
   ) {}
 
-  async of(owner: SessionOwner): Promise<Composition> {
+  async compositionOf(owner: SessionOwner): Promise<Composition> {
     const { key } = owner.session;
     const agent = owner.caller.connection;
-    const base = await this.compositions.of(agent);
+    const base = await this.compositions.compositionOf(agent);
     const known = this.composed.get(key);
     if (known?.base === base) return known.composition;
     const composition = this.compositions.inSession(agent, async (connection, sharedList) => {
@@ -65,14 +65,14 @@ export class SessionComposition {
   /** Undefined if there is no session with the connection, or listing its tools failed. */
   private async ownList(owner: SessionOwner, connection: Connection): Promise<ToolList | undefined> {
     if (connection.status === 'inactive') return undefined;
-    const upstreamSession = await this.upstreamSessions.of(owner, connection);
+    const upstreamSession = await this.upstreamSessions.sessionWith(owner, connection);
     if (upstreamSession === undefined) return undefined;
     const { session } = upstreamSession;
     if (this.failed.has(session.key)) return undefined;
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
-      const list = this.tools.of(session.key, channel, options);
+      const list = this.tools.toolsOf(session.key, channel, options);
       return await withTimeout(list, PATIENCE_MS, () => this.noteFailure(session.key));
     } catch {
       this.noteFailure(session.key);

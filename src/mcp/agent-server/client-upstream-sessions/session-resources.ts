@@ -29,10 +29,10 @@ export class SessionResources {
     owner: SessionOwner,
     uri: string,
   ): Promise<{ isListed: boolean; session?: ClientUpstreamSession | undefined }> {
-    const { sources } = await this.compositions.of(owner);
+    const { sources } = await this.compositions.compositionOf(owner);
     try {
       const [source] = await this.offers.findResource(owner.caller, sources, uri);
-      return { isListed: true, session: source && (await this.upstreamSessions.of(owner, source.connection)) };
+      return { isListed: true, session: source && (await this.upstreamSessions.sessionWith(owner, source.connection)) };
     } catch (error) {
       if (error instanceof DomainError && error.code === 'not_found') return { isListed: false };
       throw error;
@@ -41,7 +41,7 @@ export class SessionResources {
 
   /** The session that can read a resource that is not listed. */
   async unlisted(owner: SessionOwner, uri: string): Promise<ClientUpstreamSession | undefined> {
-    const { sources } = await this.compositions.of(owner);
+    const { sources } = await this.compositions.compositionOf(owner);
     for (const upstreamSession of await this.upstreamSessions.opened(owner)) {
       const source = sources.find(({ connection }) => connection.id === upstreamSession.connection.id);
       const isPermitted = source !== undefined && mayUse(owner.caller, source, 'resources');
@@ -59,7 +59,7 @@ export class SessionResources {
     try {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(upstreamSession) };
-      const answer = await channel.post({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
+      const answer = await channel.postMessage({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
       for await (const text of messagesIn(answer)) {
         const message = parseMessage(text);
         if (message?.['id'] === id) return 'result' in message;

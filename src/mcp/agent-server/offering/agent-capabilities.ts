@@ -67,7 +67,7 @@ export class AgentCapabilities {
 
   /** Undefined if they are not known in time. */
   private async capabilitiesOf({ connection }: Source): Promise<Capabilities> {
-    const capabilities = this.eras.of(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS)).then(
+    const capabilities = this.eras.describeUpstream(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS)).then(
       ({ capabilities }) => capabilities,
       () => undefined,
     );

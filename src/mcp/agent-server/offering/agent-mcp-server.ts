@@ -111,7 +111,7 @@ export class AgentMcpServer {
   }
 
   private async listTools(caller: ProxyCaller): Promise<never> {
-    const composition = await this.compositions.of(caller.connection);
+    const composition = await this.compositions.compositionOf(caller.connection);
     return asResult({ tools: toolsFor(caller, composition) }, unavailableMeta(caller, composition.unavailable));
   }
 

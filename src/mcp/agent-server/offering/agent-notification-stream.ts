@@ -23,7 +23,7 @@ export class AgentNotificationStream {
   /** For a session of the legacy era (GET of the MCP transport). */
   listen(request: FastifyRequest, reply: FastifyReply, caller: ProxyCaller): void {
     const body = keepAlive(this.events(caller, untilClosed(reply)), 0);
-    this.writer.write(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
+    this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 
   /**
@@ -44,16 +44,16 @@ export class AgentNotificationStream {
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
     this.writer.watchCredential(request, reply);
     void this.publish(context.caller, bus, closed);
-    await hosted.answer(request, reply, message, context);
+    await hosted.answerRequest(request, reply, message, context);
   }
 
   private async publish(caller: ProxyCaller, bus: InMemoryServerEventBus, closed: AbortSignal): Promise<void> {
-    for await (const kind of this.changes.of(caller, closed)) bus.publish({ kind: `${kind}_list_changed` });
+    for await (const kind of this.changes.changesFor(caller, closed)) bus.publish({ kind: `${kind}_list_changed` });
   }
 
   /** The agent's own notifications, as events. */
   async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
-    for await (const kind of this.changes.of(caller, closed)) {
+    for await (const kind of this.changes.changesFor(caller, closed)) {
       yield messageEvent(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) }));
     }
   }

@@ -101,7 +101,7 @@ export class AgentPromptsAndResources {
     let refusal: unknown;
     for (const { connection } of sources) {
       try {
-        return await this.upstreams.send(connection, method, params, options);
+        return await this.upstreams.sendRequest(connection, method, params, options);
       } catch (error) {
         // The next connection is tried only if this upstream answered with a JSON-RPC error.
         if (!(error instanceof UpstreamError) || error.rpc === undefined) throw error;
@@ -115,7 +115,7 @@ export class AgentPromptsAndResources {
     const offering = sources.filter(({ kinds, connection }) => kinds.has(kind) && connection.status !== 'inactive');
     return Promise.all(
       offering.map(async (source) => {
-        const { offers = [], fault } = await this.lists.of(source.connection, method);
+        const { offers = [], fault } = await this.lists.offersOf(source.connection, method);
         return { source, offers, fault };
       }),
     );

@@ -31,7 +31,7 @@ export class AgentToolRouter {
    */
   async route(
     context: McpRequestContext,
-    compose = () => this.compositions.of(context.caller.connection),
+    compose = () => this.compositions.compositionOf(context.caller.connection),
   ): Promise<McpRequestContext<InboundRequest>> {
     const { caller, message } = context;
     const { name } = message.params;
@@ -52,7 +52,7 @@ export class AgentToolRouter {
 
   private async callerOf(caller: ProxyCaller, place: ToolPlace): Promise<AgentToolCaller> {
     const { organizationId } = caller.connection;
-    const connection = await this.directory.find(organizationId, place.connection.id);
+    const connection = await this.directory.findConnection(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
     return new AgentToolCaller(caller, place, connectionOf(place, connection));
   }

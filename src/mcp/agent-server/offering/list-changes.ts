@@ -30,7 +30,7 @@ export class ListChanges {
   ) {}
 
   /** Yields the kind of each list that changes, until the signal is aborted. */
-  async *of(caller: ProxyCaller, signal: AbortSignal): AsyncGenerator<ListedKind> {
+  async *changesFor(caller: ProxyCaller, signal: AbortSignal): AsyncGenerator<ListedKind> {
     let previous: Snapshot | undefined;
     let changed = new AbortController();
     const onChange = (id: string): void => {
@@ -57,7 +57,7 @@ export class ListChanges {
   /** Undefined if the lists cannot be determined. */
   private async takeSnapshot(caller: ProxyCaller): Promise<Snapshot | undefined> {
     try {
-      const composition = await this.compositions.of(caller.connection);
+      const composition = await this.compositions.compositionOf(caller.connection);
       const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersVersion(caller, composition, kind));
       const digests = {
         tools: hash('sha256', await toolListText(caller, composition)),

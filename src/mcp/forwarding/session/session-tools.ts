@@ -23,7 +23,7 @@ export class SessionTools {
 
   constructor(private readonly catalog: ToolCatalog) {}
 
-  async of(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
+  async toolsOf(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
     return this.lists.get(sessionKey, async () => toToolList(await listThroughChannel(channel, options), Date.now()));
   }
 

@@ -30,7 +30,7 @@ export class TaskOwnerRepository {
   }
 
   /** Stores the task and deletes surplus ones. Does nothing if the connection has been deleted. */
-  async add({ connectionId, owner }: TaskHolder, digest: string, tool: string): Promise<void> {
+  async insertOwner({ connectionId, owner }: TaskHolder, digest: string, tool: string): Promise<void> {
     await this.tasks.query(
       `WITH expired AS (
          DELETE FROM mcp_tasks WHERE (connection_id, owner, digest) IN (

@@ -38,10 +38,10 @@ export class TaskOwners {
   ) {}
 
   /** Stores the task that the upstream created for the caller's tool call. */
-  async remember(caller: ProxyCaller, tool: string, taskId: string): Promise<void> {
+  async rememberTask(caller: ProxyCaller, tool: string, taskId: string): Promise<void> {
     const holder = holderOf(caller);
     if (holder === undefined) return;
-    await this.repository.add(holder, digestOf(taskId), tool);
+    await this.repository.insertOwner(holder, digestOf(taskId), tool);
     this.entryOf(holder).tools.set(digestOf(taskId), tool);
   }
 
@@ -49,14 +49,14 @@ export class TaskOwners {
    * Checks whether the caller is permitted to send this `tasks/…` request. `owns` filters the answer to `tasks/list`.
    * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`
    */
-  async admit(caller: ProxyCaller, { method, params }: InboundRequest): Promise<void> {
+  async requireOwnTask(caller: ProxyCaller, { method, params }: InboundRequest): Promise<void> {
     const holder = holderOf(caller);
     if (holder === undefined) throw credentialMissing();
     const entry = this.entryOf(holder);
     // Public tools need no grant, and only the tool list tells which tools are public.
     await Promise.all([
       this.read(holder, entry),
-      Promise.resolve(this.catalog.of(caller.connection)).catch(() => undefined),
+      Promise.resolve(this.catalog.toolsOf(caller.connection)).catch(() => undefined),
     ]);
     if (method === LIST) return;
     const tool = await this.toolOf(holder, entry, taskIdOf(params));
@@ -67,7 +67,7 @@ export class TaskOwners {
   }
 
   /** Does the caller own this task? Answers from the cache and refreshes it in the background. */
-  owns(caller: ProxyCaller, taskId: string): boolean {
+  ownsTask(caller: ProxyCaller, taskId: string): boolean {
     const holder = holderOf(caller);
     if (holder === undefined) return false;
     const entry = this.entryOf(holder);
@@ -90,7 +90,7 @@ export class TaskOwners {
 
   private mayCall(caller: ProxyCaller, tool: string): boolean {
     if (caller.mayCall(tool)) return true;
-    const list = this.catalog.of(caller.connection);
+    const list = this.catalog.toolsOf(caller.connection);
     if (!(list instanceof Promise))
       return caller.connection.publicTools === 'honor' && list.tools.get(tool)?.isPublic === true;
     list.catch(() => undefined);
