@@ -11,7 +11,7 @@ import type { RouteAccess } from '../common/access.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { DomainError } from '../common/domain-error.js';
 import { hasBody } from '../http/unread-bodies.js';
-import type { StrangerConnections } from '../http/stranger-connections.js';
+import type { AnonymousConnections } from '../http/anonymous-connections.js';
 import { AuthGuard } from './auth.guard.js';
 import { RouteAccessTable } from './route-access-table.js';
 
@@ -31,7 +31,7 @@ export class EarlyAdmission {
   ) {}
 
   /** Call before Nest registers its routes. */
-  serveOn(fastify: FastifyInstance, strangers: StrangerConnections): void {
+  serveOn(fastify: FastifyInstance, anonymousConnections: AnonymousConnections): void {
     fastify.addHook('onRequest', (request, _reply, done) => {
       // The handler of unknown routes responds to requests without a body.
       if (request.is404 && hasBody(request.headers)) done(new DomainError('unknown_route'));
@@ -39,16 +39,16 @@ export class EarlyAdmission {
     });
     fastify.addHook('onRoute', (route) => {
       // `McpRoutes` admits requests to MCP endpoints.
-      if (route.config?.mcpEndpoint === undefined) addOnRequest(route, this.createHook(route, strangers));
+      if (route.config?.mcpEndpoint === undefined) addOnRequest(route, this.createHook(route, anonymousConnections));
     });
   }
 
-  private createHook({ method, url }: RouteOptions, strangers: StrangerConnections): onRequestHookHandler {
+  private createHook({ method, url }: RouteOptions, anonymousConnections: AnonymousConnections): onRequestHookHandler {
     // The table is complete before the first request, but not when routes are registered.
     let found: { access: RouteAccess | undefined } | undefined;
     const admit = (request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): void | Promise<void> =>
       mapMaybePromise(this.guard.admitRequest(request, access), () => {
-        if (request.principal !== undefined) strangers.admitConnection(request.raw.socket);
+        if (request.principal !== undefined) anonymousConnections.admitConnection(request.raw.socket);
       });
     return (request, reply, done) => {
       found ??= { access: this.table.accessOf([method].flat(), url) };

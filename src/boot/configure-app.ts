@@ -10,7 +10,7 @@ import { HttpAdapter } from '../http/http-adapter.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
 import { registerPageHeaders } from '../http/page-headers.js';
-import { StrangerConnections } from '../http/stranger-connections.js';
+import { AnonymousConnections } from '../http/anonymous-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
@@ -48,16 +48,16 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
 /** Configures every instance of the application, in production and in tests. */
 export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
   const fastify = app.getHttpAdapter().getInstance();
-  const strangers = new StrangerConnections(config.settings.maxStrangerConnections);
-  strangers.watch(fastify.server as Server);
-  strangers.limitPipelining(fastify);
+  const anonymousConnections = new AnonymousConnections(config.settings.maxAnonymousConnections);
+  anonymousConnections.watch(fastify.server as Server);
+  anonymousConnections.limitPipelining(fastify);
   registerUnreadBodies(fastify);
   registerJsonBody(fastify);
   registerRequestLog(fastify, logger);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
-  app.get(EarlyAdmission, { strict: false }).serveOn(fastify, strangers);
+  app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);
   if (!config.servesApi) return;
-  app.get(McpRoutes, { strict: false }).serveOn(fastify, strangers);
+  app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
 }

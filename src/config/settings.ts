@@ -16,7 +16,7 @@ export interface Settings {
   headersTimeoutMs: number;
   requestTimeoutMs: number;
   /** Limit of caller connections without a verified credential. */
-  maxStrangerConnections: number;
+  maxAnonymousConnections: number;
   baseUrl: string | undefined;
   dataDir: string;
   databaseUrl: string | undefined;
@@ -104,7 +104,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: read.integer('PORT', 0, 65_535, 3000),
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
-    maxStrangerConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
+    maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
     baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,

@@ -5,7 +5,7 @@ import type { Principal } from '../common/principal.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
-import { refuseCarriedCredentials } from './carried-credentials.js';
+import { refuseCredentialsForNewOrigin } from './credential-origin-check.js';
 import { type ConnectionType, DEFAULT_TIMEOUT_MS } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
@@ -74,7 +74,7 @@ export class ConnectionEditor {
    */
   changedColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
     refuseForeignProperties(stored.connectionType, data);
-    refuseCarriedCredentials(stored, data);
+    refuseCredentialsForNewOrigin(stored, data);
     refuseOpening(stored, data, caller);
     const target = this.targetColumns(stored, data, caller);
     const isRetargeted = Object.values(target).some((value) => value !== undefined);

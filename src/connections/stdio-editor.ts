@@ -3,7 +3,7 @@ import { DomainError, type FieldError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
 import { AppConfig } from '../config/app-config.js';
-import { refuseCarriedEnvironment } from './carried-credentials.js';
+import { refuseEnvironmentForNewProgram } from './credential-origin-check.js';
 import type { StdioInput } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
@@ -46,7 +46,7 @@ export class StdioEditor {
     requirePermission(caller, PERMISSION, WHY_REFUSED);
     this.refuseCommand(command);
     const program = { command, args, cwd };
-    if (stored !== undefined) refuseCarriedEnvironment(stored, program, env);
+    if (stored !== undefined) refuseEnvironmentForNewProgram(stored, program, env);
     const complete = unmasked(env, () => this.secrets.openStdioEnv(id, stored?.stdioEnv ?? null), NAMES);
     this.refuseFaulty(complete);
     const names = Object.keys(complete);

@@ -9,7 +9,7 @@ import { type AiProviderChange, type AiProviderData, type AiProviderItem, MASKED
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
 import { canonicalBaseUrl } from './base-url.js';
-import { refuseCarriedKey } from './carried-key.js';
+import { refuseKeyForNewOrigin } from './key-origin-check.js';
 import { ModelKinds } from './model-kinds.js';
 import { apiKeyContext } from './provider-models.js';
 
@@ -57,7 +57,7 @@ export class AiProviderService {
       };
       const changed = { ...stored, ...columns };
       this.requireUsable(changed);
-      refuseCarriedKey(stored, changed, data, this.kinds);
+      refuseKeyForNewOrigin(stored, changed, data, this.kinds);
       return columns;
     });
     if (updated === null) throw unknownProvider();

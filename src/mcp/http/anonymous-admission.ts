@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
-import type { StrangerConnections } from '../../http/stranger-connections.js';
+import type { AnonymousConnections } from '../../http/anonymous-connections.js';
 import { hasBody } from '../../http/unread-bodies.js';
 import { CallerResolver } from './caller-resolver.js';
 import { OriginPolicy } from './origin-policy.js';
@@ -19,11 +19,15 @@ export class AnonymousAdmission {
   ) {}
 
   /** @throws DomainError `origin_refused`, `credential_missing`, `body_too_large`, `too_many_anonymous_calls` */
-  async admitAnonymous(request: FastifyRequest, reply: FastifyReply, strangers: StrangerConnections): Promise<void> {
+  async admitAnonymous(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    anonymousConnections: AnonymousConnections,
+  ): Promise<void> {
     this.origins.requireAllowedOrigin(request.headers);
     await this.callers.admitAnonymous(request);
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-    strangers.work(request.raw.socket, reply.raw);
+    anonymousConnections.work(request.raw.socket, reply.raw);
     // Fastify does not read the body of a GET.
     if (request.method !== 'GET' && hasBody(request.headers)) boundBody(request.raw);
   }

@@ -10,7 +10,7 @@ import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { TranslationModule } from '../translation/translation.module.js';
 import { AnonymousAdmission } from './anonymous-admission.js';
 import { CallerResolver } from './caller-resolver.js';
-import { CallsUnderWay } from './calls-under-way.js';
+import { ActiveCalls } from './active-calls.js';
 import { Deprecation } from './deprecation.js';
 import { DirectController } from './direct.controller.js';
 import { GatewayController } from './gateway.controller.js';
@@ -42,7 +42,7 @@ import { ToolCallHandler } from './tool-call-handler.js';
   providers: [
     AnonymousAdmission,
     CallerResolver,
-    CallsUnderWay,
+    ActiveCalls,
     Deprecation,
     McpErrorResponder,
     McpRequestHandler,

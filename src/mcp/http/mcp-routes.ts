@@ -10,9 +10,9 @@ import type {
 import { AuthGuard } from '../../auth/auth.guard.js';
 import { addOnRequest, admissionHook } from '../../auth/early-admission.js';
 import { mapMaybePromise } from '../../common/map-maybe-promise.js';
-import type { StrangerConnections } from '../../http/stranger-connections.js';
+import type { AnonymousConnections } from '../../http/anonymous-connections.js';
 import { AnonymousAdmission } from './anonymous-admission.js';
-import { CallsUnderWay } from './calls-under-way.js';
+import { ActiveCalls } from './active-calls.js';
 import { McpErrorResponder } from './mcp-error-responder.js';
 import type { McpEndpointMethod } from './mcp-endpoint.js';
 import { PipelineAdditions } from './pipeline-additions.js';
@@ -36,14 +36,14 @@ export class McpRoutes {
   constructor(
     private readonly guard: AuthGuard,
     private readonly anonymous: AnonymousAdmission,
-    private readonly activeCalls: CallsUnderWay,
+    private readonly activeCalls: ActiveCalls,
     private readonly errors: McpErrorResponder,
     private readonly additions: PipelineAdditions,
     private readonly discovery: DiscoveryService,
   ) {}
 
   /** Call before Nest registers its routes. */
-  serveOn(fastify: FastifyInstance, strangers: StrangerConnections): void {
+  serveOn(fastify: FastifyInstance, anonymousConnections: AnonymousConnections): void {
     fastify.addHook('onRoute', (route) => {
       const endpoint = route.config?.mcpEndpoint;
       if (endpoint === undefined) return;
@@ -51,7 +51,7 @@ export class McpRoutes {
         this.answerError(thrown, request, reply);
       route.config = { ...route.config, answerError };
       const serve = this.methodOf(endpoint);
-      addOnRequest(route, this.admission(serve !== undefined, strangers));
+      addOnRequest(route, this.admission(serve !== undefined, anonymousConnections));
       if (serve === undefined) return;
       route.handler = (request, reply) => {
         serve(request, reply).catch((error: unknown) => this.answerError(error, request, reply));
@@ -60,13 +60,13 @@ export class McpRoutes {
     });
   }
 
-  private admission(isFast: boolean, strangers: StrangerConnections): onRequestHookHandler {
+  private admission(isFast: boolean, anonymousConnections: AnonymousConnections): onRequestHookHandler {
     return admissionHook(
       (request, reply) =>
         mapMaybePromise(this.guard.admitRequest(request, 'mcp'), () => {
           const { principal } = request;
-          if (principal === undefined) return this.anonymous.admitAnonymous(request, reply, strangers);
-          strangers.admitConnection(request.raw.socket);
+          if (principal === undefined) return this.anonymous.admitAnonymous(request, reply, anonymousConnections);
+          anonymousConnections.admitConnection(request.raw.socket);
           return this.activeCalls.trackCall(principal, reply);
         }),
       // In Nest's pipeline, a filter of another module comes first.

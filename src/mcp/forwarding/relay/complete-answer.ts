@@ -6,7 +6,7 @@ import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
-import { reserializeAnswer } from './written-anew.js';
+import { reserializeAnswer } from './reserialize.js';
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;

@@ -13,7 +13,7 @@ import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import type { CallerFilter } from './tool-list-filter.js';
-import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './written-anew.js';
+import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
 import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
 
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */

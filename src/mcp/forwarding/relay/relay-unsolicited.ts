@@ -3,7 +3,7 @@ import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from './complete-answer.js';
 import type { CallerFilter } from './tool-list-filter.js';
 import { saysToolsChanged } from './tools-changed.js';
-import { reserializeEvent, reserializeMessage } from './written-anew.js';
+import { reserializeEvent, reserializeMessage } from './reserialize.js';
 
 /**
  * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an answer to

@@ -15,7 +15,7 @@ const MESSAGE =
  * the credentials.
  * @throws DomainError `invalid_request`
  */
-export function refuseCarriedCredentials(stored: ConnectionEntity, data: ConnectionUpdateData): void {
+export function refuseCredentialsForNewOrigin(stored: ConnectionEntity, data: ConnectionUpdateData): void {
   if (data.connection_url === undefined) return;
   if (stored.connectionUrl !== null && isSameOrigin(stored.connectionUrl, data.connection_url)) return;
   if (!keepsToken(stored, data) && !keepsHeaders(stored, data)) return;
@@ -30,7 +30,7 @@ export function refuseCarriedCredentials(stored: ConnectionEntity, data: Connect
  * the secrets. Different arguments or another directory count as another program.
  * @throws DomainError `invalid_request`
  */
-export function refuseCarriedEnvironment(
+export function refuseEnvironmentForNewProgram(
   { stdio }: ConnectionEntity,
   program: StdioProgram,
   env: Readonly<Record<string, string>>,

@@ -17,7 +17,7 @@ const MAX_PIPELINED = 16;
  * The connections without a verified credential. Beyond the limits, in total and per address, the oldest one is closed. A
  * flood therefore closes its own connections, while legitimate callers authenticate right after connecting.
  */
-export class StrangerConnections {
+export class AnonymousConnections {
   /** Connection → time of its addition, oldest first. */
   private readonly all = new Map<Socket, number>();
   private readonly ofAddress = new Map<string, Set<Socket>>();

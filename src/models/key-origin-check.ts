@@ -15,7 +15,7 @@ const MESSAGE =
  * server, even if it has no address.
  * @throws DomainError `invalid_request`
  */
-export function refuseCarriedKey(
+export function refuseKeyForNewOrigin(
   stored: AiProviderEntity,
   changed: Address,
   change: AiProviderChange,

@@ -15,7 +15,7 @@ interface Call {
 
 /** Closes the active calls of an API key that is deleted or expires. To upstreams, the caller has hung up. */
 @Injectable()
-export class CallsUnderWay implements OnApplicationShutdown {
+export class ActiveCalls implements OnApplicationShutdown {
   private recent = new Set<Call>();
   private timer: NodeJS.Timeout | undefined;
 
