@@ -1,17 +1,17 @@
 import { sentenceFor } from './boot/start-failure.js';
 import { startService } from './start-service.js';
 
-/** More than an orderly stop takes, less than orchestrators wait. */
+/** Longer than an orderly stop takes, shorter than orchestrators wait. */
 const STOP_WITHIN_MS = 14_500;
 
 const starting = startService(process.env);
 
-/** Also while starting: what has been started by then would be left behind. */
+/** Also stops a service that is still starting, so that nothing it started is left behind. */
 const stop = (): void => {
-  // A second signal does not wait.
+  // A second signal exits immediately.
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
-  // A start that waits for a server that is away does not hold up the end.
+  // A start that waits for an unavailable server does not delay the exit.
   setTimeout(() => process.exit(0), STOP_WITHIN_MS);
   starting
     .then((service) => service.stop())

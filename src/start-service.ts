@@ -12,20 +12,20 @@ import { FirstStartService } from './boot/first-start.service.js';
 import { openStorage } from './boot/storage.js';
 
 const APPLICATION_WITHIN_MS = 11_000;
-/** PostgreSQL ends without us when it was told to; one that is starting again is adopted by the next start. */
+/** PostgreSQL completes its shutdown on its own; the next start adopts a server that is still running. */
 const STORAGE_WITHIN_MS = 3_000;
 
 /** A service that listens. */
 export interface RunningService {
   url: string;
-  /** Lets running work end, closes every connection, and then stops the embedded database; within 14 s, whatever is away. */
+  /** Waits for running work, closes every connection, and stops the embedded database, within 14 s in any case. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts everything that the environment asks for, in order: settings, storage, application, listener. The process is its own:
- * its OpenTelemetry providers are registered globally.
- * @param options.modules modules of an extending team, besides those of `AppModule`
+ * Starts the service as the environment configures it, in order: settings, storage, application, listener. Registers the
+ * OpenTelemetry providers globally, so start one service per process.
+ * @param options.modules modules of an extending team, in addition to those of `AppModule`
  */
 export async function startService(
   env: NodeJS.ProcessEnv,

@@ -24,7 +24,7 @@ export class OpenCredentials implements OnApplicationShutdown {
   private readonly checks = new PeriodicTask(() => this.check(), {
     pauseMs: CHECK_EVERY_MS,
     isNeeded: () => this.watched.size > 0,
-    // While the database is away nobody can tell: streams stay open, new requests are refused elsewhere.
+    // Streams stay open while the database is unavailable. New requests are rejected during authentication.
     onError: (error) => this.logger.warn(`Open credentials could not be checked: ${(error as Error).message}`),
   });
 

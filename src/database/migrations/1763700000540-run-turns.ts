@@ -38,7 +38,7 @@ export const POST_CHANGES: readonly Change[] = [
   ['_temperature, _answer, _key, _hash)', '_temperature, _answer, _key, _hash, CASE WHEN _is_head THEN now() END)'],
 ];
 
-// A run that gave its slot up and is ended before it goes on has an answer, which says how it ended.
+// A run that released its slot and is ended before it continues has an answer, which says how it ended.
 const FINISH_CHANGES: readonly Change[] = [
   ['_run uuid, _attempt integer, _status', '_run uuid, _attempt integer, _epoch text, _status'],
   ["status = 'running' AND attempt = _attempt END", "status = 'running' AND attempt = _attempt AND epoch = _epoch END"],

@@ -5,7 +5,7 @@ import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
-import { HOLDER, NOBODY_PASSED_OVER } from './run-turns.js';
+import { HOLDER, NONE_PASSED_OVER } from './run-turns.js';
 import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
 
@@ -62,7 +62,7 @@ export class RunExecution {
    */
   async claim(
     { runId, attempt, epoch }: RunClaim,
-    { organizations, holders } = NOBODY_PASSED_OVER,
+    { organizations, holders } = NONE_PASSED_OVER,
   ): Promise<ClaimedRun | undefined> {
     const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders, epoch]);
     return run;

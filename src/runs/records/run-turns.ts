@@ -17,7 +17,7 @@ export interface Tenant {
   readonly holderId: string;
 }
 
-export const NOBODY_PASSED_OVER: PassedOver = { organizations: [], holders: [] };
+export const NONE_PASSED_OVER: PassedOver = { organizations: [], holders: [] };
 
 /** The holder of a row of `runs`. */
 export const HOLDER = 'coalesce(api_key_id, user_id)';

@@ -27,7 +27,7 @@ export class TransportUpstream extends SessionUpstream {
     const transport = new KindTransport(await this.openTransport(), labelOf(this.target));
     try {
       const session = await McpSession.open(transport, signal, undefined, this.onListChanged);
-      // Without its news, a session is as good.
+      // The session works without notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       return session;
     } catch (error) {
@@ -58,7 +58,7 @@ function labelOf({ type }: CustomTarget): string {
 
 /** A transport of another module, with what a session must know of it. */
 class KindTransport implements SessionTransport {
-  /** The SDK takes a transport that names a session for one that goes on. */
+  /** The SDK resumes a session if the transport names one. */
   readonly sessionId = undefined;
   onclose?: () => void;
   onerror?: (error: Error) => void;
