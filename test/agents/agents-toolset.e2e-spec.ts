@@ -177,7 +177,7 @@ describe('the tools of an agent', () => {
     for (const toolset of opened) expect(namesOf(toolset).listed).toEqual(['echo']);
     expect(server.calls('tools/list')).toHaveLength(1);
     server.tools = ['echo', 'new'];
-    // Whoever looks at the connection finds the new list for everyone.
+    // Every reader of the connection finds the new list.
     await succeed(app, 'CONNECTION_TEST', { id });
     await until('the new tool is there', async () => namesOf(await open(id)).listed.length === 2);
   });

@@ -6,7 +6,7 @@ import { type HostileTarget, startHostileTarget } from './harness.js';
 
 const OUTAGE_MS = 2_000;
 const OUTAGES = 3;
-/** A connection that falls silent is given up after some seconds; then its work begins anew. */
+/** A connection that falls silent is closed after some seconds, and its work starts again. */
 const GIVING_UP_MS = 15_000;
 
 const backends = [
@@ -18,7 +18,7 @@ const kinds: [kind: string, leave: (store: TcpProxy) => unknown, comeBack: (stor
   ['falls silent', (store) => store.freeze(), (store) => store.thaw()],
 ];
 
-/** Stores that leave and come back while callers post, stream and call: whoever is told anything is told the truth, soon. */
+/** Stores that leave and come back while callers post, stream and call: every answer is correct and arrives soon. */
 describe.each(backends)('outages with the queue on $queue', ({ redis }) => {
   let target: HostileTarget;
 

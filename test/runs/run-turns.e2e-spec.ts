@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { PreparedStatements } from '../../src/database/prepared-statements.js';
-import { NOBODY_PASSED_OVER, RunTurns } from '../../src/runs/records/run-turns.js';
+import { NONE_PASSED_OVER, RunTurns } from '../../src/runs/records/run-turns.js';
 import { createAgent } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-it('the next run is the first of its tenant, whoever is passed over', async () => {
+it('the next run is the first of its tenant, whichever tenants are passed over', async () => {
   const turns = app.app.get(RunTurns, { strict: false });
   const found: string[] = [];
   const holders: string[] = [];
@@ -66,7 +66,7 @@ it('the choice does not read what one key has waiting', async () => {
     },
   } as PreparedStatements;
   const turns = new RunTurns(explained);
-  await turns.findNext(NOBODY_PASSED_OVER, SILENT_MS);
+  await turns.findNext(NONE_PASSED_OVER, SILENT_MS);
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(WAITING / 10);
   await turns.isOwedBy({ organizationId: crypto.randomUUID(), holderId: crypto.randomUUID() }, 100);

@@ -18,7 +18,7 @@ export interface ChangingServer extends ScriptedServer {
   streams(): SeenRequest[];
   /** Tells every client that listens that a list has changed. */
   announce(kind: 'tools' | 'prompts'): Promise<void>;
-  /** Forgets every session and ends every stream, as if it had been started anew. */
+  /** Forgets every session and ends every stream, as if it had been restarted. */
   restart(): Promise<void>;
 }
 

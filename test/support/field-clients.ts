@@ -84,7 +84,7 @@ export async function openLegacyClient(endpoint: Endpoint): Promise<FieldClient>
 
 /**
  * `@modelcontextprotocol/client` 2.4, connected.
- * @param era `legacy` does as the client does by itself; `auto` asks the server first whether it speaks the modern era
+ * @param era `legacy` keeps the client's default; `auto` asks the server first whether it speaks the modern era
  */
 export async function openModernClient(endpoint: Endpoint, era: 'legacy' | 'auto' = 'legacy'): Promise<FieldClient> {
   const client = new ModernClient(INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: era } });

@@ -23,7 +23,7 @@ async function told(client: FieldClient, method: string, untilThen?: () => Promi
   }
 }
 
-/** The server asks for the roots by itself a little after it was initialized. */
+/** The server requests the roots a little after its initialization. */
 async function rootsOf(client: FieldClient): Promise<unknown> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
