@@ -1,4 +1,4 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, ForeignKey, Unique } from 'typeorm';
 import type { PermissionMap } from '../common/permissions.js';
 
 @Entity('organizations')
@@ -20,6 +20,30 @@ export class OrganizationEntity {
   /** Whether the arguments and results of tool calls are recorded. Read and set by `audit/audit-settings.ts`. */
   @Column({ type: 'boolean', name: 'audit_content', default: false })
   auditContent: boolean;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}
+
+/** A custom role: a permission map with a name. */
+@Entity('roles')
+@Unique(['organizationId', 'name'])
+export class RoleEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id' })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
+  organizationId: string;
+
+  @Column({ type: 'varchar', length: 64 })
+  name: string;
+
+  @Column('jsonb')
+  permissions: PermissionMap;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { MemberEntity } from './member.entity.js';
-import { OrganizationEntity } from './organization.entity.js';
+import { OrganizationEntity, RoleEntity } from './organization.entity.js';
 import { OrganizationsRepository } from './organizations.repository.js';
 import { OrganizationsService } from './organizations.service.js';
-import { RoleEntity } from './role.entity.js';
 import { UserEntity } from './user.entity.js';
 
 @Module({
