@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { expectProblem } from '../support/problem.js';
+import { startSecondOrganization } from '../support/second-organization.js';
+import { useApiKeysApp } from './api-keys.support.js';
+
+const apiKeys = useApiKeysApp();
+const { createKey } = apiKeys;
+
+describe('API keys', () => {
+  it('are created, listed, changed and deleted, and return their value only once', async () => {
+    const created = await createKey({ self: ['API_KEY_LIST'] }, { name: 'reporting', expiresIn: 3600 });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      name: 'reporting',
+      key: expect.stringMatching(/^sbx_[0-9A-Za-z]{49}$/),
+      permissions: { self: ['API_KEY_LIST'] },
+      expires_at: expect.any(String),
+      created_at: expect.any(String),
+    });
+    expect(Date.parse(created.expires_at ?? '') - Date.now()).toBeGreaterThan(3_590_000);
+    expect(Date.parse(created.expires_at ?? '') - Date.now()).toBeLessThanOrEqual(3_600_000);
+
+    const listed = await apiKeys.service.tool('API_KEY_LIST');
+    expect(JSON.stringify(listed.body)).not.toContain(created.key);
+    expect(listed.body.items).toContainEqual({
+      id: created.id,
+      name: 'reporting',
+      prefix: created.key.slice(0, 12),
+      permissions: { self: ['API_KEY_LIST'] },
+      expires_at: created.expires_at,
+      last_used_at: null,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    expect((await apiKeys.service.tool('API_KEY_LIST', {}, created.key)).body.items).toHaveLength(
+      listed.body.items.length,
+    );
+
+    const updated = await apiKeys.service.tool('API_KEY_UPDATE', { id: created.id, name: 'renamed', permissions: {} });
+    expect(updated.body.item).toMatchObject({ id: created.id, name: 'renamed', permissions: {} });
+    expect(JSON.stringify(updated.body)).not.toContain(created.key);
+    expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, created.key), 403, 'permission_denied');
+
+    const deleted = await apiKeys.service.tool('API_KEY_DELETE', { id: created.id });
+    expect(deleted.body).toEqual({ success: true, id: created.id });
+    expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, created.key), 401, 'credential_invalid');
+    expectProblem(await apiKeys.service.tool('API_KEY_DELETE', { id: created.id }), 404, 'not_found');
+    expectProblem(await apiKeys.service.tool('API_KEY_UPDATE', { id: created.id, name: 'gone' }), 404, 'not_found');
+  });
+
+  it('are stored as a hash and a readable prefix', async () => {
+    const { id, key } = await createKey({});
+    const rows: Record<string, unknown>[] = await apiKeys.service.app
+      .get(DataSource)
+      .query('SELECT * FROM api_keys WHERE id = $1', [id]);
+    expect(rows[0]).toMatchObject({
+      key_hash: createHash('sha256').update(key).digest('hex'),
+      key_prefix: key.slice(0, 12),
+      expires_at: null,
+    });
+    expect(JSON.stringify(rows)).not.toContain(key.slice(12));
+  });
+
+  it.each([
+    ['a string expiresIn', { expiresIn: '3600' }, 'expiresIn'],
+    ['a null expiresIn', { expiresIn: null }, 'expiresIn'],
+    ['an expiresIn of zero', { expiresIn: 0 }, 'expiresIn'],
+    ['a fraction as expiresIn', { expiresIn: 1.5 }, 'expiresIn'],
+    ['an expiresIn beyond all dates', { expiresIn: 1e15 }, 'expiresIn'],
+    ['an empty name', { name: '' }, 'name'],
+    ['a name of 65 characters', { name: 'x'.repeat(65) }, 'name'],
+    ['permissions that are a list', { permissions: ['self'] }, 'permissions'],
+    ['permissions without lists', { permissions: { self: 'API_KEY_LIST' } }, 'permissions'],
+    ['an unknown property', { owner: true }, 'owner'],
+    [
+      'a resource named like an inherited object property',
+      { permissions: { toString: ['name'] } },
+      'permissions.toString',
+    ],
+  ])('reject %s without storing anything', async (_what, fault, path) => {
+    const before = await apiKeys.service.tool('API_KEY_LIST');
+    const answer = await apiKeys.service.tool('API_KEY_CREATE', { name: 'wrong', permissions: {}, ...fault });
+    expect(expectProblem(answer, 400, 'invalid_request').errors?.[0]?.path).toBe(path);
+    expect((await apiKeys.service.tool('API_KEY_LIST')).body.items).toHaveLength(before.body.items.length);
+  });
+});
+
+describe('the number and the size of keys', () => {
+  it('are limited, and keys that expired long ago are deleted', async () => {
+    const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'crowded');
+    const database = apiKeys.service.app.get(DataSource);
+    const create = () => neighbour.tool('API_KEY_CREATE', { name: 'one more', permissions: {} });
+    const fill = (expiresAt: string) =>
+      database.query(
+        `INSERT INTO api_keys (id, organization_id, user_id, name, key_prefix, key_hash, permissions, expires_at)
+         SELECT gen_random_uuid(), k.organization_id, k.user_id, 'filler', 'sbx_00000000',
+                encode(sha256(gen_random_uuid()::text::bytea), 'hex'), '{}', ${expiresAt}
+           FROM (SELECT k.* FROM api_keys k JOIN organizations o ON o.id = k.organization_id WHERE o.slug = 'crowded' LIMIT 1) k,
+                generate_series(1, 1000)`,
+      );
+    await fill(`now() - interval '31 days'`);
+    expect((await create()).status).toBe(200);
+    const listed = await neighbour.tool('API_KEY_LIST', {});
+    expect(listed.body).toMatchObject({ totalCount: 2, hasMore: false, nextCursor: null });
+    await fill('NULL');
+    const answers = await Promise.all([create(), create()]);
+    for (const answer of answers) expectProblem(answer, 409, 'limit_reached');
+  });
+
+  it.each([
+    ['large', Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`connection-${n}`, ['x'.repeat(200)]]))],
+    ['of many resources', Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`${n}`, []]))],
+    ['of many tools', { self: Array.from({ length: 1001 }, (_, n) => `${n}`) }],
+  ])('reject a permission map that is %s', async (_what, permissions) => {
+    const answer = await apiKeys.service.tool('API_KEY_CREATE', { name: 'large', permissions });
+    expectProblem(answer, 400, 'invalid_request');
+  });
+
+  it('accept a stored map above the limit', async () => {
+    const { id, key } = await createKey({});
+    const permissions = {
+      self: ['API_KEY_LIST'],
+      large: Array.from({ length: 3000 }, (_, n) => `tool-of-before-${n}`),
+    };
+    const database = apiKeys.service.app.get(DataSource);
+    await database.query('UPDATE api_keys SET permissions = $2 WHERE id = $1', [id, JSON.stringify(permissions)]);
+    await apiKeys.service.tool('API_KEY_UPDATE', { id, name: 'renamed' }).expect(200);
+    const listed = await apiKeys.service.tool('API_KEY_LIST', { limit: 1000 }, key).expect(200);
+    expect(listed.body.items.find((item: { id: string }) => item.id === id)).toMatchObject({ permissions });
+    await apiKeys.service.tool('API_KEY_DELETE', { id }).expect(200);
+  });
+
+  it('split a large list into several pages', async () => {
+    const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'large-keys');
+    const permissions = { self: Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
+    const ids: string[] = [];
+    for (let n = 0; n < 150; n++) {
+      const { body } = await neighbour.tool('API_KEY_CREATE', { name: 'large', permissions });
+      ids.push(body.id);
+    }
+    const first = (await neighbour.tool('API_KEY_LIST', {})).body;
+    expect(first).toMatchObject({ totalCount: 151, hasMore: true });
+    const second = (await neighbour.tool('API_KEY_LIST', { cursor: first.nextCursor })).body;
+    expect(second).toMatchObject({ hasMore: false, nextCursor: null });
+    const listed = [...first.items, ...second.items].map((item: { id: string }) => item.id);
+    expect(listed.slice(1)).toEqual(ids);
+  });
+});

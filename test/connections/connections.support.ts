@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { startTestApp, type TestApp } from '../support/app.js';
+
+export const TOKEN = 'token-that-nobody-may-see-0123456789';
+export const HEADER = 'header-that-nobody-may-see-0123456789';
+/** Port 9 (discard) answers nowhere on a test machine. */
+export const DEAD_URL = 'http://127.0.0.1:9/mcp';
+
+export interface Item {
+  id: string;
+  [field: string]: unknown;
+}
+
+interface Row {
+  connection_token: string | null;
+  connection_headers: string | null;
+  revision: number;
+  tools: { name: string }[] | null;
+}
+
+export interface ConnectionsApp {
+  readonly service: TestApp;
+  readonly database: DataSource;
+  /** Calls a tool that has to succeed; no answer may ever hold a secret. */
+  call<T>(this: void, name: string, body: object): Promise<T>;
+  create(this: void, data?: object): Promise<Item>;
+  update(this: void, id: string, data: object): Promise<Item>;
+  get(this: void, id: string): Promise<Item>;
+  rowOf(this: void, id: string): Promise<Row>;
+}
+
+/** Starts an application for the spec file that calls this; `service` and `database` are there once `beforeAll` has run. */
+export function useConnectionsApp(): ConnectionsApp {
+  let service: TestApp;
+  let database: DataSource;
+
+  beforeAll(async () => {
+    service = await startTestApp();
+    database = service.app.get(DataSource);
+  });
+  afterAll(() => service?.close());
+
+  async function call<T>(name: string, body: object): Promise<T> {
+    const answer = await service.tool(name, body);
+    expect(answer.text).not.toMatch(/nobody-may-see/);
+    expect({ name, status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
+    return answer.body as T;
+  }
+
+  async function create(data: object = {}): Promise<Item> {
+    const defaults = { connection_type: 'HTTP', title: 'Upstream', connection_url: DEAD_URL };
+    return (await call<{ item: Item }>('COLLECTION_CONNECTIONS_CREATE', { data: { ...defaults, ...data } })).item;
+  }
+
+  async function update(id: string, data: object): Promise<Item> {
+    return (await call<{ item: Item }>('COLLECTION_CONNECTIONS_UPDATE', { id, data })).item;
+  }
+
+  async function get(id: string): Promise<Item> {
+    return (await call<{ item: Item }>('COLLECTION_CONNECTIONS_GET', { id })).item;
+  }
+
+  async function rowOf(id: string): Promise<Row> {
+    const rows: Row[] = await database.query('SELECT * FROM connections WHERE id = $1', [id]);
+    expect(rows).toHaveLength(1);
+    return rows[0] as Row;
+  }
+
+  return {
+    get service() {
+      return service;
+    },
+    get database() {
+      return database;
+    },
+    call,
+    create,
+    update,
+    get,
+    rowOf,
+  };
+}
