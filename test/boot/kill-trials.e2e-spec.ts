@@ -13,7 +13,7 @@ import { createAgent, fold, openStream, ThreadClient } from '../support/agent-ru
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
 
-/** Set `KILL_TRIAL_SECONDS` for longer trials: `KILL_TRIAL_SECONDS=300 npm run test:e2e -- test/boot/kill-trials`. */
+/** Set `KILL_TRIAL_SECONDS` for longer trials: `KILL_TRIAL_SECONDS=300 npm test -- test/boot/kill-trials --selectProjects e2e`. */
 const SECONDS = Number(process.env['KILL_TRIAL_SECONDS'] ?? 25);
 const THREADS = 6;
 const TEXT = '/random 60\n/wait 400\n/random 60\n/wait 400\n/random 20';
@@ -63,7 +63,13 @@ it.each(backends)(
       return worker;
     };
     const workers = [startWorker(), startWorker()];
-    const app = { url, org: env.BOOTSTRAP_ORG, apiKey: key, tool: callerOf(url, env.BOOTSTRAP_ORG, key) };
+    const app = {
+      url,
+      org: env.BOOTSTRAP_ORG,
+      apiKey: key,
+      canLoseStreams: backend === 'Redis',
+      tool: callerOf(url, env.BOOTSTRAP_ORG, key),
+    };
     const agentId = await createAgent(app as never);
     const over = Date.now() + SECONDS * 1000;
     let kills = 0;
@@ -90,10 +96,13 @@ it.each(backends)(
     const [apiEnd] = await Promise.all(
       [api, ...workers].map((one) => (one.hasEnded ? one.exit() : one.kill('SIGTERM'))),
     );
-    process.stdout.write(`  ${backend}: ${kills} kills, ${results.flat().length} runs\n`);
+    const faults = results.flatMap((result) => result.faults);
+    const read = results.reduce((sum, result) => sum + result.read, 0);
+    process.stdout.write(`  ${backend}: ${kills} kills, ${faults.length} runs, ${read} of them read to the end\n`);
 
-    expect(results.flat().length).toBeGreaterThan(0);
-    expect(results.flat().filter((fault) => fault !== undefined)).toEqual([]);
+    expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
+    // A flush loses the streams of a few runs, and never of most.
+    expect(read).toBeGreaterThan(faults.length / 2);
     expect({ apiLived, apiEnd }).toEqual({ apiLived: true, apiEnd: 0 });
     // No process ended with an uncaught error.
     for (const { output } of [api, ...started]) expect(output).not.toMatch(/Unhandled|Uncaught|throw er;/);
@@ -105,16 +114,26 @@ interface Trial {
   url: string;
   org: string;
   apiKey: string;
+  /** Redis is flushed at random, so that the stream of a run that has ended can be gone. */
+  canLoseStreams: boolean;
   tool(name: string, body?: object): supertest.Test;
 }
 
-/** Posts messages one by one to a thread and checks the reader's result. Returns the fault of each run. */
-async function converse(app: Trial, agentId: string, over: number): Promise<(string | undefined)[]> {
+interface Conversation {
+  /** One for each run; undefined for a run without a fault. */
+  readonly faults: (string | undefined)[];
+  /** How many runs were read to their end. */
+  readonly read: number;
+}
+
+/** Posts messages one by one to a thread and checks the reader's result. */
+async function converse(app: Trial, agentId: string, over: number): Promise<Conversation> {
   const data = { title: 'Trial', virtual_mcp_id: agentId };
   const created = await insist(() => app.tool('COLLECTION_THREADS_CREATE', { data }), 200);
   const threadId = (created.body as { item: { id: string } }).item.id;
   const thread = new ThreadClient(app as never, agentId, threadId);
   const faults: (string | undefined)[] = [];
+  let read = 0;
   while (Date.now() < over) {
     const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: TEXT }] }], agent: { id: agentId } };
     const post = () =>
@@ -124,6 +143,7 @@ async function converse(app: Trial, agentId: string, over: number): Promise<(str
         .send(body);
     const { taskId } = (await insist(post, 202)).body as { taskId: string };
     const chunks = await readThrough(app, threadId, taskId);
+    if (chunks !== undefined) read++;
     const run = await insist(() => app.tool('RUN_GET', { id: taskId }), 200);
     const list = { thread_id: threadId, limit: 1000 };
     const { items } = (await insist(() => app.tool('COLLECTION_THREAD_MESSAGES_LIST', list), 200)).body as {
@@ -133,18 +153,19 @@ async function converse(app: Trial, agentId: string, over: number): Promise<(str
     if (items.length !== 2 * faults.length) faults.push(`${items.length} messages after ${faults.length} runs`);
   }
   expect(thread.id).toBe(threadId);
-  return faults;
+  return { faults, read };
 }
 
 async function faultOf(
   status: string,
-  chunks: readonly UIMessageChunk[],
+  chunks: readonly UIMessageChunk[] | undefined,
   taskId: string,
   items: readonly { id: string; role: string; parts: unknown; metadata: Record<string, unknown> }[],
 ): Promise<string | undefined> {
   if (status !== 'completed') return `${taskId} is ${status}`;
   const answer = items.find(({ role, metadata }) => role === 'assistant' && metadata['taskId'] === taskId);
   if (answer === undefined) return `${taskId} has no answer`;
+  if (chunks === undefined) return undefined;
   const { id, role, parts, metadata } = answer;
   const stored = JSON.stringify({ id, role, parts, metadata });
   const { parts: read, metadata: readMetadata, ...message } = (await fold(chunks)) ?? {};
@@ -162,8 +183,11 @@ function sortedJson(text: string): string {
   return JSON.stringify(JSON.parse(text), sort);
 }
 
-/** Reads a run to its `[DONE]`. Reconnects with the last event id whenever the stream breaks or is cut. */
-async function readThrough(app: Trial, threadId: string, taskId: string): Promise<UIMessageChunk[]> {
+/**
+ * Reads a run to its `[DONE]`. Reconnects with the last event id whenever the stream breaks or is cut. Undefined if Redis was
+ * flushed after the run had ended and before the reader reconnected: the service then answers 410, and the transcript remains.
+ */
+async function readThrough(app: Trial, threadId: string, taskId: string): Promise<UIMessageChunk[] | undefined> {
   const chunks: UIMessageChunk[] = [];
   let lastEventId: string | undefined;
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await sleep(100)) {
@@ -171,6 +195,7 @@ async function readThrough(app: Trial, threadId: string, taskId: string): Promis
     const stream = await openStream(app.url, app.org, threadId, app.apiKey, options);
     if (stream.status !== 200) {
       const text = await stream.text();
+      if (stream.status === 410 && app.canLoseStreams) return undefined;
       if (stream.status !== 503) throw new Error(`The stream of ${taskId} returned ${stream.status}: ${text}`);
       continue;
     }
