@@ -35,7 +35,7 @@ export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /** Deletes all records that have exceeded the retention time at `now`, until the signal aborts. */
-  async sweep(now: Date, signal = new AbortController().signal): Promise<void> {
+  async sweep(now: Date, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const before = new Date(now.getTime() - this.config.settings.auditRetentionDays * DAY_MS);
     for (const organizationId of await this.records.findOrganizationIds()) {
       let deleted = RECORDS_PER_STATEMENT;
