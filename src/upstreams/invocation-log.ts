@@ -4,8 +4,11 @@ import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
 import { Invocation } from './invocation.js';
 import type { ToolCall } from './tool-call.js';
 
-/** A tool call as it is recorded and measured, whether it is admitted or refused. */
-export interface OpenedCall extends Omit<ToolCall, 'permitted' | 'sessionTools'> {
+/** A tool call as far as it is recorded and measured. */
+type RecordedCall = Omit<ToolCall, 'permitted' | 'sessionTools'>;
+
+/** What is known of a call when it is admitted or refused. */
+export interface CallFindings {
   /** Does a tool with this name exist? Callers can invent any number of names, which must not become metric labels. */
   readonly isKnownTool: boolean;
   /** Is the call permitted because the tool is public? */
@@ -23,7 +26,7 @@ export class InvocationLog {
   ) {}
 
   /** Always settle the invocation: only then is the call recorded. */
-  openInvocation(call: OpenedCall): Invocation {
+  openInvocation(call: RecordedCall, { isKnownTool, isPublic, startedAt }: CallFindings): Invocation {
     const { connection, caller, toolName, entryPoint, agentId = null } = call;
     const entry = this.audit.openEntry({
       organizationId: connection.organizationId,
@@ -35,19 +38,19 @@ export class InvocationLog {
       apiKeyId: caller.apiKeyId ?? null,
       runId: caller.runId ?? null,
       requestId: caller.requestId,
-      public: call.isPublic,
+      public: isPublic,
       content: connection.auditContent ? { arguments: call.args } : undefined,
     });
     const measured = this.telemetry.begin({
       connectionId: connection.id,
       toolName,
-      toolLabel: call.isKnownTool ? toolName : 'other',
+      toolLabel: isKnownTool ? toolName : 'other',
       method: 'tools/call',
       requestId: caller.requestId,
       streamable: call.streamable ?? false,
       incoming: call.trace ?? {},
       isOwn: entryPoint === 'run',
     });
-    return new Invocation(entry, measured, call.startedAt);
+    return new Invocation(entry, measured, startedAt);
   }
 }

@@ -99,7 +99,7 @@ export class ToolInvoker {
     const found = lookup instanceof Promise ? await lookup : lookup;
     const isPublic = !isPermitted && found.tool?.isPublic === true;
     const isKnownTool = found.tool !== undefined;
-    const invocation = this.invocations.openInvocation({ ...call, isKnownTool, isPublic, startedAt });
+    const invocation = this.invocations.openInvocation(call, { isKnownTool, isPublic, startedAt });
     try {
       requireActive(connection);
       if (!isPermitted && !isPublic) throw denied();

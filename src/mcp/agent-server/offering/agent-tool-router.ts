@@ -64,7 +64,7 @@ export class AgentToolRouter {
     toolName: string,
     startedAt: number,
   ): Promise<DomainError> {
-    const invocation = this.invocations.openInvocation({
+    const call = {
       connection: caller.connection,
       agentId: caller.connection.id,
       toolName,
@@ -72,10 +72,8 @@ export class AgentToolRouter {
       caller: caller.asToolCaller,
       entryPoint,
       trace: traceContextOf(request.headers),
-      isKnownTool: false,
-      isPublic: false,
-      startedAt,
-    });
+    };
+    const invocation = this.invocations.openInvocation(call, { isKnownTool: false, isPublic: false, startedAt });
     await invocation.settle(outcomeOf(error));
     const isAnonymous = caller.principal === undefined && error.code === 'permission_denied';
     return isAnonymous ? credentialMissing() : error;
