@@ -15,12 +15,13 @@ import { parseArgs } from 'node:util';
 import { Child } from './lib/child.mjs';
 import { Caller } from './lib/gateway-caller.mjs';
 import { postJson } from './lib/http-client.mjs';
+import { cpuSeconds } from './lib/proxy-process.mjs';
 import { startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine, quantile } from './lib/report.mjs';
 
 const TOOLS = 10;
-/** Rounds of the throughput measurement. The targets alternate; the result is the median. */
-const ROUNDS = 3;
+/** Rounds of the throughput measurement. Every other round takes the targets in reverse order; the result is the median. */
+const ROUNDS = 6;
 const SLOW_MS = 3000;
 const DEAD_URL = 'http://127.0.0.1:9/mcp';
 /** The targets of issue A3. */
@@ -68,19 +69,7 @@ try {
     `proxy + ${MOST_ADDED_MS}`,
   );
   print('tools/list, p50 ms, 1 caller, warm', lists, (p50) => p50 < MOST_LIST_MS, `< ${MOST_LIST_MS}`);
-  console.log('\ntools/call, requests per second, 16 callers');
-  const loaded = Object.entries(targets).filter(([title]) => !/^direct|dead/.test(title));
-  const rates = Object.fromEntries(loaded.map(([title]) => [title, []]));
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [title, target] of loaded) {
-      const rate = await throughput(target);
-      // The first round warms up both ends.
-      if (round > 0) rates[title].push(rate);
-    }
-  }
-  for (const [title, ofRounds] of Object.entries(rates)) {
-    console.log(`  ${title.padEnd(24)}${quantile(ofRounds, 0.5).toFixed(0).padStart(8)}`);
-  }
+  await underLoad(targets);
 } finally {
   for (const target of started.toReversed()) await target.stop();
   await rm(folder, { recursive: true, force: true });
@@ -91,7 +80,8 @@ async function startTargets(bare, upstream, slow, options) {
   const data = join(folder, options.checkout === undefined ? 'ours' : 'before');
   await mkdir(data, { mode: 0o711 });
   const service = await keep(startOurs(bare, data, options));
-  const { tools, bootstrapHeaders } = service.records;
+  const { pid, records } = service;
+  const { tools, bootstrapHeaders } = records;
   const origin = new URL(service.url).origin;
   const create = async (kind, item) =>
     (await postJson(`${tools}/COLLECTION_${kind}_CREATE`, bootstrapHeaders, { data: item })).item.id;
@@ -108,11 +98,11 @@ async function startTargets(bare, upstream, slow, options) {
   const others = [];
   for (let i = 0; i < 18; i++) others.push(await connectTo(`${upstream}/mcp`, `Other ${i}`));
   return {
-    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, name: 'tool_0' },
-    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, name: 'tool_0' },
-    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, name: 'c0_tool_0' },
-    'agent, 20': { url: await agentOver(ids), headers, name: 'c0_tool_0' },
-    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, name: 'c0_tool_0' },
+    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, pid, name: 'tool_0' },
+    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, pid, name: 'tool_0' },
+    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, pid, name: 'c0_tool_0' },
+    'agent, 20': { url: await agentOver(ids), headers, pid, name: 'c0_tool_0' },
+    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, pid, name: 'c0_tool_0' },
   };
 }
 
@@ -143,7 +133,33 @@ async function inTurns(targets, ask) {
   );
 }
 
+/** Prints the requests per second with 16 callers, and the CPU time of the service per request. */
+async function underLoad(targets) {
+  const loaded = Object.entries(targets).filter(([title]) => !/^direct|dead/.test(title));
+  // Each target stands next to the one that it is compared with.
+  loaded.sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
+  const figures = Object.fromEntries(loaded.map(([title]) => [title, []]));
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [title, target] of round % 2 === 0 ? loaded : loaded.toReversed()) {
+      const measured = await throughput(target);
+      // The first round warms up both ends.
+      if (round > 0) figures[title].push(measured);
+    }
+  }
+  console.log('\ntools/call, requests per second, 16 callers     CPU, us per request');
+  for (const [title, ofRounds] of Object.entries(figures)) {
+    const [rate, cpu] = ['rate', 'cpu'].map((figure) =>
+      quantile(
+        ofRounds.map((measured) => measured[figure]),
+        0.5,
+      ),
+    );
+    console.log(`  ${title.padEnd(24)}${rate.toFixed(0).padStart(8)}${cpu.toFixed(0).padStart(18)}`);
+  }
+}
+
 async function throughput(target) {
+  const cpuBefore = cpuSeconds(target.pid);
   const until = performance.now() + ms;
   let count = 0;
   const callers = Array.from({ length: 16 }, () => new Caller(target));
@@ -153,7 +169,7 @@ async function throughput(target) {
       caller.close();
     }),
   );
-  return (count / ms) * 1000;
+  return { rate: (count / ms) * 1000, cpu: ((cpuSeconds(target.pid) - cpuBefore) / count) * 1e6 };
 }
 
 function print(title, figures, isMet, aim) {

@@ -3,6 +3,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /** Fields that belong to every line which is logged during some work. */
 type LogFields = Readonly<Record<string, string>>;
 
+/** The fields outside of any work. */
+export const NO_FIELDS: LogFields = {};
+
 const current = new AsyncLocalStorage<LogContext>();
 
 /**
@@ -17,7 +20,7 @@ export class LogContext {
   /** The fields of the work under way; none outside of any, or after its end. */
   static get fields(): LogFields {
     const context = current.getStore();
-    return context === undefined || context.hasEnded ? {} : context.fields;
+    return context === undefined || context.hasEnded ? NO_FIELDS : context.fields;
   }
 
   /** Does the work, and whatever it calls, in this context. */

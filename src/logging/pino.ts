@@ -1,7 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { withoutCredentials } from '../common/credential-forms.js';
 import { isoTime } from '../common/iso-time.js';
-import { LogContext } from '../common/log-context.js';
+import { LogContext, NO_FIELDS } from '../common/log-context.js';
 import { gatheredOutput } from './gathered-output.js';
 
 /** Names of fields that could contain a secret by mistake. Their values are redacted in every log line. */
@@ -27,8 +27,9 @@ export function createLogger(level: string, destination: DestinationStream = gat
       level,
       base: { service: 'signalbox' },
       timestamp: () => `,"time":"${isoTime(Date.now())}"`,
-      // Pino adds the fields of the line to this object: they win.
-      mixin: () => ({ ...LogContext.fields }),
+      mixin: () => LogContext.fields,
+      // The line of a request has the fields itself, so most lines need no copy.
+      mixinMergeStrategy: (line, context) => (context === NO_FIELDS ? line : { ...context, ...line }),
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`, `*.headers.${name}`]), censor: '***' },
     },
