@@ -32,11 +32,12 @@ import { UpstreamsModule } from './upstreams/upstreams.module.js';
 /** What every process needs, whatever its role. */
 const PLATFORM = [TelemetryModule, DatabaseModule, QueueModule, EventsModule, HealthModule, AuditModule];
 
+/** The guard of all routes, and the kinds of credentials that it accepts. */
+const AUTHENTICATION = [AuthModule, ApiKeysModule];
+
 /** What answers HTTP callers. */
 const API = [
-  AuthModule,
   OrganizationsModule,
-  ApiKeysModule,
   FirstStartModule,
   ToolsModule,
   ConnectionsModule,
@@ -71,7 +72,8 @@ export class AppModule {
         ConfigModule.forRoot(config),
         OpenTelemetryModule.forRoot(telemetry),
         ...PLATFORM,
-        ...(config.servesApi ? API : [AuthModule]),
+        ...AUTHENTICATION,
+        ...(config.servesApi ? API : []),
         ...(config.runsJobs ? WORKER : []),
         ...modules,
       ],

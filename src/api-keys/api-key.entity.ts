@@ -11,10 +11,10 @@ export class ApiKeyEntity {
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
-  /** The member that the key acts for. */
-  @Column({ type: 'uuid', name: 'user_id', update: false })
+  /** The person who made the key, and beyond whose permissions it never reaches; null for a key of the organization. */
+  @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
   @ForeignKey('users', { onDelete: 'CASCADE' })
-  userId: string;
+  userId: string | null;
 
   @Column({ type: 'varchar', length: 64 })
   name: string;

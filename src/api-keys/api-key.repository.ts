@@ -1,7 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder } from 'typeorm';
+import { intersectionOf, type PermissionMap } from '../common/permissions.js';
+import type { Principal, RunAccess } from '../common/principal.js';
+import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { requireRoom } from '../database/require-room.js';
+import {
+  EVERYTHING,
+  joinMemberRights,
+  MEMBER_RIGHTS_COLUMNS,
+  type MemberRights,
+  permissionsOfMember,
+} from '../organizations/member-rights.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 
 /** Limit per organization, because the permissions of active keys are cached in memory. */
@@ -14,19 +24,28 @@ export interface ActiveApiKey {
   id: string;
   organizationId: string;
   organizationSlug: string;
-  userId: string;
-  permissions: ApiKeyEntity['permissions'];
+  runAccess: RunAccess;
+  userId: string | null;
+  /** The key's own permissions, narrowed to those of the person who made it. */
+  permissions: PermissionMap;
   permissionsDigest: string;
   /** Size of the permissions as JSON. */
   permissionBytes: number;
   expiresAt: Date | null;
 }
 
-/** The key that makes a change (the maker) and the key of the same organization that it changes. */
-interface KeyPair {
-  organizationId: string;
-  makerId: string;
+type ActiveApiKeyRow = Omit<ActiveApiKey, 'permissionsDigest'> & Partial<MemberRights> & { keyHash: string };
+
+/** The caller who makes a change, and the key of its organization that it changes. */
+interface KeyChange {
+  caller: Principal;
   id: string;
+}
+
+/** What the maker of a key holds at the moment of the change. */
+export interface LockedMaker {
+  readonly permissions: PermissionMap;
+  readonly expiresAt: Date | null;
 }
 
 export type NewApiKey = Omit<ApiKeyEntity, 'createdAt' | 'updatedAt' | 'lastUsedAt'>;
@@ -44,13 +63,13 @@ export class ApiKeyRepository {
   /**
    * Inserts a key if `check` does not throw. Locks the maker, so that `check` sees its current permissions and its deletion
    * cannot interleave. Also deletes keys that expired long ago.
-   * @param check receives the maker, or undefined if it no longer exists; if it throws, nothing is stored
+   * @param check receives the maker, or undefined if its credential has ended; if it throws, nothing is stored
    * @throws DomainError `limit_reached`
    */
-  insertAs(makerId: string, key: NewApiKey, check: (maker: ApiKeyEntity | undefined) => void): Promise<ApiKeyEntity> {
+  insertAs(caller: Principal, key: NewApiKey, check: (maker: LockedMaker | undefined) => void): Promise<ApiKeyEntity> {
     const { organizationId } = key;
     return this.keys.manager.transaction(async (manager) => {
-      const { maker } = await lockKeys(manager, { organizationId, makerId, id: makerId });
+      const { maker } = await lockRows(manager, { caller, id: undefined });
       check(maker);
       await manager.delete(ApiKeyEntity, {
         organizationId,
@@ -67,26 +86,26 @@ export class ApiKeyRepository {
    * Returns undefined if the key does not exist.
    */
   updateAs(
-    pair: KeyPair,
-    decide: (stored: ApiKeyEntity, maker: ApiKeyEntity | undefined) => ApiKeyChange,
+    change: KeyChange,
+    decide: (stored: ApiKeyEntity, maker: LockedMaker | undefined) => ApiKeyChange,
   ): Promise<ApiKeyEntity | undefined> {
     return this.keys.manager.transaction(async (manager) => {
-      const { stored, maker } = await lockKeys(manager, pair);
+      const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
-      const change = decide(stored, maker);
-      if (Object.keys(change).length === 0) return stored;
-      await manager.update(ApiKeyEntity, { id: stored.id }, change);
+      const changed = decide(stored, maker);
+      if (Object.keys(changed).length === 0) return stored;
+      await manager.update(ApiKeyEntity, { id: stored.id }, changed);
       return manager.findOneByOrFail(ApiKeyEntity, { id: stored.id });
     });
   }
 
   /** Deletes the key if `check` does not throw, with both keys locked. Returns undefined if the key does not exist. */
   deleteAs(
-    pair: KeyPair,
-    check: (stored: ApiKeyEntity, maker: ApiKeyEntity | undefined) => void,
+    change: KeyChange,
+    check: (stored: ApiKeyEntity, maker: LockedMaker | undefined) => void,
   ): Promise<ApiKeyEntity | undefined> {
     return this.keys.manager.transaction(async (manager) => {
-      const { stored, maker } = await lockKeys(manager, pair);
+      const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
       check(stored, maker);
       await manager.delete(ApiKeyEntity, { id: stored.id });
@@ -98,28 +117,31 @@ export class ApiKeyRepository {
     return this.keys.findOneBy({ keyHash });
   }
 
-  /** The keys with these hashes, by hash, each with its organization's slug. Includes expired keys, for a specific error. */
+  /**
+   * The keys with these hashes, by hash. Includes expired keys, for a specific error, but no key of a person who is no longer a
+   * member.
+   */
   async findForAuthentication(keyHashes: readonly string[]): Promise<Map<string, ActiveApiKey>> {
-    const rows: (ActiveApiKey & { keyHash: string })[] = await this.keys.query(
-      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", k.user_id AS "userId",
-              k.permissions, md5(k.permissions::text) AS "permissionsDigest",
-              octet_length(k.permissions::text) AS "permissionBytes", k.expires_at AS "expiresAt",
-              k.key_hash AS "keyHash"
-         FROM api_keys k JOIN organizations o ON o.id = k.organization_id
-        WHERE k.key_hash = ANY($1)`,
-      [keyHashes],
-    );
+    const rows = await this.findActive('k.key_hash = ANY($1)', keyHashes);
     return new Map(rows.map(({ keyHash, ...key }) => [keyHash, key]));
   }
 
   /** The permission digests of the given keys by id, without deleted and expired keys. */
   async findUsable(ids: readonly string[]): Promise<Map<string, string>> {
-    const rows: { id: string; digest: string }[] = await this.keys.query(
-      `SELECT id, md5(permissions::text) AS digest FROM api_keys
-        WHERE id = ANY($1) AND (expires_at IS NULL OR expires_at > now())`,
-      [ids],
+    const rows = await this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
+    return new Map(rows.map(({ id, permissionsDigest: digest }) => [id, digest]));
+  }
+
+  private async findActive(condition: string, values: readonly string[]) {
+    const rows: ActiveApiKeyRow[] = await this.keys.query(
+      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
+              k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
+              k.expires_at AS "expiresAt", k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+         FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
+        WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,
+      [values],
     );
-    return new Map(rows.map(({ id, digest }) => [id, digest]));
+    return rows.map(narrowedToMaker);
   }
 
   /** For `paginate`; the alias is `key`. */
@@ -136,17 +158,53 @@ export class ApiKeyRepository {
   }
 }
 
-/** Locks both keys in a fixed order, so that transactions that change each other's makers cannot deadlock. */
-async function lockKeys(
+function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {}, ...key }: ActiveApiKeyRow) {
+  const permissions =
+    key.userId === null || role === undefined
+      ? key.permissions
+      : intersectionOf(key.permissions, permissionsOfMember({ role, rolePermissions, memberPermissions }));
+  return { ...key, permissions, permissionsDigest: permissionsDigest(permissions) };
+}
+
+/**
+ * Locks the key that is changed and what the caller's rights depend on: its key and, for a person, its membership. Keys come in
+ * a fixed order, so that transactions that change each other's makers cannot deadlock.
+ */
+async function lockRows(
   manager: EntityManager,
-  { organizationId, makerId, id }: KeyPair,
-): Promise<{ stored: ApiKeyEntity | undefined; maker: ApiKeyEntity | undefined }> {
+  { caller, id }: { caller: Principal; id: string | undefined },
+): Promise<{ stored: ApiKeyEntity | undefined; maker: LockedMaker | undefined }> {
+  const { id: organizationId } = caller.organization;
+  const ids = [caller.apiKeyId, id].filter((each) => typeof each === 'string');
   const locked = await manager.find(ApiKeyEntity, {
-    where: { organizationId, id: In([makerId, id]) },
+    where: { organizationId, id: In(ids) },
     order: { id: 'ASC' },
     lock: { mode: 'for_no_key_update' },
   });
   // PostgreSQL returns UUIDs in lower case; callers can send upper case.
-  const find = (wanted: string) => locked.find((key) => key.id === wanted.toLowerCase());
-  return { stored: find(id), maker: find(makerId) };
+  const find = (wanted: string | null | undefined) => locked.find((key) => key.id === wanted?.toLowerCase());
+  const key = find(caller.apiKeyId);
+  const person = caller.userId === null ? undefined : await lockMember(manager, organizationId, caller.userId);
+  const hasEnded = (caller.apiKeyId !== null && key === undefined) || (caller.userId !== null && person === undefined);
+  if (hasEnded) return { stored: find(id), maker: undefined };
+  const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
+  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null } };
+}
+
+/** The permissions of the member, who cannot be removed before the transaction ends; undefined if there is no such member. */
+async function lockMember(
+  manager: EntityManager,
+  organizationId: string,
+  userId: string,
+): Promise<PermissionMap | undefined> {
+  const [rights]: MemberRights[] = await manager.query(
+    `SELECT ${MEMBER_RIGHTS_COLUMNS}
+       FROM (SELECT $1::uuid AS organization_id, $2::uuid AS user_id) AS caller
+       JOIN organizations o ON o.id = caller.organization_id
+       JOIN members ON members.organization_id = caller.organization_id AND members.user_id = caller.user_id
+       LEFT JOIN roles ON roles.organization_id = members.organization_id AND roles.name = members.role
+        FOR SHARE OF members`,
+    [organizationId, userId],
+  );
+  return rights && permissionsOfMember(rights);
 }

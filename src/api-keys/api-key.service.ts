@@ -46,8 +46,8 @@ export class ApiKeyService {
     const { permissions } = input;
     const { id: organizationId } = caller.organization;
     const key = toKey(value, { organizationId, userId: caller.userId, name: input.name, permissions, expiresAt });
-    const stored = await this.repository.insertAs(caller.apiKeyId, key, (makerKey) => {
-      const maker = new KeyMaker(caller, makerKey);
+    const stored = await this.repository.insertAs(caller, key, (locked) => {
+      const maker = new KeyMaker(caller, locked);
       maker.assertHolds(permissions);
       maker.assertOutlives(expiresAt);
     });
@@ -64,9 +64,8 @@ export class ApiKeyService {
 
   /** @throws DomainError `not_found`, `permission_widening` */
   async update({ id, name, permissions }: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
-    const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
-    const updated = await this.repository.updateAs(pair, (stored, makerKey) => {
-      const maker = new KeyMaker(caller, makerKey);
+    const updated = await this.repository.updateAs({ caller, id }, (stored, locked) => {
+      const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
       maker.assertCanChange(stored);
       // The permissions of a key that expires later would outlive the granting key.
@@ -81,9 +80,8 @@ export class ApiKeyService {
 
   /** @throws DomainError `not_found`, `permission_widening` */
   async delete(id: string, caller: Principal): Promise<void> {
-    const pair = { organizationId: caller.organization.id, makerId: caller.apiKeyId, id };
-    const deleted = await this.repository.deleteAs(pair, (stored, makerKey) =>
-      new KeyMaker(caller, makerKey).assertCanChange(stored),
+    const deleted = await this.repository.deleteAs({ caller, id }, (stored, locked) =>
+      new KeyMaker(caller, locked).assertCanChange(stored),
     );
     if (deleted === undefined) throw unknownKey();
     this.verifier.forget(deleted.keyHash);

@@ -7,6 +7,7 @@ const KNOWN = hashApiKey(generateApiKey());
 const KEY: ActiveApiKey = {
   id: 'id',
   organizationId: 'organization',
+  runAccess: 'members' as const,
   organizationSlug: 'default',
   userId: 'user',
   permissions: {},
@@ -31,7 +32,7 @@ beforeEach(() => {
   verifier = new ApiKeyVerifier(repository as unknown as ApiKeyRepository);
 });
 
-const verify = async (hash: string): Promise<string> => (await verifier.verify(hash)).apiKeyId;
+const verify = async (hash: string): Promise<string | null> => (await verifier.verify(hash)).apiKeyId;
 
 describe('ApiKeyVerifier', () => {
   it('looks up thousands of unknown keys in few queries, and accepts a valid key among them', async () => {

@@ -1,9 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
+import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
 
 /** A deletion in another process must take effect within a second, so keys are cached for slightly less. */
@@ -21,7 +23,8 @@ const MAX_PERMISSION_BYTES = 16 * 1_048_576;
  * cache, so that guesses do not evict keys in use.
  */
 @Injectable()
-export class ApiKeyVerifier {
+@VerifiesCredentials('api_key')
+export class ApiKeyVerifier implements CredentialSource {
   private readonly logger = new Logger(ApiKeyVerifier.name);
   private readonly keys: ReadThroughCache<ActiveApiKey>;
   /** The ids of keys whose use was recorded recently. */
@@ -42,6 +45,11 @@ export class ApiKeyVerifier {
     });
   }
 
+  /** The hash of a key. Its checksum detects typing errors without a database query. */
+  keyOf(token: string): string | undefined {
+    return isWellFormedApiKey(token) ? hashApiKey(token) : undefined;
+  }
+
   /**
    * The principal of a key. Returns a promise only if the key is not cached.
    * @param hash of a well-formed key value
@@ -49,6 +57,10 @@ export class ApiKeyVerifier {
    */
   verify(hash: string): Principal | Promise<Principal> {
     return mapMaybePromise(this.keys.get(hash), (key) => this.principalOf(key));
+  }
+
+  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.repository.findUsable(ids);
   }
 
   /** Drops a key from the cache after this process has created, changed or deleted it. */
@@ -62,9 +74,14 @@ export class ApiKeyVerifier {
     this.noteUse(key.id);
     return {
       kind: 'api_key',
+      credentialId: key.id,
+      callerId: key.id,
       organization: { id: key.organizationId, slug: key.organizationSlug },
+      runAccess: key.runAccess,
       userId: key.userId,
       apiKeyId: key.id,
+      grantId: null,
+      clientId: null,
       permissions: key.permissions,
       permissionsDigest: key.permissionsDigest,
     };

@@ -5,11 +5,10 @@ import { ApiKeyRepository } from './api-key.repository.js';
 import { ApiKeyService } from './api-key.service.js';
 import { ApiKeyTools } from './api-key.tools.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
-import { OpenCredentials } from './open-credentials.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKeyEntity])],
-  providers: [ApiKeyService, ApiKeyRepository, ApiKeyVerifier, ApiKeyTools, OpenCredentials],
-  exports: [ApiKeyService, ApiKeyVerifier, OpenCredentials],
+  providers: [ApiKeyService, ApiKeyRepository, ApiKeyVerifier, ApiKeyTools],
+  exports: [ApiKeyService, ApiKeyVerifier],
 })
 export class ApiKeysModule {}

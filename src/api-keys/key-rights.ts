@@ -2,33 +2,35 @@ import { DomainError } from '../common/domain-error.js';
 import { isWithin, type PermissionMap } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
+import type { LockedMaker } from './api-key.repository.js';
 
-/** The rights of a caller who changes keys: its verified permissions and its current key. */
+/** The rights of a caller who changes keys: those when it was verified, and those of this moment. */
 export class KeyMaker {
-  private readonly key: ApiKeyEntity;
+  private readonly now: LockedMaker;
 
   /**
-   * @param key the locked key, which may have changed since the caller was verified
+   * @param maker the caller's locked rights, which may have changed since it was verified
    * @throws DomainError `credential_invalid`, `credential_expired`
    */
   constructor(
     private readonly caller: Principal,
-    key: ApiKeyEntity | undefined,
+    maker: LockedMaker | undefined,
   ) {
-    if (key === undefined) throw new DomainError('credential_invalid', 'The credential has been deleted.');
-    if (key.expiresAt !== null && key.expiresAt.getTime() <= Date.now()) throw new DomainError('credential_expired');
-    this.key = key;
+    if (maker === undefined) throw new DomainError('credential_invalid', 'The credential has been revoked.');
+    if (maker.expiresAt !== null && maker.expiresAt.getTime() <= Date.now())
+      throw new DomainError('credential_expired');
+    this.now = maker;
   }
 
   /** @throws DomainError `permission_widening` */
   assertHolds(permissions: PermissionMap): void {
     if (this.holds(permissions)) return;
-    throw new DomainError('permission_widening', 'The calling key cannot grant permissions that it does not hold.');
+    throw new DomainError('permission_widening', 'The caller cannot grant permissions that it does not hold.');
   }
 
   /** @throws DomainError `permission_widening` if `expiresAt` is after the maker's expiry; null means no expiry */
   assertOutlives(expiresAt: Date | null): void {
-    const end = this.key.expiresAt;
+    const end = this.now.expiresAt;
     if (end === null || (expiresAt !== null && expiresAt.getTime() <= end.getTime())) return;
     const seconds = Math.floor((end.getTime() - Date.now()) / 1000);
     const message =
@@ -42,11 +44,11 @@ export class KeyMaker {
    * @throws DomainError `permission_widening`
    */
   assertCanChange(stored: ApiKeyEntity): void {
-    if (stored.id === this.key.id || this.holds(stored.permissions)) return;
-    throw new DomainError('permission_widening', 'The key holds permissions that the calling key does not hold.');
+    if (stored.id === this.caller.apiKeyId || this.holds(stored.permissions)) return;
+    throw new DomainError('permission_widening', 'The key holds permissions that the caller does not hold.');
   }
 
   private holds(permissions: PermissionMap): boolean {
-    return isWithin(permissions, this.caller.permissions) && isWithin(permissions, this.key.permissions);
+    return isWithin(permissions, this.caller.permissions) && isWithin(permissions, this.now.permissions);
   }
 }

@@ -3,10 +3,16 @@ import { keptBytes } from '../../test/support/kept-bytes.js';
 import type { ApiKeyRepository } from '../api-keys/api-key.repository.js';
 import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { generateApiKey } from '../common/api-key-value.js';
+import type { CredentialSources } from '../credentials/credential-sources.js';
 import { Authenticator } from './authenticator.js';
 
 const HEADER_BYTES = 16 * 1024;
 const CONNECTIONS = 2_000;
+
+function identifiedBy(source: ApiKeyVerifier, token: string) {
+  const key = source.keyOf(token);
+  return key === undefined ? undefined : { source, key };
+}
 
 describe('Authenticator', () => {
   it.each([
@@ -15,7 +21,9 @@ describe('Authenticator', () => {
   ])('does not cache a long header for the lifetime of its connection: %s', async (_what, header) => {
     // No key matches.
     const repository = { findForAuthentication: jest.fn(async () => new Map()) };
-    const authenticator = new Authenticator(new ApiKeyVerifier(repository as unknown as ApiKeyRepository));
+    const verifier = new ApiKeyVerifier(repository as unknown as ApiKeyRepository);
+    const sources = { identify: (token: string) => identifiedBy(verifier, token) };
+    const authenticator = new Authenticator(sources as CredentialSources);
     const connections = Array.from({ length: CONNECTIONS }, () => ({}));
     const kept = await keptBytes(async () => {
       for (const connection of connections) {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
-import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
+import type { CredentialSource } from '../credentials/credential-source.js';
+import { CredentialSources } from '../credentials/credential-sources.js';
 
 const SCHEME = 'bearer ';
 const TOKEN = /^ *([^\s]+) *$/;
@@ -16,12 +16,12 @@ const MAX_KEPT_LENGTH = 64;
 /** Turns an `Authorization` header into a principal. */
 @Injectable()
 export class Authenticator {
-  private readonly presented = new WeakMap<object, PresentedKey>();
+  private readonly presented = new WeakMap<object, PresentedCredential>();
 
-  constructor(private readonly apiKeys: ApiKeyVerifier) {}
+  constructor(private readonly sources: CredentialSources) {}
 
   /**
-   * Returns a promise only if the key is not cached.
+   * Returns a promise only if the credential is not cached.
    * @param connection the connection of the request
    * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired`, with the challenge of RFC 6750 §3
    */
@@ -31,10 +31,10 @@ export class Authenticator {
         headers: CHALLENGE,
       });
     }
-    const hash = this.hashOf(header, connection);
-    if (hash === undefined) throw refusal('credential_invalid');
+    const { source, key } = this.identify(header, connection);
+    if (source === undefined || key === undefined) throw refusal('credential_invalid');
     try {
-      const principal = this.apiKeys.verify(hash);
+      const principal = source.verify(key);
       return principal instanceof Promise ? principal.catch(rethrow) : principal;
     } catch (error) {
       return rethrow(error);
@@ -42,24 +42,25 @@ export class Authenticator {
   }
 
   /**
-   * The hash of the key, or undefined for a header without a well-formed key. Cached per connection: a caller sends the same
-   * header with each request, and hashing costs more than the rest of the check.
+   * The source of the credential and its key there. Cached per connection: a caller sends the same header with each request, and
+   * hashing costs more than the rest of the check.
    */
-  private hashOf(header: string, connection: object): string | undefined {
+  private identify(header: string, connection: object): PresentedCredential {
     const known = this.presented.get(connection);
-    if (known?.header === header) return known.hash;
+    if (known?.header === header) return known;
     const token = bearerToken(header);
-    // The key's checksum detects typing errors without a database query.
-    const hash = token !== undefined && isWellFormedApiKey(token) ? hashApiKey(token) : undefined;
-    if (header.length <= MAX_KEPT_LENGTH) this.presented.set(connection, { header, hash });
-    return hash;
+    const found = token === undefined ? undefined : this.sources.identify(token);
+    const presented = { header, source: found?.source, key: found?.key };
+    if (header.length <= MAX_KEPT_LENGTH) this.presented.set(connection, presented);
+    return presented;
   }
 }
 
-/** The header last sent on a connection. */
-interface PresentedKey {
+/** The header last sent on a connection; without a source if nothing recognizes its token. */
+interface PresentedCredential {
   readonly header: string;
-  readonly hash: string | undefined;
+  readonly source: CredentialSource | undefined;
+  readonly key: string | undefined;
 }
 
 /** Adds the `WWW-Authenticate` challenge to the rejection of a credential. */

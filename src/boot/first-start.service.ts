@@ -4,11 +4,11 @@ import { DataSource } from 'typeorm';
 import { ApiKeyService } from '../api-keys/api-key.service.js';
 import { generateApiKey } from '../common/api-key-value.js';
 import { AppConfig } from '../config/app-config.js';
+import { EVERYTHING } from '../organizations/member-rights.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 
 /** Advisory lock of the first start, so that processes that start concurrently create a single key. */
 const FIRST_START_LOCK = 0x53424f59;
-const EVERYTHING = { self: ['*'], '*': ['*'] };
 
 /** Initializes an empty database: the first organization, its owner and one key with all permissions. */
 @Injectable()
@@ -37,7 +37,7 @@ export class FirstStartService {
     const organization = await this.organizations.ensure(bootstrapOrg);
     const key = {
       organizationId: organization.id,
-      userId: organization.ownerId,
+      userId: null,
       name: 'bootstrap',
       permissions: EVERYTHING,
     };

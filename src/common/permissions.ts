@@ -30,9 +30,38 @@ export function allowsNothing(map: PermissionMap): boolean {
 /** Does `outer` grant everything that `inner` grants? The rule against widening permissions. */
 export function isWithin(inner: PermissionMap, outer: PermissionMap): boolean {
   return Object.entries(inner).every(([resource, tools]) => {
-    const granted = new Set([...listOf(outer, resource), ...(resource === SELF ? [] : listOf(outer, ANY))]);
-    return granted.has(ANY) || tools.every((tool) => granted.has(tool));
+    const held = new Set(granted(outer, resource));
+    return held.has(ANY) || tools.every((tool) => held.has(tool));
   });
+}
+
+/** A map that allows what at least one of the maps allows. */
+export function unionOf(a: PermissionMap, b: PermissionMap): PermissionMap {
+  return Object.fromEntries(
+    resourcesOf(a, b).map((name) => [name, [...new Set([...listOf(a, name), ...listOf(b, name)])]]),
+  );
+}
+
+/** A map that allows exactly what both maps allow. */
+export function intersectionOf(a: PermissionMap, b: PermissionMap): PermissionMap {
+  return Object.fromEntries(resourcesOf(a, b).map((name) => [name, commonTools(granted(a, name), granted(b, name))]));
+}
+
+function resourcesOf(a: PermissionMap, b: PermissionMap): string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])];
+}
+
+/** Every tool that the map grants on the resource, also through `*`. */
+function granted(map: PermissionMap, resource: string): readonly string[] {
+  const any = resource === SELF || resource === ANY ? [] : listOf(map, ANY);
+  return [...new Set([...listOf(map, resource), ...any])];
+}
+
+function commonTools(a: readonly string[], b: readonly string[]): readonly string[] {
+  if (a.includes(ANY)) return b;
+  if (b.includes(ANY)) return a;
+  const others = new Set(b);
+  return a.filter((tool) => others.has(tool));
 }
 
 function listAllows(map: PermissionMap, resource: string, tool: string): boolean {

@@ -1,11 +1,26 @@
 import type { PermissionMap } from './permissions.js';
 
+/** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
+export type RunAccess = 'members' | 'granted';
+
+/** The kinds of credentials. Each has a verifier and a way to watch it (`common/credentials.ts`). */
+export type CredentialKind = 'api_key' | 'oauth' | 'issuer' | 'thread_token';
+
 /** The caller: built by the auth guard from a verified credential only, never from other parts of the request. */
 export interface Principal {
-  kind: 'api_key';
+  kind: CredentialKind;
+  /** Identifies the credential among those of its kind, for watching it while a response is open. */
+  credentialId: string;
+  /** Whose quotas, MCP sessions and tasks the caller uses: the key's, or those of the person with this client. */
+  callerId: string;
   organization: { id: string; slug: string };
-  userId: string;
-  apiKeyId: string;
+  runAccess: RunAccess;
+  /** The person for whom the credential acts; null for a key of the organization. */
+  userId: string | null;
+  apiKeyId: string | null;
+  /** The OAuth grant behind the credential. */
+  grantId: string | null;
+  clientId: string | null;
   /** The complete permissions of this caller; anything absent is denied. */
   permissions: PermissionMap;
   /** Equal for equal permissions of this credential: a comparison shows whether they have changed. */

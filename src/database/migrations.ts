@@ -12,6 +12,8 @@ import { RunTurns1763700000540 } from './migrations/1763700000540-run-turns.js';
 import { RunTraces1763700000550 } from './migrations/1763700000550-run-traces.js';
 import { OpenModelKinds1763700000570 } from './migrations/1763700000570-open-model-kinds.js';
 import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-open-connection-types.js';
+import { People1763700000600 } from './migrations/1763700000600-people.js';
+import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -29,4 +31,6 @@ export const MIGRATIONS = [
   RunTraces1763700000550,
   OpenModelKinds1763700000570,
   OpenConnectionTypes1763700000580,
+  People1763700000600,
+  RunCallers1763700000601,
 ];

@@ -1,13 +1,17 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** A user's membership in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
 export class MemberEntity {
+  @Column({ type: 'uuid', default: () => 'gen_random_uuid()', unique: true, insert: false, update: false })
+  id: string;
+
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   @PrimaryColumn({ type: 'uuid', name: 'user_id' })
+  @Index('members_user_idx')
   @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string;
 
@@ -16,4 +20,7 @@ export class MemberEntity {
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
 }

@@ -1,7 +1,9 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, ForeignKey, Unique } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, ForeignKey, Unique } from 'typeorm';
 import type { PermissionMap } from '../common/permissions.js';
+import type { RunAccess } from '../common/principal.js';
 
 @Entity('organizations')
+@Check('organizations_run_access_check', "run_access IN ('members', 'granted')")
 export class OrganizationEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -16,6 +18,10 @@ export class OrganizationEntity {
   /** The minimum permissions of every member. */
   @Column({ type: 'jsonb', name: 'member_permissions', default: {} })
   memberPermissions: PermissionMap;
+
+  /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
+  @Column({ type: 'varchar', name: 'run_access', length: 16, default: 'members' })
+  runAccess: RunAccess;
 
   /** Whether the arguments and results of tool calls are recorded. Read and set by `audit/audit-settings.ts`. */
   @Column({ type: 'boolean', name: 'audit_content', default: false })

@@ -35,7 +35,7 @@ export class AgentSessionService {
       userId: run.userId,
       runId: run.id,
       requestId: run.requestId,
-      ...(run.apiKeyId === null ? {} : { apiKeyId: run.apiKeyId }),
+      apiKeyId: run.apiKeyId,
     };
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([

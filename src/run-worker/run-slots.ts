@@ -116,8 +116,8 @@ function isSubset(some: PassedOver, all: PassedOver): boolean {
   );
 }
 
-function tenantOf({ organizationId, apiKeyId, userId }: ClaimedRun): Tenant {
-  return { organizationId, holderId: apiKeyId ?? userId };
+function tenantOf({ organizationId, holderId }: ClaimedRun): Tenant {
+  return { organizationId, holderId };
 }
 
 function isEmpty({ organizations, holders }: PassedOver): boolean {

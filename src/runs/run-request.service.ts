@@ -40,6 +40,7 @@ export class RunRequestService {
       agentId: agent.id,
       userId: call.caller.userId,
       apiKeyId: call.caller.apiKeyId,
+      grantId: call.caller.grantId,
       requestId: call.requestId,
       trace: call.trace,
       tier: request.tier ?? agent.tier ?? DEFAULT_TIER,

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { ReaderGoneError, SseResponse } from './sse-response.js';
 
-const HOLDER = { organization: { id: 'o', slug: 'o' }, apiKeyId: 'k' };
+const HOLDER = { organization: { id: 'o', slug: 'o' }, callerId: 'k' };
 
 /** The server's end of a response whose reader takes nothing until `drain`. */
 class StuckResponse extends EventEmitter {

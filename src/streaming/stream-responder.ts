@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OpenCredentials } from '../api-keys/open-credentials.js';
+import { OpenCredentials } from '../credentials/open-credentials.js';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
@@ -37,7 +37,7 @@ export class StreamResponder {
     if (reply.raw.destroyed) leave();
     const response = SseResponse.open(reply, () => this.budget.openAnswer(caller));
     const uncount = this.streams.open();
-    const unwatch = this.credentials.watchCredential(caller, () => reply.raw.destroy());
+    const unwatch = this.credentials.watchPermissions(caller, () => reply.raw.destroy());
     const stopTicking = this.keepAlive(response, stream, caller);
     try {
       for await (const frames of stream.frames(abort.signal)) await response.write(frames);

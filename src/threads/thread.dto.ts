@@ -16,7 +16,7 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MAX_LIMIT, MAX_OFFSET } from '../common/paging/list-input.js';
-import { MayBeAbsent } from '../common/validation/presence.js';
+import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
@@ -79,8 +79,10 @@ export class ThreadItem {
   @IsIn(THREAD_STATUSES)
   status: ThreadStatus;
 
+  /** The person who created the thread; null for a key of the organization. */
+  @MayBeNull()
   @IsUUID()
-  created_by: string;
+  created_by: string | null;
 
   @IsISO8601()
   created_at: string;

@@ -25,8 +25,9 @@ export class ThreadEntity {
   @Column({ type: 'varchar', length: 16 })
   status: ThreadStatus;
 
-  @Column({ type: 'uuid', name: 'created_by', update: false })
-  createdBy: string;
+  /** Null for a key of the organization. */
+  @Column({ type: 'uuid', name: 'created_by', nullable: true, update: false })
+  createdBy: string | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

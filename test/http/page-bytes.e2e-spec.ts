@@ -225,7 +225,7 @@ describe('the memory of a pending response', () => {
     const threadId = await createThread(Array<number>(MESSAGES).fill(MEGABYTE));
     const budget = service.app.get(AnswerBudget, { strict: false });
     const organization = { id: organizationId, slug: 'default' };
-    const others = Array.from({ length: 50 }, (_, n) => budget.openAnswer({ organization, apiKeyId: `key ${n}` }));
+    const others = Array.from({ length: 50 }, (_, n) => budget.openAnswer({ organization, callerId: `key ${n}` }));
     for (const other of others) {
       expect(() => {
         for (;;) other.reserve(MEGABYTE);

@@ -169,7 +169,7 @@ describe('a tool call', () => {
       run_id: null,
       tool_name: tool,
       error_code: isAllowed ? null : 'permission_denied',
-      user_id: isKnown ? expect.any(String) : null,
+      user_id: null,
       api_key_id: isKnown ? expect.any(String) : null,
     });
   });

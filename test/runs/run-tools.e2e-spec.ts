@@ -96,7 +96,7 @@ describe('the tools of a run', () => {
         agent_id: id,
         tool_name: 'echo',
         api_key_id: items[0]?.id,
-        user_id: expect.any(String),
+        user_id: null,
       },
     ]);
   });

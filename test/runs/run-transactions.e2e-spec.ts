@@ -32,16 +32,16 @@ afterAll(() => app?.close());
 
 beforeEach(async () => {
   const threadId = await createThread(app, agentId);
-  const [{ organization_id: organizationId, created_by: userId }] = await database.query(
-    'SELECT organization_id, created_by FROM threads WHERE id = $1',
-    [threadId],
+  const [{ organization_id: organizationId, id: apiKeyId }] = await database.query(
+    'SELECT organization_id, id FROM api_keys LIMIT 1',
   );
   request = {
     organizationId,
     threadId,
     agentId,
-    userId,
-    apiKeyId: null,
+    userId: null,
+    apiKeyId,
+    grantId: null,
     requestId: 'r',
     tier: 'smart',
     temperature: 0.5,

@@ -6,12 +6,12 @@ import { OrganizationsService } from '../../src/organizations/organizations.serv
 
 /** Makes another organization with a key that may do everything there, and returns how its tools are called. */
 export async function startSecondOrganization(app: INestApplication, url: string, slug: string) {
-  const { id, ownerId } = await app.get(OrganizationsService, { strict: false }).ensure(slug);
+  const { id } = await app.get(OrganizationsService, { strict: false }).ensure(slug);
   const key = generateApiKey();
   const permissions = { self: ['*'], '*': ['*'] };
   await app
     .get(ApiKeyService, { strict: false })
-    .ensure(key, { organizationId: id, userId: ownerId, name: slug, permissions });
+    .ensure(key, { organizationId: id, userId: null, name: slug, permissions });
   return {
     id,
     slug,

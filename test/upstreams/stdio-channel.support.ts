@@ -49,7 +49,8 @@ export function useStdioSessions() {
     capabilities: object = {},
     callerId = key,
   ): Promise<UpstreamChannel> {
-    const channel = sessions.channel({ key, callerId }, of);
+    const caller = { callerId, kind: 'api_key' as const, credentialId: callerId };
+    const channel = sessions.channel({ key, caller }, of);
     expect(await json(send(channel, initialize(capabilities)))).toMatchObject({ id: 'init', result: {} });
     expect(await send(channel, INITIALIZED)).toMatchObject({ status: 202, contentType: undefined });
     return channel;

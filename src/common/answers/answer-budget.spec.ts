@@ -5,8 +5,8 @@ import { AnswerBudget, type AnswerHolder } from './answer-budget.js';
 
 const TOTAL = 1000;
 
-function of(organization: string, apiKeyId = 'key'): AnswerHolder {
-  return { organization: { id: organization, slug: organization }, apiKeyId };
+function of(organization: string, callerId = 'key'): AnswerHolder {
+  return { organization: { id: organization, slug: organization }, callerId };
 }
 
 /** Takes memory until it is refused; returns how much was granted. */

@@ -28,7 +28,7 @@ export interface HeldAnswer {
 export const HELD_PER_JSON_BYTE = 8;
 
 /** The holder of a response; all callers without a credential share one. */
-export type AnswerHolder = Pick<Principal, 'organization' | 'apiKeyId'> | undefined;
+export type AnswerHolder = Pick<Principal, 'organization' | 'callerId'> | undefined;
 
 /** The bytes held by the responses of an organization. */
 class Account {
@@ -58,7 +58,7 @@ export class AnswerBudget {
   /** A response to this caller; it holds no memory yet. */
   openAnswer(holder: AnswerHolder): HeldAnswer {
     const organizationId = holder?.organization.id ?? '';
-    const callerId = holder?.apiKeyId ?? '';
+    const callerId = holder?.callerId ?? '';
     let own = 0;
     let isReleased = false;
     return {

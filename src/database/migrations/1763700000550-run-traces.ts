@@ -17,7 +17,7 @@ export class RunTraces1763700000550 implements MigrationInterface {
   }
 }
 
-const TRACE_CHANGES: readonly Change[] = [
+export const TRACE_CHANGES: readonly Change[] = [
   ['_max_waiting integer,', '_max_waiting integer, _traceparent text, _tracestate text,'],
   ['idempotency_hash, turn_at)', 'idempotency_hash, turn_at, traceparent, tracestate)'],
   ['CASE WHEN _is_head THEN now() END)', 'CASE WHEN _is_head THEN now() END, _traceparent, _tracestate)'],

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../../agents/agents.module.js';
-import { ApiKeysModule } from '../../api-keys/api-keys.module.js';
+import { CredentialsModule } from '../../credentials/credentials.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { TelemetryModule } from '../../telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
@@ -27,7 +27,7 @@ import { ListChanges } from './offering/list-changes.js';
 @Module({
   imports: [
     AgentsModule,
-    ApiKeysModule,
+    CredentialsModule,
     ConnectionsModule,
     ForwardingModule,
     TelemetryModule,

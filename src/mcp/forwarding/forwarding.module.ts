@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { ApiKeysModule } from '../../api-keys/api-keys.module.js';
+import { CredentialsModule } from '../../credentials/credentials.module.js';
 import { AnswerBudgetModule } from '../../common/answers/answer-budget.module.js';
 import { TelemetryModule } from '../../telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
@@ -23,7 +23,7 @@ import { UpstreamSender } from './upstream-sender.js';
   imports: [
     TypeOrmModule.forFeature([TaskOwnerEntity]),
     AnswerBudgetModule,
-    ApiKeysModule,
+    CredentialsModule,
     TelemetryModule,
     UpstreamsModule,
     VaultModule,

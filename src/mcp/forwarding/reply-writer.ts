@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import { OpenCredentials } from '../../credentials/open-credentials.js';
 import { AnswerBudget } from '../../common/answers/answer-budget.js';
 import { holdWhileSending } from '../../common/answers/hold-until-sent.js';
 import { onceClosed } from '../../http/once-closed.js';
@@ -39,16 +39,16 @@ export class ReplyWriter {
       return;
     }
     if (contentType === 'text/event-stream') reply.headers(STREAM_HEADERS);
-    this.watchCredential(request, reply);
+    this.watchPermissions(request, reply);
     void reply.send(Readable.from(body, { objectMode: false }));
   }
 
   /** Ends an open response when the caller's credential is revoked or expires. */
-  watchCredential({ principal }: FastifyRequest, reply: FastifyReply): void {
+  watchPermissions({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) return;
     onceClosed(
       reply,
-      this.credentials.watchCredential(principal, () => reply.raw.destroy()),
+      this.credentials.watchPermissions(principal, () => reply.raw.destroy()),
     );
   }
 }

@@ -118,12 +118,14 @@ function withId({ body, idStart, idEnd }: InboundRequest, id: string): Buffer {
  * The upstream session for a message that does not use a shared one.
  * @param caller whose share a program counts towards
  */
-export function sessionAtUpstream(route: Exclude<Route, { kind: 'shared' }>, caller?: ProxyCaller): SessionAtUpstream {
-  const callerId = caller?.principal?.apiKeyId;
-  if (route.kind === 'opening') return { key: route.key, callerId };
+export function sessionAtUpstream(
+  route: Exclude<Route, { kind: 'shared' }>,
+  { principal: caller }: Partial<ProxyCaller> = {},
+): SessionAtUpstream {
+  if (route.kind === 'opening') return { key: route.key, caller };
   if (route.kind === 'stateless') return { key: 'none' };
   const { key, upstreamId, initialize } = route.session;
-  return { key, upstreamId, callerId, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
+  return { key, upstreamId, caller, initialize: initialize === undefined ? undefined : storedInitialize(initialize) };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { OpenCredentials } from '../../api-keys/open-credentials.js';
+import { OpenCredentials } from '../../credentials/open-credentials.js';
 import type { Principal } from '../../common/principal.js';
 import { onceClosed } from '../../http/once-closed.js';
 
@@ -39,7 +39,7 @@ export class ActiveCalls implements OnApplicationShutdown {
     const pending = this.recent;
     this.recent = new Set();
     for (const call of pending) {
-      call.unwatch = this.credentials.watchKey(call.principal.apiKeyId, () => call.reply.raw.destroy());
+      call.unwatch = this.credentials.watchValidity(call.principal, () => call.reply.raw.destroy());
     }
   }
 }

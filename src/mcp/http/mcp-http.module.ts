@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { AgentsModule } from '../../agents/agents.module.js';
-import { ApiKeysModule } from '../../api-keys/api-keys.module.js';
+import { CredentialsModule } from '../../credentials/credentials.module.js';
 import { AuthModule } from '../../auth/auth.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
@@ -30,7 +30,7 @@ import { ToolCallHandler } from './tool-call-handler.js';
   imports: [
     AgentServerModule,
     AgentsModule,
-    ApiKeysModule,
+    CredentialsModule,
     AuthModule,
     ConnectionsModule,
     DiscoveryModule,

@@ -15,8 +15,9 @@ export interface NewRun {
   organizationId: string;
   threadId: string;
   agentId: string;
-  userId: string;
+  userId: string | null;
   apiKeyId: string | null;
+  grantId: string | null;
   requestId: string;
   /** The W3C trace context that the run's attempts continue. */
   trace?: { readonly traceparent: string; readonly tracestate?: string } | undefined;
@@ -36,7 +37,7 @@ export interface PostedRun {
 /** The columns of `runs` under the names of the entity, for statements that return rows. */
 export const RUN_COLUMNS = `
   id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
-  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", request_id AS "requestId", traceparent, tracestate, status, tier,
+  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", grant_id AS "grantId", holder_id AS "holderId", request_id AS "requestId", traceparent, tracestate, status, tier,
   temperature, message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
   cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
   idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",

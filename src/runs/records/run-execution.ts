@@ -5,7 +5,7 @@ import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
-import { HOLDER, NONE_PASSED_OVER } from './run-turns.js';
+import { NONE_PASSED_OVER } from './run-turns.js';
 import type { RunStatus } from './run.entity.js';
 import { finishRun, type NextRun } from './run-finish.js';
 
@@ -25,7 +25,7 @@ const CLAIM = {
   text: `
     UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
      WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
-       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT ${HOLDER} = ANY($4::uuid[])))
+       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])))
        AND ${IS_FIRST_OPEN_RUN}
      RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", (
        SELECT earlier.id FROM runs earlier

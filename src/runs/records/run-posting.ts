@@ -11,7 +11,7 @@ const UNIQUE_VIOLATION = '23505';
 const POST = {
   name: 'run_post',
   text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead"
-           FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+           FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 };
 
 /** The row that `run_post` returns: the outcome of the request. */
@@ -23,7 +23,7 @@ type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post` (migrations 1763700000400 to 550).
+ * lock gives the runs of a thread their order. The transaction is the function `run_post` (migrations 1763700000400 to 601).
  */
 @Injectable()
 export class RunPosting {
@@ -50,6 +50,7 @@ export class RunPosting {
         request.agentId,
         request.userId,
         request.apiKeyId,
+        request.grantId,
         request.requestId,
         request.tier,
         request.temperature,

@@ -19,48 +19,30 @@ export interface Tenant {
 
 export const NONE_PASSED_OVER: PassedOver = { organizations: [], holders: [] };
 
-/** The holder of a row of `runs`. */
-export const HOLDER = 'coalesce(api_key_id, user_id)';
-
 /** The first waiting run of a thread, as `runs_turn_idx` holds it. */
 const IS_HEAD = "status = 'queued' AND turn_at IS NOT NULL";
-const TENANT = 'organization_id, api_key_id, user_id';
-const SMALLEST_ID = "'00000000-0000-0000-0000-000000000000'";
+const TENANT = 'organization_id, holder_id';
 
-// Steps through the index from tenant to tenant, in index order, where runs without a key come last in their
-// organization. It reads no more of one tenant's queue, however long the queue is.
+// Steps through the index from tenant to tenant. It reads no more of one tenant's queue, however long the queue is.
 const WAITING_TENANTS = `
   tenants AS (
     (SELECT ${TENANT} FROM runs WHERE ${IS_HEAD} ORDER BY ${TENANT} LIMIT 1)
     UNION ALL
-    SELECT next.organization_id, next.api_key_id, next.user_id FROM tenants last CROSS JOIN LATERAL (
-      (SELECT 1 AS rank, ${TENANT} FROM runs WHERE ${IS_HEAD}
-          AND organization_id = last.organization_id AND api_key_id = last.api_key_id AND user_id > last.user_id ORDER BY user_id LIMIT 1)
-      UNION ALL
-      (SELECT 2, ${TENANT} FROM runs WHERE ${IS_HEAD}
-          AND organization_id = last.organization_id AND api_key_id > last.api_key_id ORDER BY api_key_id, user_id LIMIT 1)
-      UNION ALL
-      (SELECT 3, ${TENANT} FROM runs WHERE ${IS_HEAD} AND organization_id = last.organization_id AND api_key_id IS NULL
-          AND user_id > CASE WHEN last.api_key_id IS NULL THEN last.user_id ELSE ${SMALLEST_ID} END ORDER BY user_id LIMIT 1)
-      UNION ALL
-      (SELECT 4, ${TENANT} FROM runs WHERE ${IS_HEAD} AND organization_id > last.organization_id ORDER BY ${TENANT} LIMIT 1)
-      ORDER BY rank LIMIT 1
+    SELECT next.* FROM tenants last CROSS JOIN LATERAL (
+      SELECT ${TENANT} FROM runs WHERE ${IS_HEAD}
+         AND (organization_id, holder_id) > (last.organization_id, last.holder_id) ORDER BY ${TENANT} LIMIT 1
     ) next
   )`;
-
-const FIRST_OF_TENANT = `SELECT id, attempt, turn_at, position FROM runs WHERE ${IS_HEAD}
-            AND organization_id = tenants.organization_id AND user_id = tenants.user_id`;
 
 // The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads.
 const SHARES = `
   RECURSIVE busy AS (
-    SELECT organization_id, ${HOLDER} AS holder, count(*) AS runs FROM runs WHERE status = 'running' GROUP BY 1, 2
+    SELECT organization_id, holder_id AS holder, count(*) AS runs FROM runs WHERE status = 'running' GROUP BY 1, 2
   ), ${WAITING_TENANTS}, heads AS (
-    SELECT head.id, head.attempt, organization_id, ${HOLDER} AS holder, head.turn_at
+    SELECT head.id, head.attempt, organization_id, holder_id AS holder, head.turn_at
       FROM tenants CROSS JOIN LATERAL (
-        (${FIRST_OF_TENANT} AND api_key_id = tenants.api_key_id ORDER BY position LIMIT 1)
-        UNION ALL
-        (${FIRST_OF_TENANT} AND api_key_id IS NULL AND tenants.api_key_id IS NULL ORDER BY position LIMIT 1)
+        SELECT id, attempt, turn_at FROM runs WHERE ${IS_HEAD}
+           AND organization_id = tenants.organization_id AND holder_id = tenants.holder_id ORDER BY position LIMIT 1
       ) head
   ), waiting AS (
     SELECT heads.*,

@@ -24,7 +24,7 @@ export interface RunUsage {
 @Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
 @Index('runs_created_idx', ['organizationId', 'createdAt'])
 @Index('runs_open_idx', ['organizationId', 'threadId', 'position'], { where: "status IN ('queued', 'running')" })
-@Index('runs_turn_idx', ['organizationId', 'apiKeyId', 'userId', 'position'], {
+@Index('runs_turn_idx', ['organizationId', 'holderId', 'position'], {
   where: "status = 'queued' AND turn_at IS NOT NULL",
 })
 @Index('runs_running_idx', ['organizationId'], { where: "status = 'running'" })
@@ -56,11 +56,27 @@ export class RunEntity {
   @Column({ type: 'uuid', name: 'agent_id', update: false })
   agentId: string;
 
-  @Column({ type: 'uuid', name: 'user_id', update: false })
-  userId: string;
+  /** The person for whom the run acts; null for a key of the organization. */
+  @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
+  userId: string | null;
 
   @Column({ type: 'uuid', name: 'api_key_id', nullable: true, update: false })
   apiKeyId: string | null;
+
+  /** The OAuth grant with which the run was posted. */
+  @Column({ type: 'uuid', name: 'grant_id', nullable: true, update: false })
+  grantId: string | null;
+
+  /** Whose share of the slots the run uses: its key's, otherwise its person's. */
+  @Column({
+    type: 'uuid',
+    name: 'holder_id',
+    generatedType: 'STORED',
+    asExpression: 'coalesce(api_key_id, user_id)',
+    insert: false,
+    update: false,
+  })
+  holderId: string;
 
   /** The id of the request that started the run; it is sent to the upstreams. */
   @Column({ type: 'varchar', name: 'request_id', length: 128, update: false })

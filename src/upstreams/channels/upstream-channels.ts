@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
-import { StdioSessions } from '../stdio/stdio-sessions.js';
+import { type SessionCaller, StdioSessions } from '../stdio/stdio-sessions.js';
 import { UpstreamPool } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 import { HttpChannel } from '../http/http-channel.js';
@@ -14,8 +14,8 @@ export interface SessionAtUpstream {
   readonly key: string;
   /** The upstream's session id, if it assigned one. */
   readonly upstreamId?: string | undefined;
-  /** The caller's API key, whose share a program counts towards. */
-  readonly callerId?: string | undefined;
+  /** Whose share a program counts towards; absent for a caller without a credential. */
+  readonly caller?: SessionCaller | undefined;
   /** The request that opened the session, which is repeated to a restarted process. */
   readonly initialize?: OutgoingMessage | undefined;
 }

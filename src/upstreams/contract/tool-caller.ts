@@ -1,8 +1,8 @@
 /** The caller of a tool. */
 export interface ToolCaller {
-  /** Absent for a caller without a credential. */
-  readonly userId?: string;
-  readonly apiKeyId?: string;
+  /** The person for whom the call is made; absent for a key of the organization and for a caller without a credential. */
+  readonly userId?: string | null;
+  readonly apiKeyId?: string | null;
   readonly runId?: string;
   /** Sent upstream as `x-request-id`. */
   readonly requestId: string;
@@ -11,7 +11,7 @@ export interface ToolCaller {
 /** The caller of the service's own requests, such as listing tools. */
 export const SERVICE = 'service';
 
-/** The key of a caller's quota: one for each API key, and one for all callers without a credential. */
-export function keyOfCaller({ apiKeyId, userId }: { readonly apiKeyId?: string; readonly userId?: string }): string {
+/** The key of a caller's quota: one for each API key, one for each person, and one for all callers without a credential. */
+export function keyOfCaller({ apiKeyId, userId }: Pick<ToolCaller, 'apiKeyId' | 'userId'>): string {
   return apiKeyId ?? userId ?? 'anonymous';
 }

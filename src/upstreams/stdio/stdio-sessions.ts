@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Principal } from '../../common/principal.js';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';
@@ -10,14 +11,17 @@ import { StdioProcesses } from './stdio-processes.js';
 export interface StdioSession {
   /** Identifies it among all sessions. */
   readonly key: string;
-  /** The caller's API key, whose quota it counts towards. */
-  readonly callerId?: string | undefined;
+  /** Whose quota it counts towards; absent for a caller without a credential. */
+  readonly caller?: SessionCaller | undefined;
   /** The caller's `initialize` request; undefined if it is about to be sent. */
   readonly initialize?: OutgoingMessage | undefined;
 }
 
+/** The caller to whom a session belongs, and the credential without which it ends. */
+export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
+
 /** Calls `end` when a session has to end; returns a function that stops watching. */
-export type WatchSession = (target: StdioTarget, callerId: string | undefined, end: () => void) => () => void;
+export type WatchSession = (target: StdioTarget, caller: SessionCaller | undefined, end: () => void) => () => void;
 
 interface Session {
   readonly revision: string;
@@ -42,11 +46,11 @@ export class StdioSessions {
    * another process, or because the connection was edited) is restarted and initialized as the session was; any other state of
    * the session is lost.
    */
-  channel({ key, callerId, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
+  channel({ key, caller, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
     const { organizationId, connectionId } = target;
     // A session without a caller counts as its own caller.
-    const holder = { organizationId, connectionId, callerId: callerId ?? key };
-    const run = (): Promise<StdioChannel> => this.run({ key, callerId, initialize }, target, holder);
+    const holder = { organizationId, connectionId, callerId: caller?.callerId ?? key };
+    const run = (): Promise<StdioChannel> => this.run({ key, caller, initialize }, target, holder);
     return {
       postMessage: async (message, options) => (await run()).postMessage(message, options),
       listen: async (options) => (await run()).listen(options),
@@ -59,7 +63,7 @@ export class StdioSessions {
   }
 
   private run(requested: StdioSession, target: StdioTarget, holder: ProgramHolder): Promise<StdioChannel> {
-    const { key, callerId, initialize } = requested;
+    const { key, caller, initialize } = requested;
     const existing = this.sessions.get(key);
     if (existing?.revision === target.revision) return existing.channel;
     if (existing !== undefined) void end(existing);
@@ -67,7 +71,7 @@ export class StdioSessions {
       revision: target.revision,
       channel: this.open(target, holder, initialize, () => forget()),
     };
-    const unwatch = this.watches.map((watch) => watch(target, callerId, () => void end(session)));
+    const unwatch = this.watches.map((watch) => watch(target, caller, () => void end(session)));
     const forget = (): void => {
       for (const stop of unwatch) stop();
       if (this.sessions.get(key) === session) this.sessions.delete(key);

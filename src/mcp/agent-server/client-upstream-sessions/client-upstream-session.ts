@@ -1,3 +1,4 @@
+import type { Principal } from '../../../common/principal.js';
 import type { Connection } from '../../../connections/connection.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
@@ -9,6 +10,7 @@ export const PATIENCE_MS = 3_000;
 export interface SessionOwner {
   /** As a caller of the agent. */
   readonly caller: ProxyCaller;
+  readonly principal: Principal;
   /** The caller's session with the agent. */
   readonly session: Session & { readonly initialize: string };
 }

@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { OpenCredentials } from '../../../api-keys/open-credentials.js';
+import { OpenCredentials } from '../../../credentials/open-credentials.js';
 import { withTimeout } from '../../../common/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
 import { OpenConnections } from '../../../connections/open-connections.js';
@@ -116,7 +116,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     const { key, initialize } = session;
     if (this.ended.has(key)) throw unknownSession();
     if (initialize === undefined || caller.principal === undefined) return undefined;
-    return { caller, session: { ...session, initialize } };
+    return { principal: caller.principal, caller, session: { ...session, initialize } };
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -124,10 +124,10 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     await Promise.all(this.owners.entries.map(([key]) => this.drop(key)));
   }
 
-  private use({ caller, session }: SessionOwner): Owned {
-    const holder = { organizationId: caller.connection.organizationId, apiKeyId: caller.principal?.apiKeyId ?? '' };
+  private use({ principal, session }: SessionOwner): Owned {
+    const holder = { organizationId: principal.organization.id, callerId: principal.callerId };
     const owned = this.owners.use(session.key, holder);
-    owned.unwatch ??= this.credentials.watchKey(holder.apiKeyId, () => void this.drop(session.key));
+    owned.unwatch ??= this.credentials.watchValidity(principal, () => void this.drop(session.key));
     const surplus = this.owners.findSurplus(session.key);
     if (surplus !== undefined) void this.drop(surplus);
     return owned;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Holder, OwnedSessions } from './owned-sessions.js';
 
-function holder(organizationId: string, apiKeyId = 'only'): Holder {
-  return { organizationId, apiKeyId };
+function holder(organizationId: string, callerId = 'only'): Holder {
+  return { organizationId, callerId };
 }
 
 describe('OwnedSessions', () => {

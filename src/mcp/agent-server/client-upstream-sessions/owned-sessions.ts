@@ -13,10 +13,11 @@ export interface SessionEntry {
   isLate?: boolean;
 }
 
-/** The organization and API key that a session counts towards. */
+/** The organization and caller that a session counts towards. */
 export interface Holder {
   readonly organizationId: string;
-  readonly apiKeyId: string;
+  /** See `Principal.callerId`. */
+  readonly callerId: string;
 }
 
 /** The state of one caller's session with an agent. */
@@ -31,7 +32,7 @@ export interface Owned {
   held: number;
   /** Aborted when the caller ends its session or the session is evicted. */
   readonly ending: AbortController;
-  /** Stops watching the caller's key. */
+  /** Stops watching the caller's credential. */
   unwatch?: () => void;
 }
 
@@ -65,7 +66,7 @@ export class OwnedSessions {
 
   /**
    * The session to evict if there are too many: from the organization with the most sessions, so that one with many keys cannot
-   * displace others; within it, from the key with the most; of those, the least recently used, preferably one without active
+   * displace others; within it, from the caller with the most; of those, the least recently used, preferably one without active
    * requests.
    * @param inUse the key of a session that is never evicted
    */
@@ -73,8 +74,8 @@ export class OwnedSessions {
     if (this.owned.size <= this.limit) return undefined;
     const others = [...this.owned].filter(([key]) => key !== inUse);
     const ofOrganization = largest(Map.groupBy(others, ([, { holder }]) => holder.organizationId));
-    const ofKey = largest(Map.groupBy(ofOrganization, ([, { holder }]) => holder.apiKeyId));
-    const [key] = ofKey.find(([, { held }]) => held === 0) ?? ofKey[0] ?? [];
+    const ofCaller = largest(Map.groupBy(ofOrganization, ([, { holder }]) => holder.callerId));
+    const [key] = ofCaller.find(([, { held }]) => held === 0) ?? ofCaller[0] ?? [];
     return key;
   }
 }

@@ -42,7 +42,7 @@ export class AgentNotificationStream {
     const closed = untilClosed(reply);
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
-    this.writer.watchCredential(request, reply);
+    this.writer.watchPermissions(request, reply);
     void this.publish(context.caller, bus, closed);
     await hosted.answerRequest(request, reply, message, context);
   }

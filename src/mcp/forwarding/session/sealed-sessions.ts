@@ -65,8 +65,7 @@ export class SealedSessions {
 }
 
 function contextOf({ id, organizationId }: Connection, caller: Principal | undefined): string {
-  const principal = caller === undefined ? 'anonymous' : `${caller.kind}:${caller.userId}:${caller.apiKeyId}`;
-  return `mcp-session:${organizationId}:${id}:${principal}`;
+  return `mcp-session:${organizationId}:${id}:${caller?.callerId ?? 'anonymous'}`;
 }
 
 export function unknownSession(): DomainError {

@@ -121,7 +121,7 @@ export class TaskOwners {
 
 function holderOf({ principal, connection }: ProxyCaller): TaskHolder | undefined {
   if (principal === undefined) return undefined;
-  return { connectionId: connection.id, owner: `${principal.kind}:${principal.userId}:${principal.apiKeyId}` };
+  return { connectionId: connection.id, owner: principal.callerId };
 }
 
 function digestOf(taskId: string): string {

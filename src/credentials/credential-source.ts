@@ -1,0 +1,31 @@
+import { SetMetadata } from '@nestjs/common';
+import type { CredentialKind, Principal } from '../common/principal.js';
+
+/** Verifies and watches one kind of credential. A provider decorated with `@VerifiesCredentials` implements it. */
+export interface CredentialSource {
+  /**
+   * The key under which `verify` finds the token, such as its hash; undefined for a token of another form. Cached with the
+   * connection of the caller.
+   */
+  keyOf(token: string): string | undefined;
+
+  /**
+   * Returns a promise only if the credential is not cached. Caches it for less than a second, so that the end of a credential
+   * takes effect within a second in every process.
+   * @throws DomainError `credential_invalid` or `credential_expired`
+   */
+  verify(key: string): Principal | Promise<Principal>;
+
+  /**
+   * The permission digests of those of the given credentials (`Principal.credentialId`) that are still valid, by id.
+   * See `permissionsDigest`.
+   */
+  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+export const CREDENTIAL_SOURCE = 'signalbox:credential-source';
+
+/** Makes a provider the `CredentialSource` of a kind. Two for one kind stop the start. */
+export function VerifiesCredentials(kind: CredentialKind): ClassDecorator {
+  return SetMetadata(CREDENTIAL_SOURCE, kind);
+}

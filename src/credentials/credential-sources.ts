@@ -1,0 +1,33 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { decoratedProviders } from '../common/decorated-providers.js';
+import type { CredentialKind } from '../common/principal.js';
+import { CREDENTIAL_SOURCE, type CredentialSource } from './credential-source.js';
+
+/** The sources of all kinds of credentials, discovered at startup. */
+@Injectable()
+export class CredentialSources implements OnModuleInit {
+  private readonly sources = new Map<CredentialKind, CredentialSource>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    for (const { metadata: kind, instance } of decoratedProviders<CredentialKind>(this.discovery, CREDENTIAL_SOURCE)) {
+      if (this.sources.has(kind)) throw new Error(`Two providers verify credentials of the kind ${kind}.`);
+      this.sources.set(kind, instance as CredentialSource);
+    }
+  }
+
+  sourceOf(kind: CredentialKind): CredentialSource | undefined {
+    return this.sources.get(kind);
+  }
+
+  /** The source that recognizes the token, with the token's key. */
+  identify(token: string): { readonly source: CredentialSource; readonly key: string } | undefined {
+    for (const source of this.sources.values()) {
+      const key = source.keyOf(token);
+      if (key !== undefined) return { source, key };
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,11 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { CredentialSources } from './credential-sources.js';
+import { OpenCredentials } from './open-credentials.js';
+
+@Module({
+  imports: [DiscoveryModule],
+  providers: [CredentialSources, OpenCredentials],
+  exports: [CredentialSources, OpenCredentials],
+})
+export class CredentialsModule {}

@@ -1,0 +1,31 @@
+import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+
+/** An invitation to join an organization. Its link can be used once, until it expires. */
+@Entity('invitations')
+export class InvitationEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
+  organizationId: string;
+
+  /** Unique within the organization, whatever its case. */
+  @Column({ type: 'varchar', length: 254, update: false })
+  email: string;
+
+  @Column({ type: 'varchar', length: 64 })
+  role: string;
+
+  @Column({ type: 'char', name: 'token_hash', length: 64, unique: true })
+  tokenHash: string;
+
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  expiresAt: Date;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}
