@@ -18,6 +18,7 @@ import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
 import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { SelfModule } from './mcp/self/self.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
@@ -49,6 +50,7 @@ const API = [
   ThreadsModule,
   RunsModule,
   StreamingModule,
+  OauthModule,
   SelfModule,
   McpHttpModule,
 ];

@@ -108,7 +108,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
     maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
-    baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
+    baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
@@ -143,6 +143,15 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+/** The issuer of the authorization server, and a part of every resource: clients compare it letter by letter. */
+function readBaseUrl(read: EnvReader): string | undefined {
+  const text = read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, '');
+  if (text !== undefined && new URL(text).origin !== text.toLowerCase()) {
+    throw new ConfigError('BASE_URL must be an origin such as https://signalbox.example.com, without a path.');
+  }
+  return text?.toLowerCase();
 }
 
 function toOrigin(text: string): string {

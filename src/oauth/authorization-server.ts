@@ -5,12 +5,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Provider, { type KoaContextWithOIDC } from 'oidc-provider';
 import { AppConfig } from '../config/app-config.js';
 import { publicOriginOf } from '../config/public-origin.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { OauthAdapter } from './oauth-adapter.js';
-import { generateOauthToken } from './oauth-token-value.js';
+import { OAUTH_TOKEN_PREFIX } from './oauth-token-value.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
 import { parseResource } from './oauth-resources.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';
@@ -34,8 +34,8 @@ export class AuthorizationServer {
   private readonly logger = new Logger(AuthorizationServer.name);
   private readonly providers = new Map<string, Promise<StartedProvider>>();
   private keys: { readonly all: Promise<readonly PrivateJwk[]>; readonly readAt: number } | undefined;
-  /** The network address that sent a request, as Fastify determines it. */
-  private readonly sources = new WeakMap<IncomingMessage, string>();
+  /** The requests as Fastify sees them. */
+  private readonly requests = new WeakMap<IncomingMessage, FastifyRequest>();
 
   constructor(
     private readonly config: AppConfig,
@@ -56,7 +56,7 @@ export class AuthorizationServer {
     }
     const origin = this.originOf(request);
     const { provider } = await this.providerFor(origin);
-    this.sources.set(raw, request.ip);
+    this.requests.set(raw, request);
     addDefaultScope(raw, origin);
     presentAs(raw, origin);
     for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
@@ -97,8 +97,8 @@ export class AuthorizationServer {
   private start(origin: string, signingKeys: readonly PrivateJwk[]): StartedProvider {
     const adapter = (model: string): OauthAdapter =>
       new OauthAdapter(model, this.records, () => {
-        const request = Provider.ctx?.req;
-        return request && this.sources.get(request);
+        const raw = Provider.ctx?.req;
+        return raw && this.requests.get(raw)?.ip;
       });
     const provider = new Provider(
       origin,
@@ -115,16 +115,35 @@ export class AuthorizationServer {
     );
     // `presentAs` sets the headers; those of the caller never get here.
     provider.proxy = true;
-    provider.AccessToken.prototype.generateTokenId = generateOauthToken;
-    provider.RefreshToken.prototype.generateTokenId = generateOauthToken;
+    markTokens(provider);
+    provider.use(addResourceScopes);
     provider.on('server_error', (_ctx, error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
   }
 
   private async isSignedIn({ req, oidc }: KoaContextWithOIDC): Promise<boolean> {
-    const person = await this.sessions.userOf(req);
+    const request = this.requests.get(req);
+    const person = request && (await this.sessions.userOf(request));
     return person !== undefined && person.id === oidc.session?.accountId;
   }
+}
+
+/** Gives access and refresh tokens the prefix by which logs and the guard recognize them. */
+function markTokens({ AccessToken, RefreshToken }: Provider): void {
+  for (const { prototype } of [AccessToken, RefreshToken] as unknown as { prototype: { generateTokenId(): string } }[]) {
+    const generate = prototype.generateTokenId;
+    prototype.generateTokenId = function (this: unknown): string {
+      return OAUTH_TOKEN_PREFIX + generate.call(this);
+    };
+  }
+}
+
+/** The library's metadata document names only the scopes of OpenID Connect. */
+async function addResourceScopes(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
+  await next();
+  if (!ctx.path.startsWith('/.well-known/') || ctx.status !== 200) return;
+  const document = ctx.body as { scopes_supported?: readonly string[] };
+  document.scopes_supported = [...(document.scopes_supported ?? []), 'mcp', 'api'];
 }
 
 /** Makes Koa see the origin that the caller sees, whatever stands between them. */

@@ -132,8 +132,10 @@ function requireSingle({ oidc }: KoaContextWithOIDC): void {
  * A native client can mix https, loopback and custom-scheme redirects, and loopback redirects match with any port (RFC 8252
  * §7.3). Clients such as IDEs declare themselves as web clients although they are native.
  */
-function makeNative(metadata: { application_type?: string }): void {
+function makeNative(metadata: { application_type?: string; scope?: string | undefined }): void {
   metadata.application_type = 'native';
+  // The scope of a token follows from its resource. The library knows only the scopes of OpenID Connect here.
+  metadata.scope = undefined;
 }
 
 /**

@@ -9,15 +9,16 @@ export class Oauth1763700000602 implements MigrationInterface {
     await queryRunner.query(`
       CREATE TABLE oauth_grants (
         id uuid PRIMARY KEY,
-        organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
-        user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+        organization_id uuid NOT NULL,
+        user_id uuid NOT NULL,
         client_id varchar(2048) NOT NULL,
         client_name varchar(256) NOT NULL,
         resource varchar(2048) NOT NULL,
         scope varchar(256) NOT NULL,
         is_remembered boolean NOT NULL,
         last_used_at timestamptz(3),
-        created_at timestamptz(3) NOT NULL DEFAULT now()
+        created_at timestamptz(3) NOT NULL DEFAULT now(),
+        FOREIGN KEY (organization_id, user_id) REFERENCES members (organization_id, user_id) ON DELETE CASCADE
       );
       CREATE INDEX oauth_grants_member_idx ON oauth_grants (organization_id, user_id);
       CREATE INDEX oauth_grants_client_idx ON oauth_grants (user_id, client_id);

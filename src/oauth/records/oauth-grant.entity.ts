@@ -1,7 +1,8 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** One sign-in of a person with a client: everything that was issued for it dies with it. */
+/** One sign-in of a member with a client: everything that was issued for it dies with it, and it dies with the membership. */
 @Entity('oauth_grants')
+@ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 @Index('oauth_grants_member_idx', ['organizationId', 'userId'])
 @Index('oauth_grants_client_idx', ['userId', 'clientId'])
 export class OauthGrantEntity {
@@ -10,11 +11,9 @@ export class OauthGrantEntity {
   id: string;
 
   @Column({ type: 'uuid', name: 'organization_id', update: false })
-  @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
   @Column({ type: 'uuid', name: 'user_id', update: false })
-  @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string;
 
   @Column({ type: 'varchar', name: 'client_id', length: 2048, update: false })
