@@ -27,7 +27,7 @@ export class MonitoringLogItem {
   @IsIn(ENTRY_POINTS)
   door: EntryPoint;
 
-  /** Null for the management tools of `self`. */
+  /** Null for management tools. */
   @MayBeNull()
   @IsUUID()
   connection_id: string | null;
