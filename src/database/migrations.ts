@@ -16,6 +16,7 @@ import { People1763700000600 } from './migrations/1763700000600-people.js';
 import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
 import { Oauth1763700000602 } from './migrations/1763700000602-oauth.js';
 import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
+import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -37,4 +38,5 @@ export const MIGRATIONS = [
   RunCallers1763700000601,
   Oauth1763700000602,
   SignIn1763700000605,
+  AuditEvents1763700000620,
 ];
