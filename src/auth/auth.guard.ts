@@ -48,7 +48,9 @@ export class AuthGuard implements CanActivate {
     try {
       const principal = this.authenticator.authenticate(authorization, request.raw.socket);
       if (!(principal instanceof Promise)) return admitAs(principal, request, access);
-      return principal.then((read) => admitAs(read, request, access)).catch((error) => this.refuse(error, request, access));
+      return principal
+        .then((read) => admitAs(read, request, access))
+        .catch((error) => this.refuse(error, request, access));
     } catch (error) {
       return this.refuse(error, request, access);
     }
@@ -74,7 +76,11 @@ export class AuthGuard implements CanActivate {
 function admitAs(principal: Principal, request: FastifyRequest, access: RestrictedAccess): true {
   request.principal = principal;
   const { resource, scopes } = principal;
-  if (resource !== undefined && request.url !== resource && resourcePathOf(request, access).toLowerCase() !== resource) {
+  if (
+    resource !== undefined &&
+    request.url !== resource &&
+    resourcePathOf(request, access).toLowerCase() !== resource
+  ) {
     throw new DomainError('credential_invalid', 'The token was issued for another resource.');
   }
   const { org } = request.params as { org?: string };

@@ -15,6 +15,7 @@ import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-ope
 import { People1763700000600 } from './migrations/1763700000600-people.js';
 import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
 import { Oauth1763700000602 } from './migrations/1763700000602-oauth.js';
+import { KeysOfGrants1763700000603 } from './migrations/1763700000603-keys-of-grants.js';
 import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
 
@@ -37,6 +38,7 @@ export const MIGRATIONS = [
   People1763700000600,
   RunCallers1763700000601,
   Oauth1763700000602,
+  KeysOfGrants1763700000603,
   SignIn1763700000605,
   AuditEvents1763700000620,
 ];

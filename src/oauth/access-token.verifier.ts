@@ -59,7 +59,9 @@ export class AccessTokenVerifier implements CredentialSource {
   }
 
   findUsable(ids: readonly string[]): ReturnType<CredentialSource['findUsable']> {
-    return this.grants.findUsable(ids);
+    return this.grants
+      .findUsable(ids)
+      .then((found) => new Map([...found].map(([id, map]) => [id, permissionsDigest(map)])));
   }
 
   private noteUse(grantId: string): void {

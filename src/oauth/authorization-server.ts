@@ -59,7 +59,8 @@ export class AuthorizationServer {
     this.requests.set(raw, request);
     addDefaultScope(raw, origin);
     presentAs(raw, origin);
-    for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined) reply.raw.setHeader(name, value);
     reply.hijack();
     await provider.callback()(raw, reply.raw);
   }
@@ -130,7 +131,9 @@ export class AuthorizationServer {
 
 /** Gives access and refresh tokens the prefix by which logs and the guard recognize them. */
 function markTokens({ AccessToken, RefreshToken }: Provider): void {
-  for (const { prototype } of [AccessToken, RefreshToken] as unknown as { prototype: { generateTokenId(): string } }[]) {
+  for (const { prototype } of [AccessToken, RefreshToken] as unknown as {
+    prototype: { generateTokenId(): string };
+  }[]) {
     const generate = prototype.generateTokenId;
     prototype.generateTokenId = function (this: unknown): string {
       return OAUTH_TOKEN_PREFIX + generate.call(this);

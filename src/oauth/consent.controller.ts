@@ -86,7 +86,8 @@ export class ConsentController {
     const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined);
     if (interaction?.uid !== uid) throw expired();
     const user = await this.sessions.userOf(request);
-    const isAnother = user !== undefined && interaction.prompt.name === 'consent' && interaction.session?.accountId !== user.id;
+    const isAnother =
+      user !== undefined && interaction.prompt.name === 'consent' && interaction.session?.accountId !== user.id;
     // Another person has signed in with this browser since the request began: that person starts it again.
     if (isAnother) throw expired();
     if (user !== undefined) return { provider, interaction, user };
@@ -98,7 +99,10 @@ export class ConsentController {
   private async questionOf({ provider, interaction, user }: PendingRequest): Promise<Question | undefined> {
     const { client_id: clientId, resource: requested, redirect_uri: redirectUri } = interaction.params;
     const indicator = String(Array.isArray(requested) ? requested[0] : requested);
-    const [client, resource] = [await provider.Client.find(String(clientId)), parseResource(indicator, provider.issuer)];
+    const [client, resource] = [
+      await provider.Client.find(String(clientId)),
+      parseResource(indicator, provider.issuer),
+    ];
     if (client === undefined || resource === undefined) return undefined;
     const own = await this.resources.findOwn(resource, user.id);
     return own && { client, resource, indicator, own, redirectUri: String(redirectUri) };
@@ -136,7 +140,10 @@ export class ConsentController {
   }
 }
 
-const REFUSED = { error: 'access_denied', error_description: 'The person did not allow the access, or cannot allow it.' };
+const REFUSED = {
+  error: 'access_denied',
+  error_description: 'The person did not allow the access, or cannot allow it.',
+};
 
 /** Returns the browser to the authorization endpoint. */
 async function finish(

@@ -65,7 +65,8 @@ export class Consents {
     const [indicator, redirectUri] = [String(params?.['resource'] ?? ''), String(params?.['redirect_uri'] ?? '')];
     const resource = parseResource(indicator, origin);
     const userId = session?.accountId;
-    if (client === undefined || userId === undefined || resource === undefined || !isRemembered(redirectUri)) return undefined;
+    if (client === undefined || userId === undefined || resource === undefined || !isRemembered(redirectUri))
+      return undefined;
     if (oidc.prompts.has('consent')) return undefined;
     const { clientId } = client;
     const earlier = await this.grants.findRemembered({ userId, clientId, resource: resource.path });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import type { PermissionMap } from '../common/permissions.js';
 import type { RunAccess } from '../common/principal.js';
 import {
@@ -106,6 +106,11 @@ export class OauthGrantsRepository {
       [organizationId, id, userId ?? null],
     );
     return revoked;
+  }
+
+  /** Deletes all grants of a person; tokens without a grant open nothing. */
+  async deleteOfPerson(manager: EntityManager, userId: string): Promise<void> {
+    await manager.delete(OauthGrantEntity, { userId });
   }
 
   async touch(id: string, at: Date): Promise<void> {

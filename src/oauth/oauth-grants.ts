@@ -1,18 +1,25 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
+import { PasswordChanges } from '../users/password-changes.js';
 import type { OauthGrantItem } from './oauth.dto.js';
 import { type NamedGrant, OauthGrantsRepository } from './oauth-grants.repository.js';
 
 /** Lists and revokes the sign-ins of people with OAuth clients. */
 @Injectable()
-export class OauthGrants {
+export class OauthGrants implements OnModuleInit {
   constructor(
     private readonly repository: OauthGrantsRepository,
     private readonly events: AuditEvents,
+    private readonly passwordChanges: PasswordChanges,
   ) {}
+
+  /** A changed password ends every sign-in of the person. */
+  onModuleInit(): void {
+    this.passwordChanges.register((manager, userId) => this.repository.deleteOfPerson(manager, userId));
+  }
 
   /** All grants of the organization, or only the caller's own if it lacks the permission. */
   async list(caller: Principal): Promise<{ items: OauthGrantItem[] }> {

@@ -4,6 +4,7 @@ import { AuditEventsModule } from '../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { NetModule } from '../net/net.module.js';
 import { PagesModule } from '../pages/pages.module.js';
+import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { AccessTokenVerifier } from './access-token.verifier.js';
 import { AuthorizationServer } from './authorization-server.js';
@@ -33,6 +34,7 @@ import { SigningKeys } from './signing-keys.js';
     BrowserSessionsModule,
     NetModule,
     PagesModule,
+    UsersModule,
     VaultModule,
   ],
   controllers: [OauthController, ConsentController],

@@ -44,7 +44,8 @@ export interface ProviderParts {
 export function providerConfiguration(issuer: string, settings: Settings, parts: ProviderParts): Configuration {
   const resourceOf = (indicator: string): RequestedResource => {
     const resource = parseResource(indicator, issuer);
-    if (resource === undefined) throw new errors.InvalidTarget('the resource indicator names no resource of this service');
+    if (resource === undefined)
+      throw new errors.InvalidTarget('the resource indicator names no resource of this service');
     return resource;
   };
   return {
@@ -63,7 +64,10 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
     pkce: { required: () => true },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     clientDefaults: { grant_types: ['authorization_code', 'refresh_token'], application_type: 'native' },
-    extraClientMetadata: { properties: ['software_id'], validator: (_ctx, _key, _value, metadata) => makeNative(metadata) },
+    extraClientMetadata: {
+      properties: ['software_id'],
+      validator: (_ctx, _key, _value, metadata) => makeNative(metadata),
+    },
     clientBasedCORS: () => true,
     rotateRefreshToken: true,
     expiresWithSession: async () => false,
@@ -125,7 +129,8 @@ function grantedResource(ctx: KoaContextWithOIDC, oneOf: readonly string[] | und
 /** @throws InvalidTarget */
 function requireSingle({ oidc }: KoaContextWithOIDC): void {
   const requested = oidc.params?.['resource'];
-  if (Array.isArray(requested) && requested.length > 1) throw new errors.InvalidTarget('only one resource can be requested');
+  if (Array.isArray(requested) && requested.length > 1)
+    throw new errors.InvalidTarget('only one resource can be requested');
 }
 
 /**

@@ -26,7 +26,11 @@ export class OauthRecordsRepository {
     model: string,
     value: string,
     payload: AdapterPayload,
-    { expiresIn, clientId, source }: { expiresIn?: number | undefined; clientId?: string | undefined; source?: string | undefined },
+    {
+      expiresIn,
+      clientId,
+      source,
+    }: { expiresIn?: number | undefined; clientId?: string | undefined; source?: string | undefined },
   ): Promise<void> {
     const id = recordId(model, value);
     const { grantId, uid, scope } = payload;
