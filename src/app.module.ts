@@ -4,6 +4,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AuditModule } from './audit/audit.module.js';
+import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
@@ -18,6 +19,7 @@ import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
 import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { SelfModule } from './mcp/self/self.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
@@ -31,7 +33,15 @@ import { ToolsModule } from './tools/tools.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
-const PLATFORM = [TelemetryModule, DatabaseModule, QueueModule, EventsModule, HealthModule, AuditModule];
+const PLATFORM = [
+  TelemetryModule,
+  DatabaseModule,
+  QueueModule,
+  EventsModule,
+  HealthModule,
+  AuditModule,
+  AuditEventsModule,
+];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */
 const AUTHENTICATION = [AuthModule, ApiKeysModule];
@@ -49,6 +59,7 @@ const API = [
   ThreadsModule,
   RunsModule,
   StreamingModule,
+  OauthModule,
   SelfModule,
   McpHttpModule,
 ];

@@ -14,6 +14,7 @@ import { AnonymousConnections } from '../http/anonymous-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
 import { registerFormBody } from '../pages/form-body.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
+import { OauthRoutes } from '../oauth/oauth-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 
@@ -61,6 +62,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);
   if (!config.servesApi) return;
+  app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
 }

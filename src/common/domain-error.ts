@@ -47,4 +47,10 @@ export class DomainError extends Error {
 
   /** Response headers of the error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
+
+  /** The same error with further response headers. */
+  withHeaders(headers: Readonly<Record<string, string>>): DomainError {
+    const { cause, status } = this;
+    return new DomainError(this.code, this.detail, this.errors, { cause, status, headers: { ...this.headers, ...headers } });
+  }
 }

@@ -25,6 +25,7 @@ export const ERROR_CODES = {
   credential_invalid: [401, 'The credential is not valid'],
   credential_expired: [401, 'The credential has expired'],
   organization_mismatch: [403, 'The credential does not belong to this organization'],
+  insufficient_scope: [403, 'The token lacks the required scope'],
   permission_denied: [403, 'The caller lacks the required permission'],
   origin_refused: [403, 'The origin of the request is not allowed'],
   csrf_invalid: [403, 'The form has expired'],

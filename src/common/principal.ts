@@ -21,6 +21,10 @@ export interface Principal {
   /** The OAuth grant behind the credential. */
   grantId: string | null;
   clientId: string | null;
+  /** The path of the only resource that the credential opens, in lower case and without a trailing slash; absent: no limit. */
+  resource?: string;
+  /** The OAuth scopes of the credential; absent: no limit. */
+  scopes?: readonly string[];
   /** The complete permissions of this caller; anything absent is denied. */
   permissions: PermissionMap;
   /** Equal for equal permissions of this credential: a comparison shows whether they have changed. */

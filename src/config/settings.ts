@@ -60,6 +60,9 @@ export interface Settings {
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
+  /** Lifetimes of the authorization server's tokens, in seconds. */
+  oauthAccessTokenTtlS: number;
+  oauthRefreshTokenTtlS: number;
   metricsHost: string;
   /** 0: any free port. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
@@ -116,7 +119,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
     maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
-    baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
+    baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
@@ -153,6 +156,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
+    oauthAccessTokenTtlS: read.integer('OAUTH_ACCESS_TOKEN_TTL_S', 1, 86_400, 3_600),
+    oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
 }
@@ -191,6 +196,15 @@ function toAddressRange(text: string): string {
 function toSlug(text: string): string {
   if (SLUG.test(text)) return text;
   throw new ConfigError('STDIO_ORGANIZATIONS must be slugs of organizations, separated by commas.');
+}
+
+/** The issuer of the authorization server, and a part of every resource: clients compare it letter by letter. */
+function readBaseUrl(read: EnvReader): string | undefined {
+  const text = read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, '');
+  if (text !== undefined && new URL(text).origin !== text.toLowerCase()) {
+    throw new ConfigError('BASE_URL must be an origin such as https://signalbox.example.com, without a path.');
+  }
+  return text?.toLowerCase();
 }
 
 function toOrigin(text: string): string {

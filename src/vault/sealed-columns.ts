@@ -32,4 +32,14 @@ export const SEALED_COLUMNS = {
     column: 'api_key',
     contextOf: (id) => `ai_provider:${id}:api_key`,
   },
+  oauthRecord: {
+    table: 'oauth_records',
+    column: 'payload',
+    contextOf: (id) => `oauth_record:${id}:payload`,
+  },
+  oauthSigningKey: {
+    table: 'oauth_signing_keys',
+    column: 'jwk',
+    contextOf: (id) => `oauth_signing_key:${id}:jwk`,
+  },
 } as const satisfies Record<string, SealedColumn>;
