@@ -25,7 +25,7 @@ const KEEP_ALIVE_MS = 72_000;
 
 /** Creates the HTTP server under Nest, for `main` and the tests. */
 export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
-  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = settings;
+  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout, trustProxy } = settings;
   return new HttpAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     http: {
@@ -39,6 +39,7 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
     genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
       requestIdFrom(request.headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
+    ...(trustProxy.length > 0 && { trustProxy: [...trustProxy] }),
     frameworkErrors: answerFrameworkErrors(logger),
     clientErrorHandler: answerClientError,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },

@@ -44,6 +44,7 @@ export const ERROR_CODES = {
   thread_exists: [409, 'A thread with this id belongs to another agent'],
   idempotency_conflict: [409, 'The Idempotency-Key was already used with a different body'],
   conflict: [409, 'The request conflicts with the current state'],
+  last_owner: [409, 'An organization needs an owner'],
   agent_cycle: [409, 'An agent cannot contain itself'],
   limit_reached: [409, 'The organization has reached its limit for this resource'],
   stream_expired: [410, 'The live stream of this run has expired; read the transcript'],

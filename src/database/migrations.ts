@@ -17,6 +17,7 @@ import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.
 import { Oauth1763700000602 } from './migrations/1763700000602-oauth.js';
 import { KeysOfGrants1763700000603 } from './migrations/1763700000603-keys-of-grants.js';
 import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
+import { PeopleList1763700000606 } from './migrations/1763700000606-people-list.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -40,5 +41,6 @@ export const MIGRATIONS = [
   Oauth1763700000602,
   KeysOfGrants1763700000603,
   SignIn1763700000605,
+  PeopleList1763700000606,
   AuditEvents1763700000620,
 ];
