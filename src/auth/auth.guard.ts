@@ -1,10 +1,11 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
+import { type ProtectedAccess, ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
+import { requireThreadAccess, THREAD_ACCESS, type ThreadAccess } from '../common/thread-access.js';
 import { Authenticator } from './authenticator.js';
 
 /**
@@ -27,21 +28,26 @@ export class AuthGuard implements CanActivate {
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    return request.admittedFor === access || this.admitRequest(request, access);
+    if (request.admittedFor === access) return true;
+    const threadAccess = this.reflector.get<ThreadAccess | undefined>(THREAD_ACCESS, context.getHandler());
+    return this.admitRequest(request, access, threadAccess);
   }
 
   /**
    * Verifies the credential of a request and stores its principal. Returns a promise only if the credential is not cached.
-   * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`
+   * @param threadAccess how the route is open to browser tokens; without it, it is closed to them
+   * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`,
+   * `permission_denied` for a browser token
    */
-  admitRequest(request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): true | Promise<true> {
+  admitRequest(request: FastifyRequest, access: ProtectedAccess, threadAccess?: ThreadAccess): true | Promise<true> {
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) {
       request.admittedFor = access;
       return true;
     }
-    const principal = this.authenticator.authenticate(authorization, request.raw.socket);
-    return mapMaybePromise(principal, (read) => admitAs(read, request, access));
+    const { org } = request.params as { org?: string };
+    const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
+    return mapMaybePromise(principal, (read) => admitAs(read, request, access, threadAccess));
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {
@@ -54,14 +60,20 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-/** @throws DomainError `organization_mismatch` */
-function admitAs(principal: Principal, request: FastifyRequest, access: RouteAccess): true {
+/** @throws DomainError `organization_mismatch`, `permission_denied` */
+function admitAs(
+  principal: Principal,
+  request: FastifyRequest,
+  access: ProtectedAccess,
+  threadAccess: ThreadAccess | undefined,
+): true {
   request.principal = principal;
-  const { org } = request.params as { org?: string };
+  const { org, threadId } = request.params as { org?: string; threadId?: string };
   const isLegacyPath = access === 'mcp' && org === undefined;
   if (!isLegacyPath && org !== principal.organization.slug) {
     throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
   }
+  requireThreadAccess(principal, threadAccess, threadId);
   request.admittedFor = access;
   return true;
 }

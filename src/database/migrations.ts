@@ -15,6 +15,7 @@ import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-ope
 import { People1763700000600 } from './migrations/1763700000600-people.js';
 import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
+import { ThreadTokens1763700000621 } from './migrations/1763700000621-thread-tokens.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -35,4 +36,5 @@ export const MIGRATIONS = [
   People1763700000600,
   RunCallers1763700000601,
   AuditEvents1763700000620,
+  ThreadTokens1763700000621,
 ];
