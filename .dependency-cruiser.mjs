@@ -89,6 +89,7 @@ const LAYERS = {
   'agents/composition': ['agents/records', 'connections', 'upstreams', 'upstreams/*'],
   agents: ['agents/composition', 'agents/records', 'connections', 'upstreams', 'upstreams/*'],
   threads: ['agents', 'agents/records', 'database'],
+  'thread-tokens': ['credentials', 'threads'],
   'runs/records': ['database', 'names', 'threads'],
   runs: ['agents', 'agents/records', 'database', 'events', 'queue', 'runs/records', 'telemetry', 'threads'],
   'run-worker/folding': ['json'],

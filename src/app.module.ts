@@ -28,6 +28,7 @@ import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
+import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
@@ -57,6 +58,7 @@ const API = [
   AgentsModule,
   ModelsModule,
   ThreadsModule,
+  ThreadTokensModule,
   RunsModule,
   StreamingModule,
   OauthModule,

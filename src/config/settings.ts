@@ -56,7 +56,7 @@ export interface Settings {
   stdioMaxMemoryMb: number;
   /** The variables that a program inherits from this process. Contains no secret of the service. */
   stdioEnvironment: Readonly<Record<string, string>>;
-  /** Origins of web pages that can call the MCP endpoints, in addition to the service's own origin. */
+  /** Origins of web pages that can call the API, in addition to the service's own origin. */
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
