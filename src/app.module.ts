@@ -27,6 +27,7 @@ import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -42,6 +43,7 @@ const API = [
   ToolsModule,
   ConnectionsModule,
   UpstreamsModule,
+  UpstreamAuthorizationModule,
   AgentsModule,
   ModelsModule,
   ThreadsModule,

@@ -129,11 +129,11 @@ export class AgentRequestHandler implements OnApplicationShutdown {
 
   private async serverContextOf({ caller, message }: McpRequestContext): Promise<AgentServerContext> {
     if (!requestsDescription(message)) return { caller, features: ALL_FEATURES, instructions: undefined };
-    const { id, organizationId } = caller.connection;
+    const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
     const [agent, { sources }] = await Promise.all([
       reading,
-      this.compositions.namesOf({ id, organizationId, reading }),
+      this.compositions.namesOf({ id, organizationId, reading, accountUserId }),
     ]);
     const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
     const hasOwnSessions = isSession && caller.principal !== undefined;

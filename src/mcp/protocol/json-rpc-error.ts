@@ -50,6 +50,7 @@ export function rpcErrorBody(error: DomainError, requestId: string): RpcErrorBod
     data: {
       code: error.code,
       request_id: requestId,
+      ...error.data,
       ...(error.errors !== undefined && error.errors.length > 0 && { errors: error.errors }),
     },
   };
