@@ -21,6 +21,7 @@ import { SelfModule } from './mcp/self/self.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
+import { SignInModule } from './sign-in/sign-in.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
@@ -40,6 +41,7 @@ const AUTHENTICATION = [AuthModule, ApiKeysModule];
 const API = [
   OrganizationsModule,
   FirstStartModule,
+  SignInModule,
   ToolsModule,
   ConnectionsModule,
   UpstreamsModule,

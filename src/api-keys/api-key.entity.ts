@@ -3,6 +3,9 @@ import type { PermissionMap } from '../common/permissions.js';
 
 @Entity('api_keys')
 @Index('api_keys_organization_idx', ['organizationId', 'createdAt'])
+// The keys of a person end with the membership.
+@Index('api_keys_member_idx', ['organizationId', 'userId'])
+@ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class ApiKeyEntity {
   @PrimaryColumn('uuid')
   id: string;

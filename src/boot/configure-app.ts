@@ -12,6 +12,7 @@ import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
 import { registerPageHeaders } from '../http/page-headers.js';
 import { AnonymousConnections } from '../http/anonymous-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
+import { registerFormBody } from '../pages/form-body.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
@@ -53,6 +54,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   anonymousConnections.limitPipelining(fastify);
   registerUnreadBodies(fastify);
   registerJsonBody(fastify);
+  registerFormBody(fastify);
   registerRequestLog(fastify, logger);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);

@@ -14,6 +14,7 @@ import { OpenModelKinds1763700000570 } from './migrations/1763700000570-open-mod
 import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-open-connection-types.js';
 import { People1763700000600 } from './migrations/1763700000600-people.js';
 import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
+import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -34,5 +35,6 @@ export const MIGRATIONS = [
   OpenConnectionTypes1763700000580,
   People1763700000600,
   RunCallers1763700000601,
+  SignIn1763700000605,
   UpstreamOauth1763700000610,
 ];

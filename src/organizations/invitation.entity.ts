@@ -20,6 +20,10 @@ export class InvitationEntity {
   @Column({ type: 'char', name: 'token_hash', length: 64, unique: true })
   tokenHash: string;
 
+  /** Of the link that only the owner of the address has received. */
+  @Column({ type: 'char', name: 'mailed_hash', length: 64, unique: true, nullable: true })
+  mailedHash: string | null;
+
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt: Date;
 

@@ -1,17 +1,20 @@
-import { Controller, Get, HttpStatus, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, HttpStatus, Param, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BrowserSessions } from '../../browser-sessions/browser-sessions.js';
 import { Access } from '../../common/access.js';
 import { DomainError } from '../../common/domain-error.js';
-import { toDomainError } from '../../common/to-domain-error.js';
-import { BrowserSessions } from './browser-sessions.js';
+import { queryOf } from '../../pages/form-body.js';
+import { html } from '../../pages/html.js';
+import { GetPage } from '../../pages/page-route.js';
+import { sendPage } from '../../pages/send-page.js';
+import type { SignedInBrowser } from './upstream-log-in.repository.js';
 import { UpstreamAuthorizations } from './upstream-authorizations.js';
 import { UpstreamClients } from './upstream-clients.js';
 
 /** The pages on which a person authorizes the account of a connection. They need a signed-in browser. */
 @ApiExcludeController()
 @Controller()
-@Access('public')
 export class AuthorizationController {
   constructor(
     private readonly sessions: BrowserSessions,
@@ -19,61 +22,56 @@ export class AuthorizationController {
     private readonly clients: UpstreamClients,
   ) {}
 
-  @Get('connections/:id/authorize')
+  @GetPage('connections/:id/authorize')
   async authorize(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.inBrowser(request, reply, async (browser) => {
-      await reply.redirect(await this.authorizations.begin(id, browser), HttpStatus.SEE_OTHER);
-    });
+    const browser = await this.browserOf(request);
+    if (browser === undefined) {
+      const returnTo = encodeURIComponent(`/connections/${encodeURIComponent(id)}/authorize/continue`);
+      await reply.redirect(`/sign-in?return_to=${returnTo}`, HttpStatus.SEE_OTHER);
+      return;
+    }
+    const url = await this.authorizations.begin(id, browser);
+    void reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    await reply.redirect(url, HttpStatus.SEE_OTHER);
   }
 
-  @Get('oauth/callback')
-  async callback(
-    @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { state, code, iss, error } = query;
-    const answer = { state: textOf(state), code: textOf(code), iss: textOf(iss), error: textOf(error) };
-    await this.inBrowser(request, reply, async (browser) => {
-      const title = await this.authorizations.complete(answer, browser);
-      await sendPage(reply, 200, 'Connected', `“${title}” is connected. You can close this window.`);
+  /** Follows the sign-in: Chromium would not let the answer to its form redirect to another server (`form-action`). */
+  @GetPage('connections/:id/authorize/continue')
+  proceed(@Param('id') id: string, @Res() reply: FastifyReply): void {
+    const body = html`<p>You are signed in. Next, you log in at the server of the connection.</p>
+      <p class="buttons">
+        <a class="button primary" href="/connections/${encodeURIComponent(id)}/authorize">Continue</a>
+      </p>`;
+    sendPage(reply, { title: 'Connect an account', body });
+  }
+
+  @GetPage('oauth/callback')
+  async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) {
+      throw new DomainError('invalid_request', 'Nobody is signed in with this browser. Begin the log-in again.');
+    }
+    const [state, code, iss, error] = ['state', 'code', 'iss', 'error'].map(
+      (name) => queryOf(request, name) || undefined,
+    );
+    const title = await this.authorizations.complete({ state, code, iss, error }, browser);
+    sendPage(reply, {
+      title: 'Connected',
+      body: html`<p>The connection “${title}” can now use the account. You can close this window.</p>`,
     });
   }
 
   /** The client metadata document of this service. */
   @Get('oauth/client-metadata.json')
+  @Access('public')
   metadata(): object {
     const document = this.clients.metadataDocument;
     if (document === undefined) throw new DomainError('unknown_route');
     return document;
   }
 
-  private async inBrowser(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    work: (browser: { userId: string; sessionId: string }) => Promise<void>,
-  ): Promise<void> {
-    void reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
-    try {
-      const browser = await this.sessions.signedIn(request);
-      if (browser === undefined) await reply.redirect(this.sessions.signInUrl(request.url), HttpStatus.SEE_OTHER);
-      else await work(browser);
-    } catch (cause) {
-      const error = toDomainError(cause);
-      await sendPage(reply, error.status, 'Not connected', error.detail ?? `${error.title}.`);
-    }
+  private async browserOf(request: FastifyRequest): Promise<SignedInBrowser | undefined> {
+    const user = await this.sessions.userOf(request);
+    return user && { userId: user.id, sessionId: user.sessionId };
   }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-async function sendPage(reply: FastifyReply, status: number, title: string, text: string): Promise<void> {
-  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${escaped(text)}</p></html>`;
-  await reply.status(status).type('text/html; charset=utf-8').send(html);
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }

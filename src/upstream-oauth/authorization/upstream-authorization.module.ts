@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { BrowserSessionsModule } from '../../browser-sessions/browser-sessions.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
 import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
 import { AuthorizationController } from './authorization.controller.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
 import { AuthorizationTools } from './authorization.tools.js';
-import { BrowserSessions } from './browser-sessions.js';
 import { ServerDiscovery } from './server-discovery.js';
 import { UpstreamAuthorizations } from './upstream-authorizations.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
@@ -18,6 +18,7 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([UpstreamClientEntity, UpstreamLogInEntity]),
+    BrowserSessionsModule,
     ConnectionsModule,
     UpstreamTokensModule,
     VaultModule,
@@ -26,13 +27,11 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
   providers: [
     AuthorizationRightsRepository,
     AuthorizationTools,
-    BrowserSessions,
     ServerDiscovery,
     UpstreamAuthorizations,
     UpstreamClientRepository,
     UpstreamClients,
     UpstreamLogInRepository,
   ],
-  exports: [BrowserSessions],
 })
 export class UpstreamAuthorizationModule {}

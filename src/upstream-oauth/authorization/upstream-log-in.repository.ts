@@ -26,7 +26,7 @@ export interface LogInDetails extends Omit<AccountTokens, 'accessToken' | 'refre
 /** The browser in which a person is signed in. */
 export interface SignedInBrowser {
   readonly userId: string;
-  /** Identifies the session; secret. */
+  /** Identifies the browser session. */
   readonly sessionId: string;
 }
 
