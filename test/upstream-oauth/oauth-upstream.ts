@@ -41,7 +41,7 @@ interface Session {
 const MCP_PATH = '/mcp';
 const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
 
-/** @param tools additional tools, by account */
+/** @param toolsOf additional tools, by account */
 export async function startOauthUpstream(toolsOf: (account: string) => string[] = () => []): Promise<OauthUpstream> {
   const front = createServer();
   const origin = await listen(front);
@@ -120,10 +120,14 @@ export async function startOauthUpstream(toolsOf: (account: string) => string[] 
     const session = { account, transport };
     const server = new Server({ name: 'oauth-upstream', version: '1.0.0' }, { capabilities: { tools: {} } });
     server.setRequestHandler(ListToolsRequestSchema, () => ({
-      tools: ['whoami', ...toolsOf(account)].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+      tools: ['whoami', 'fails_with_401', ...toolsOf(account)].map((name) => ({
+        name,
+        inputSchema: { type: 'object' as const },
+      })),
     }));
     server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
       const current = caller.get(transport) ?? '';
+      if (name === 'fails_with_401') return { isError: true, content: [{ type: 'text', text: '401 Unauthorized' }] };
       upstream.calls.push({ account: current, sessionAccount: account });
       return { content: [{ type: 'text', text: name === 'whoami' ? current : `${name} for ${current}` }] };
     });
