@@ -31,6 +31,7 @@ import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -55,6 +56,7 @@ const API = [
   ToolsModule,
   ConnectionsModule,
   UpstreamsModule,
+  UpstreamAuthorizationModule,
   AgentsModule,
   ModelsModule,
   ThreadsModule,
