@@ -26,6 +26,7 @@ const LAYERS = {
   organizations: [],
   credentials: [],
   'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],
+  'trusted-issuers': ['credentials', 'net', 'organizations'],
   auth: ['credentials', 'http'],
   tools: ['audit'],
   connections: ['config', 'database', 'net', 'vault'],

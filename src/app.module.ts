@@ -29,6 +29,7 @@ import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -43,7 +44,7 @@ const PLATFORM = [
 ];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */
-const AUTHENTICATION = [AuthModule, ApiKeysModule];
+const AUTHENTICATION = [AuthModule, ApiKeysModule, TrustedIssuersModule];
 
 /** What answers HTTP callers. */
 const API = [

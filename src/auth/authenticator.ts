@@ -66,7 +66,7 @@ interface PresentedCredential {
 
 /** Adds the `WWW-Authenticate` challenge to the rejection of a credential. */
 function rethrow(error: unknown): never {
-  throw error instanceof DomainError ? refusal(error.code) : error;
+  throw error instanceof DomainError && error.status === 401 ? refusal(error.code) : error;
 }
 
 function refusal(code: DomainError['code']): DomainError {

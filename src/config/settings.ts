@@ -3,6 +3,7 @@ import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
+import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
 /** The parts of the service that this process runs. */
 export type Role = 'all' | 'api' | 'worker';
@@ -49,6 +50,8 @@ export interface Settings {
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
+  /** OpenID providers whose tokens are accepted for members. */
+  trustedIssuers: readonly TrustedIssuer[];
   metricsHost: string;
   /** 0: any free port. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
@@ -136,6 +139,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
+    trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
 }
