@@ -31,6 +31,7 @@ const LAYERS = {
   'audit-events': ['audit', 'names'],
   credentials: [],
   'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],
+  'trusted-issuers': ['credentials', 'net', 'organizations'],
   auth: ['credentials', 'http'],
   'oauth/records': ['vault'],
   oauth: [

@@ -32,6 +32,7 @@ import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
+import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -46,7 +47,7 @@ const PLATFORM = [
 ];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */
-const AUTHENTICATION = [AuthModule, ApiKeysModule];
+const AUTHENTICATION = [AuthModule, ApiKeysModule, TrustedIssuersModule];
 
 /** What answers HTTP callers. */
 const API = [

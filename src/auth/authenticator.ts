@@ -61,7 +61,7 @@ interface PresentedCredential {
 
 /** Every rejection of a credential reads the same. */
 function rethrow(error: unknown): never {
-  throw error instanceof DomainError ? refusal(error.code) : error;
+  throw error instanceof DomainError && error.status === 401 ? refusal(error.code) : error;
 }
 
 function refusal(code: DomainError['code']): DomainError {

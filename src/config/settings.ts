@@ -4,6 +4,7 @@ import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
+import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
 /** The parts of the service that this process runs. */
 export type Role = 'all' | 'api' | 'worker';
@@ -63,6 +64,8 @@ export interface Settings {
   /** Lifetimes of the authorization server's tokens, in seconds. */
   oauthAccessTokenTtlS: number;
   oauthRefreshTokenTtlS: number;
+  /** OpenID providers whose tokens are accepted for members. */
+  trustedIssuers: readonly TrustedIssuer[];
   metricsHost: string;
   /** 0: any free port. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
@@ -158,6 +161,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
     oauthAccessTokenTtlS: read.integer('OAUTH_ACCESS_TOKEN_TTL_S', 1, 86_400, 3_600),
     oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
+    trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
 }
