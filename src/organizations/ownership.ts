@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
@@ -8,6 +10,7 @@ import { OWNER } from './member-rights.js';
 import { type LockedOrganization, OrganizationLock } from './organization-lock.js';
 import { OrganizationsRepository } from './organizations.repository.js';
 import type { PasswordLinkEntity } from './password-link.entity.js';
+import { passwordChanged } from './password-resets.js';
 import type { NewPerson } from './joining.js';
 
 /** Gives an organization its owner, by a link that only the operator of the service can create. */
@@ -18,6 +21,7 @@ export class Ownership {
     private readonly organizations: OrganizationsRepository,
     private readonly lock: OrganizationLock,
     private readonly users: UserService,
+    private readonly events: AuditEvents,
   ) {}
 
   hasOwner(organizationId: string): Promise<boolean> {
@@ -70,6 +74,7 @@ export class Ownership {
         );
       }
       await this.users.setPassword(manager, existing.id, passwordHash);
+      await this.events.recordForMember(existing.id, passwordChanged(existing), manager);
       return existing;
     });
   }
@@ -97,6 +102,11 @@ export class Ownership {
     const member = await this.repository.findMember(manager, organization.id, userId);
     if (member !== null) await this.repository.setRole(manager, member, OWNER);
     else await this.repository.addMember(manager, { organizationId: organization.id, userId, role: OWNER });
+    const user = await this.users.findById(userId, manager);
+    const target = { type: 'member', id: userId, name: user?.email ?? null } as const;
+    const event = member === null ? 'member.joined' : 'member.updated';
+    const changes = { role: { ...(member !== null && { from: member.role }), to: OWNER } };
+    await this.events.record(organization.id, { event, actor: personAsActor(userId), target, changes }, manager);
   }
 
   private async findLink(token: string): Promise<PasswordLinkEntity> {
