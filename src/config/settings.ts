@@ -85,6 +85,11 @@ export interface OtlpMetrics {
 const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const;
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Whether the text can name an organization in paths. */
+export function isSlug(text: string): boolean {
+  return SLUG.test(text);
+}
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**

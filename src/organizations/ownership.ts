@@ -13,6 +13,8 @@ import type { PasswordLinkEntity } from './password-link.entity.js';
 import { passwordChanged } from './password-resets.js';
 import type { NewPerson } from './joining.js';
 
+const INVITATION_SECONDS = 7 * 24 * 3600;
+
 /** Gives an organization its owner, by a link that only the operator of the service can create. */
 @Injectable()
 export class Ownership {
@@ -47,6 +49,15 @@ export class Ownership {
     const { token, tokenHash } = newLinkToken();
     const link = { tokenHash, organizationId, userId: null, isMailed: false, expiresAt: null };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replacePasswordLink(manager, link));
+    return token;
+  }
+
+  /** The token of an invitation for an owner, in place of a former one for the address. It works for 7 days. */
+  async inviteOwner(organizationId: string, email: string): Promise<string> {
+    const { token, tokenHash } = newLinkToken();
+    const expiresAt = new Date(Date.now() + INVITATION_SECONDS * 1000);
+    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, expiresAt };
+    await this.lock.with(organizationId, ({ manager }) => this.repository.replaceInvitation(manager, invitation));
     return token;
   }
 
