@@ -9,16 +9,16 @@ import { DatabaseClient } from '../common/database-client.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
 import { ConfigError } from '../config/env-reader.js';
-import { readSettings, type Settings } from '../config/settings.js';
-import { attachEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
+import { readSettings } from '../config/settings.js';
 import { SEALED_COLUMNS, type SealedColumn } from '../vault/sealed-columns.js';
 import { rotateColumn, type UnreadableEnvelope } from '../vault/vault-rotation.js';
 import { VaultService } from '../vault/vault.service.js';
+import { runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 
 try {
   const settings = readSettings(process.env);
-  const databaseUrl = await databaseUrlOf(settings);
+  const databaseUrl = await runningDatabaseUrl(settings);
   const keys = settings.encryptionKeys ?? (await storedKeys(settings.dataDir));
   process.exitCode = (await rotate(databaseUrl, keys)) ? 0 : 1;
 } catch (error) {
@@ -54,14 +54,6 @@ async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Prom
   } finally {
     await client.end();
   }
-}
-
-async function databaseUrlOf({ databaseUrl, dataDir }: Settings): Promise<string> {
-  const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;
-  if (url !== undefined) return url;
-  throw new ConfigError(
-    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}). Set DATABASE_URL, or start the service and try again.`,
-  );
 }
 
 /** The key ring of an embedded installation, which the service created at its first start. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
-import { isLoopbackUrl } from '../http/loopback-url.js';
+import { isLoopbackUrl } from '../common/loopback-url.js';
 
 /**
  * The names of the service's cookies. With the prefix `__Host-` (RFC 6265bis), no other host of the domain can set them. The

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { isLoopbackUrl } from '../common/loopback-url.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
@@ -87,6 +88,11 @@ export interface OtlpMetrics {
 const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const;
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Whether the text can name an organization in paths. */
+export function isSlug(text: string): boolean {
+  return SLUG.test(text);
+}
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
@@ -184,6 +190,9 @@ function readOidc(read: EnvReader): Settings['oidc'] {
   if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
     throw new ConfigError('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together.');
+  }
+  if (!issuer.startsWith('https:') && !isLoopbackUrl(issuer)) {
+    throw new ConfigError('OIDC_ISSUER must start with https:// unless it is on this machine.');
   }
   return { issuer, clientId, clientSecret };
 }

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
@@ -32,6 +34,7 @@ export class Joining {
     private readonly organizations: OrganizationsRepository,
     private readonly lock: OrganizationLock,
     private readonly users: UserService,
+    private readonly events: AuditEvents,
   ) {}
 
   /** @throws DomainError `not_found` for an invitation that was used, withdrawn or has expired */
@@ -104,6 +107,10 @@ export class Joining {
         if (!isMember) {
           await this.repository.addMember(manager, { organizationId, userId: user.id, role: current.role });
         }
+        const target = { type: 'member', id: user.id, name: user.email } as const;
+        const changes = { role: { to: current.role } };
+        const event = { event: 'member.joined', actor: personAsActor(user.id), target, changes } as const;
+        await this.events.record(organizationId, event, manager);
         return user;
       });
     } catch (error) {

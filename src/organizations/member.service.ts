@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { AuditEvents } from '../audit-events/audit-events.js';
+import type { AuditEventName } from '../audit-events/audit-event.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import type { ListInput } from '../common/paging/list-input.js';
@@ -40,6 +42,7 @@ export class MemberService {
     private readonly lock: OrganizationLock,
     private readonly repository: MemberRepository,
     private readonly users: UserService,
+    private readonly events: AuditEvents,
     private readonly mailer: Mailer,
     private readonly config: AppConfig,
   ) {}
@@ -75,7 +78,9 @@ export class MemberService {
         mailedHash: mailed?.tokenHash ?? null,
         expiresAt: new Date(Date.now() + expiresIn * 1000),
       });
-      return { person: await this.personOf(locked, id), organization };
+      const person = await this.personOf(locked, id);
+      await this.record(locked, 'member.invited', caller, person, { role: { to: role } });
+      return { person, organization };
     });
     if (mailed !== undefined)
       this.mailer.sendInvitation(email, organization.name, this.linkTo('invitation', mailed.token));
@@ -98,6 +103,7 @@ export class MemberService {
         const member = await this.repository.findMember(manager, organization.id, person.userId);
         if (member !== null && member.role !== role) await this.repository.setRole(manager, member, role);
       }
+      await this.record(locked, 'member.updated', caller, person, { role: { from: person.role, to: role } });
       return this.personOf(locked, id);
     });
     return toItem(updated);
@@ -116,6 +122,7 @@ export class MemberService {
       await this.refuseLastOwner(locked, person);
       if (person.userId === null) await this.repository.deleteInvitation(manager, person.id);
       else await this.repository.removeMember(manager, organization.id, person.userId);
+      await this.record(locked, 'member.removed', caller, person, { role: { from: person.role } });
     });
   }
 
@@ -144,10 +151,26 @@ export class MemberService {
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });
       if (mailed)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: true, tokenHash: mailed.tokenHash });
+      await this.record(locked, 'member.reset', caller, person);
       return { email, isShown };
     });
     if (mailed !== undefined) this.mailer.sendReset(email, this.linkTo('reset', mailed.token));
     return isShown ? this.linkTo('reset', shown.token) : null;
+  }
+
+  private record(
+    { manager, organization }: LockedOrganization,
+    event: AuditEventName,
+    actor: Principal,
+    person: OrganizationPersonEntity,
+    changes?: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const target = {
+      type: person.userId === null ? 'invitation' : 'member',
+      id: person.id,
+      name: person.email,
+    } as const;
+    return this.events.record(organization.id, { event, actor, target, ...(changes && { changes }) }, manager);
   }
 
   private linkTo(page: 'invitation' | 'reset', token: string): string {

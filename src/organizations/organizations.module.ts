@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventsModule } from '../audit-events/audit-events.module.js';
 import { CredentialsModule } from '../credentials/credentials.module.js';
 import { MailModule } from '../mail/mail.module.js';
 import { UsersModule } from '../users/users.module.js';
@@ -32,7 +33,7 @@ const ENTITIES = [
 
 /** Organizations, their members, roles and invitations. */
 @Module({
-  imports: [TypeOrmModule.forFeature(ENTITIES), UsersModule, CredentialsModule, MailModule],
+  imports: [TypeOrmModule.forFeature(ENTITIES), UsersModule, CredentialsModule, MailModule, AuditEventsModule],
   providers: [
     OrganizationsService,
     OrganizationsRepository,

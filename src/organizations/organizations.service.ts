@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { changesBetween } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { OrganizationEntity } from './organization.entity.js';
@@ -11,6 +13,7 @@ export class OrganizationsService {
   constructor(
     private readonly repository: OrganizationsRepository,
     private readonly lock: OrganizationLock,
+    private readonly events: AuditEvents,
   ) {}
 
   findBySlug(slug: string): Promise<OrganizationEntity | null> {
@@ -46,7 +49,12 @@ export class OrganizationsService {
       };
       const { id } = organization;
       if (Object.keys(changes).length > 0) await manager.update(OrganizationEntity, { id }, changes);
-      return toItem(await manager.findOneByOrFail(OrganizationEntity, { id }));
+      const updated = toItem(await manager.findOneByOrFail(OrganizationEntity, { id }));
+      const differences = changesBetween(settingsOf(toItem(organization)), settingsOf(updated));
+      const target = { type: 'organization', id, name: updated.name } as const;
+      const event = { event: 'organization.updated', actor: caller, target, changes: differences } as const;
+      if (Object.keys(differences).length > 0) await this.events.record(id, event, manager);
+      return updated;
     });
   }
 }
@@ -61,4 +69,8 @@ function toItem(organization: OrganizationEntity): OrganizationItem {
     created_at: organization.createdAt.toISOString(),
     updated_at: organization.updatedAt.toISOString(),
   };
+}
+
+function settingsOf({ name, member_permissions, run_access }: OrganizationItem) {
+  return { name, member_permissions, run_access };
 }

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
@@ -8,7 +10,10 @@ import { OWNER } from './member-rights.js';
 import { type LockedOrganization, OrganizationLock } from './organization-lock.js';
 import { OrganizationsRepository } from './organizations.repository.js';
 import type { PasswordLinkEntity } from './password-link.entity.js';
+import { passwordChanged } from './password-resets.js';
 import type { NewPerson } from './joining.js';
+
+const INVITATION_SECONDS = 7 * 24 * 3600;
 
 /** Gives an organization its owner, by a link that only the operator of the service can create. */
 @Injectable()
@@ -18,6 +23,7 @@ export class Ownership {
     private readonly organizations: OrganizationsRepository,
     private readonly lock: OrganizationLock,
     private readonly users: UserService,
+    private readonly events: AuditEvents,
   ) {}
 
   hasOwner(organizationId: string): Promise<boolean> {
@@ -46,6 +52,15 @@ export class Ownership {
     return token;
   }
 
+  /** The token of an invitation for an owner, in place of a former one for the address. It works for 7 days. */
+  async inviteOwner(organizationId: string, email: string): Promise<string> {
+    const { token, tokenHash } = newLinkToken();
+    const expiresAt = new Date(Date.now() + INVITATION_SECONDS * 1000);
+    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, expiresAt };
+    await this.lock.with(organizationId, ({ manager }) => this.repository.replaceInvitation(manager, invitation));
+    return token;
+  }
+
   /** The name of the organization. @throws DomainError `not_found` for a link that was used or replaced */
   async findSetup(token: string): Promise<string> {
     const { organizationId } = await this.findLink(token);
@@ -70,6 +85,7 @@ export class Ownership {
         );
       }
       await this.users.setPassword(manager, existing.id, passwordHash);
+      await this.events.recordForMember(existing.id, passwordChanged(existing), manager);
       return existing;
     });
   }
@@ -97,6 +113,11 @@ export class Ownership {
     const member = await this.repository.findMember(manager, organization.id, userId);
     if (member !== null) await this.repository.setRole(manager, member, OWNER);
     else await this.repository.addMember(manager, { organizationId: organization.id, userId, role: OWNER });
+    const user = await this.users.findById(userId, manager);
+    const target = { type: 'member', id: userId, name: user?.email ?? null } as const;
+    const event = member === null ? 'member.joined' : 'member.updated';
+    const changes = { role: { ...(member !== null && { from: member.role }), to: OWNER } };
+    await this.events.record(organization.id, { event, actor: personAsActor(userId), target, changes }, manager);
   }
 
   private async findLink(token: string): Promise<PasswordLinkEntity> {

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { type AuditEvent, personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
@@ -14,6 +16,7 @@ export class PasswordResets {
     private readonly repository: MemberRepository,
     private readonly lock: OrganizationLock,
     private readonly users: UserService,
+    private readonly events: AuditEvents,
   ) {}
 
   /** The person whose password the link sets. @throws DomainError `not_found` for a link that was used or has expired */
@@ -34,6 +37,8 @@ export class PasswordResets {
       if (!isOpen || !(await this.repository.usePasswordLink(manager, link))) throw noLink();
       await this.users.setPassword(manager, userId, passwordHash);
       if (isMailed) await this.users.markVerified(manager, userId);
+      const user = await this.users.findById(userId, manager);
+      if (user !== null) await this.events.recordForMember(userId, passwordChanged(user), manager);
       return userId;
     });
   }
@@ -48,4 +53,9 @@ export class PasswordResets {
 
 function noLink(): DomainError {
   return new DomainError('not_found', 'This link has been used, or it has expired. Ask for a new one.');
+}
+
+/** The event of a password that its owner has set. */
+export function passwordChanged({ id, email }: UserEntity): AuditEvent {
+  return { event: 'password.changed', actor: personAsActor(id), target: { type: 'user', id, name: email } };
 }

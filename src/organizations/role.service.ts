@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { changesBetween } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
@@ -25,6 +27,7 @@ export class RoleService {
     private readonly lock: OrganizationLock,
     private readonly repository: OrganizationsRepository,
     private readonly members: MemberRepository,
+    private readonly events: AuditEvents,
   ) {}
 
   async list(caller: Principal): Promise<RoleItem[]> {
@@ -39,7 +42,11 @@ export class RoleService {
       const isTaken = isReserved(name) || (await manager.existsBy(RoleEntity, { organizationId, name }));
       if (isTaken) throw new DomainError('conflict', 'The organization has a role with this name.');
       await requireRoom(manager, RoleEntity, organizationId, MAX_ROLES);
-      await manager.insert(RoleEntity, { id: newId(), organizationId, name, permissions });
+      const id = newId();
+      await manager.insert(RoleEntity, { id, organizationId, name, permissions });
+      const target = { type: 'role', id, name } as const;
+      const changes = changesBetween(undefined, { permissions });
+      await this.events.record(organizationId, { event: 'role.created', actor: caller, target, changes }, manager);
       return { name, permissions, built_in: false };
     });
   }
@@ -54,6 +61,9 @@ export class RoleService {
       authority.assertHolds(role.permissions);
       authority.assertHolds(permissions);
       await manager.update(RoleEntity, { id: role.id }, { permissions });
+      const target = { type: 'role', id: role.id, name } as const;
+      const changes = changesBetween({ permissions: role.permissions }, { permissions });
+      await this.events.record(organization.id, { event: 'role.updated', actor: caller, target, changes }, manager);
       return { name, permissions, built_in: false };
     });
   }
@@ -67,6 +77,8 @@ export class RoleService {
         throw new DomainError('conflict', 'Members or invitations have this role. Give them another one first.');
       }
       await manager.delete(RoleEntity, { id: role.id });
+      const target = { type: 'role', id: role.id, name } as const;
+      await this.events.record(organization.id, { event: 'role.deleted', actor: caller, target }, manager);
     });
   }
 

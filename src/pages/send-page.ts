@@ -22,11 +22,7 @@ const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
 /** Sends a page. It contains no script, loads nothing but the stylesheet, is not stored and cannot be framed. */
 export function sendPage(reply: FastifyReply, { status = 200, formActions = [], ...page }: Page): void {
-  void reply
-    .status(status)
-    .headers(pageHeaders(formActions))
-    .type('text/html; charset=utf-8')
-    .send(pageMarkup(page));
+  void reply.status(status).headers(pageHeaders(formActions)).type('text/html; charset=utf-8').send(pageMarkup(page));
 }
 
 /** The headers of a page. @param formActions see `Page.formActions` */

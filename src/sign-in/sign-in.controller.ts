@@ -5,10 +5,11 @@ import type { SignedInUser } from '../browser-sessions/browser-session.repositor
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
 import { alert, form } from '../pages/form.js';
-import { html } from '../pages/html.js';
+import { html, type Html } from '../pages/html.js';
 import { localPathOf } from '../pages/local-path.js';
 import { GetPage, PostForm } from '../pages/page-route.js';
 import { sendPage } from '../pages/send-page.js';
+import { OpenIdClient } from './openid-client.js';
 import { SignInService } from './sign-in.service.js';
 
 export const SIGN_IN_PATH = '/sign-in';
@@ -20,6 +21,7 @@ export class SignInController {
     private readonly signIns: SignInService,
     private readonly sessions: BrowserSessions,
     private readonly csrf: CsrfTokens,
+    private readonly issuer: OpenIdClient,
   ) {}
 
   @GetPage('sign-in')
@@ -36,12 +38,12 @@ export class SignInController {
     this.csrf.requireValid(request);
     const email = fieldOf(request, 'email').trim();
     const returnTo = localPathOf(fieldOf(request, 'return_to'));
-    const user = await this.signIns.verify(request, reply, email, fieldOf(request, 'password'));
+    const user = await this.signIns.verify(request, email, fieldOf(request, 'password'));
     if (user === undefined) {
       const fault = 'The e-mail address or the password is wrong.';
       return this.sendForm(request, reply, { returnTo, email, fault });
     }
-    await this.sessions.start(request, reply, user.id);
+    await this.signIns.complete(request, reply, user);
     void reply.redirect(returnTo ?? SIGN_IN_PATH, 303);
   }
 
@@ -73,8 +75,17 @@ export class SignInController {
         hidden: { return_to: returnTo },
         fields: [{ ...address, ...(email === undefined ? { hasFocus: true } : { value: email }) }, password],
         buttons: [{ label: 'Sign in' }],
-      })}`,
+      })}
+      ${this.issuerLink(returnTo)}`,
     });
+  }
+
+  private issuerLink(returnTo: string | undefined): Html | false {
+    const { issuerName } = this.issuer;
+    if (issuerName === undefined) return false;
+    const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
+    return html`<p class="or">or</p>
+      <a class="button secondary" href="/auth/oidc${query}">Sign in with ${issuerName}</a>`;
   }
 
   private sendSignedIn(request: FastifyRequest, reply: FastifyReply, { name, email }: SignedInUser): void {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditEventsModule } from '../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { PagesModule } from '../pages/pages.module.js';
@@ -6,6 +7,9 @@ import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { FailedSignIns } from './failed-sign-ins.js';
 import { KnownAccounts } from './known-accounts.js';
+import { IssuerAccounts } from './issuer-accounts.js';
+import { IssuerSignInController } from './issuer-sign-in.controller.js';
+import { OpenIdClient } from './openid-client.js';
 import { InvitationController } from './invitation.controller.js';
 import { ResetController } from './reset.controller.js';
 import { SetupController } from './setup.controller.js';
@@ -14,8 +18,8 @@ import { SignInService } from './sign-in.service.js';
 
 /** Pages and routes with which people sign in. */
 @Module({
-  imports: [UsersModule, OrganizationsModule, BrowserSessionsModule, PagesModule, VaultModule],
-  controllers: [SignInController, SetupController, InvitationController, ResetController],
-  providers: [SignInService, FailedSignIns, KnownAccounts],
+  imports: [AuditEventsModule, UsersModule, OrganizationsModule, BrowserSessionsModule, PagesModule, VaultModule],
+  controllers: [SignInController, SetupController, InvitationController, ResetController, IssuerSignInController],
+  providers: [SignInService, FailedSignIns, KnownAccounts, OpenIdClient, IssuerAccounts],
 })
 export class SignInModule {}

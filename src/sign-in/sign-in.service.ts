@@ -1,6 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import type { UserEntity } from '../users/user.entity.js';
+import { personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { UserService } from '../users/user.service.js';
 import { FailedSignIns } from './failed-sign-ins.js';
 import { KnownAccounts } from './known-accounts.js';
@@ -12,23 +15,21 @@ const MAX_EMAIL_LENGTH = 254;
 /** Verifies passwords, and limits how often they can be wrong. */
 @Injectable()
 export class SignInService {
+  private readonly logger = new Logger(SignInService.name);
+
   constructor(
     private readonly users: UserService,
     private readonly failed: FailedSignIns,
     private readonly known: KnownAccounts,
+    private readonly events: AuditEvents,
+    private readonly sessions: BrowserSessions,
   ) {}
 
   /**
-   * The person with this address and password; undefined if one of them is wrong. Remembers in `reply` that the person uses
-   * this browser.
+   * The person with this address and password; undefined if one of them is wrong.
    * @throws DomainError `too_many_requests`, `service_unavailable`
    */
-  async verify(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    email: string,
-    password: string,
-  ): Promise<UserEntity | undefined> {
+  async verify(request: FastifyRequest, email: string, password: string): Promise<UserEntity | undefined> {
     const account = email.length > MAX_EMAIL_LENGTH ? null : await this.users.findByEmail(email);
     const knownAs = this.known.idOf(request, account?.id);
     const takeBack = await this.failed.begin({ email, source: request.ip, knownAs });
@@ -36,9 +37,22 @@ export class SignInService {
       email.slice(0, MAX_EMAIL_LENGTH),
       password.length > MAX_PASSWORD_LENGTH ? '' : password,
     );
-    if (user === undefined) return undefined;
+    if (user === undefined) {
+      // The response does not wait: its time would reveal which addresses are known.
+      this.events.recordFailedSignIn(email).catch((error: Error) => {
+        this.logger.warn(`Failed to record a failed sign-in: ${error.message}`);
+      });
+      return undefined;
+    }
     await takeBack();
-    this.known.remember(request, reply, user.id);
     return user;
+  }
+
+  /** Signs the person in with this browser. */
+  async complete(request: FastifyRequest, reply: FastifyReply, { id, email }: UserEntity): Promise<void> {
+    this.known.remember(request, reply, id);
+    await this.sessions.start(request, reply, id);
+    const target = { type: 'user', id, name: email } as const;
+    await this.events.recordForMember(id, { event: 'login.succeeded', actor: personAsActor(id), target });
   }
 }

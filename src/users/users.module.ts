@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { IssuerIdentities } from './issuer-identities.js';
 import { IssuerIdentityEntity } from './issuer-identity.entity.js';
 import { PasswordChanges } from './password-changes.js';
 import { PasswordHasher } from './password-hasher.js';
@@ -9,7 +10,7 @@ import { UserService } from './user.service.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([UserEntity, IssuerIdentityEntity])],
-  providers: [UserService, UserRepository, PasswordHasher, PasswordChanges],
-  exports: [UserService, PasswordChanges],
+  providers: [UserService, UserRepository, PasswordHasher, PasswordChanges, IssuerIdentities],
+  exports: [UserService, PasswordChanges, IssuerIdentities],
 })
 export class UsersModule {}

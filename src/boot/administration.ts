@@ -1,0 +1,64 @@
+import 'reflect-metadata';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppConfig } from '../config/app-config.js';
+import { ConfigModule } from '../config/config.module.js';
+import { ConfigError } from '../config/env-reader.js';
+import { readSettings } from '../config/settings.js';
+import { DatabaseModule } from '../database/database.module.js';
+import { migrate } from '../database/migrate.js';
+import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { OrganizationsService } from '../organizations/organizations.service.js';
+import { Ownership } from '../organizations/ownership.js';
+import { runningDatabaseUrl } from './running-database.js';
+import { sentenceFor } from './start-failure.js';
+
+/** What the operator's commands work with. */
+export interface Administration {
+  readonly baseUrl: string;
+  readonly organizations: OrganizationsService;
+  readonly ownership: Ownership;
+}
+
+@Module({})
+class AdministrationModule {
+  static forRoot(config: AppConfig): DynamicModule {
+    return {
+      module: AdministrationModule,
+      imports: [ConfigModule.forRoot(config), DatabaseModule, OrganizationsModule],
+    };
+  }
+}
+
+/**
+ * Runs a command of the operator on the service's database, and prints what it returns. The exit code is 1 if it throws, with
+ * one sentence on standard error.
+ */
+export async function administrate(command: (administration: Administration) => Promise<string>): Promise<void> {
+  try {
+    const settings = readSettings(process.env);
+    const databaseUrl = await runningDatabaseUrl(settings);
+    await migrate(databaseUrl);
+    const config = new AppConfig(settings, { databaseUrl, encryptionKeys: settings.encryptionKeys ?? [] });
+    const context = await NestFactory.createApplicationContext(AdministrationModule.forRoot(config), {
+      logger: false,
+      abortOnError: false,
+    });
+    try {
+      const organizations = context.get(OrganizationsService, { strict: false });
+      const ownership = context.get(Ownership, { strict: false });
+      process.stdout.write(`${await command({ baseUrl: config.baseUrl, organizations, ownership })}\n`);
+    } finally {
+      await context.close();
+    }
+  } catch (error) {
+    process.stderr.write(`${sentenceFor(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws ConfigError that shows how to call the command */
+export function required(value: string | undefined, usage: string): string {
+  if (value === undefined || value === '') throw new ConfigError(`Usage: ${usage}`);
+  return value;
+}

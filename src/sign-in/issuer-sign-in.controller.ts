@@ -1,0 +1,85 @@
+import { Controller, Logger, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CookieNames } from '../browser-sessions/cookie-names.js';
+import { DomainError } from '../common/domain-error.js';
+import { readCookie, setCookie } from '../http/cookies.js';
+import { queryOf } from '../pages/form-body.js';
+import { localPathOf } from '../pages/local-path.js';
+import { GetPage } from '../pages/page-route.js';
+import { VaultService } from '../vault/vault.service.js';
+import { IssuerAccounts } from './issuer-accounts.js';
+import { OpenIdClient, type PendingSignIn, type PersonClaims } from './openid-client.js';
+import { SIGN_IN_PATH } from './sign-in.controller.js';
+import { SignInService } from './sign-in.service.js';
+
+const CONTEXT = 'cookie:oidc';
+const LIFETIME_S = 600;
+
+interface Started extends PendingSignIn {
+  readonly returnTo: string | undefined;
+  readonly expiresAt: number;
+}
+
+/** Signs people in with an OpenID issuer. An encrypted cookie binds the callback to the browser that started. */
+@Controller('auth/oidc')
+export class IssuerSignInController {
+  private readonly logger = new Logger(IssuerSignInController.name);
+
+  constructor(
+    private readonly client: OpenIdClient,
+    private readonly accounts: IssuerAccounts,
+    private readonly signIns: SignInService,
+    private readonly vault: VaultService,
+    private readonly cookies: CookieNames,
+  ) {}
+
+  @GetPage('')
+  async start(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
+    const returnTo = localPathOf(queryOf(request, 'return_to'));
+    const { url, pending } = await this.client.begin().catch((error: Error) => this.fail(error));
+    const started: Started = { ...pending, returnTo, expiresAt: Date.now() + LIFETIME_S * 1000 };
+    const sealed = Buffer.from(this.vault.seal(JSON.stringify(started), CONTEXT)).toString('base64url');
+    setCookie(reply, this.cookieName, sealed, { isSecure: this.cookies.isSecure, maxAge: LIFETIME_S });
+    void reply.redirect(url, 303);
+  }
+
+  @GetPage('callback')
+  async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
+    const started = this.read(request);
+    setCookie(reply, this.cookieName, '', { isSecure: this.cookies.isSecure, maxAge: 0 });
+    if (started === undefined || queryOf(request, 'state') !== started.state) {
+      throw new DomainError(
+        'csrf_invalid',
+        'This browser did not start the sign-in, or it took too long. Sign in again.',
+      );
+    }
+    const query = new URL(request.url, 'http://service.invalid').search;
+    const claims: PersonClaims = await this.client.finish(query, started).catch((error: Error) => this.fail(error));
+    const user = await this.accounts.accountOf(claims);
+    await this.signIns.complete(request, reply, user);
+    void reply.redirect(started.returnTo ?? SIGN_IN_PATH, 303);
+  }
+
+  private get cookieName(): string {
+    return this.cookies.named('sbx_oidc');
+  }
+
+  private read(request: FastifyRequest): Started | undefined {
+    const cookie = readCookie(request, this.cookieName);
+    if (cookie === undefined) return undefined;
+    try {
+      const started = JSON.parse(this.vault.open(Buffer.from(cookie, 'base64url').toString(), CONTEXT)) as Started;
+      return started.expiresAt > Date.now() ? started : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @throws DomainError always */
+  private fail(error: Error): never {
+    this.logger.warn(`A sign-in with the issuer failed: ${error.message}`);
+    throw new DomainError('permission_denied', `The sign-in with ${this.client.issuerName} failed. Try again.`);
+  }
+}
