@@ -41,7 +41,9 @@ export class SealedSessions {
   constructor(private readonly vault: VaultService) {}
 
   seal(
-    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated'> & { key?: string },
+    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated'> & {
+      key?: string;
+    },
     connection: Connection,
     caller: Principal | undefined,
   ): string {
