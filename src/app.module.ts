@@ -4,6 +4,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AuditModule } from './audit/audit.module.js';
+import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
@@ -18,6 +19,7 @@ import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
 import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { SelfModule } from './mcp/self/self.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
@@ -26,16 +28,26 @@ import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
+import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
+import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
-const PLATFORM = [TelemetryModule, DatabaseModule, QueueModule, EventsModule, HealthModule, AuditModule];
+const PLATFORM = [
+  TelemetryModule,
+  DatabaseModule,
+  QueueModule,
+  EventsModule,
+  HealthModule,
+  AuditModule,
+  AuditEventsModule,
+];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */
-const AUTHENTICATION = [AuthModule, ApiKeysModule];
+const AUTHENTICATION = [AuthModule, ApiKeysModule, TrustedIssuersModule];
 
 /** What answers HTTP callers. */
 const API = [
@@ -49,8 +61,10 @@ const API = [
   AgentsModule,
   ModelsModule,
   ThreadsModule,
+  ThreadTokensModule,
   RunsModule,
   StreamingModule,
+  OauthModule,
   SelfModule,
   McpHttpModule,
 ];

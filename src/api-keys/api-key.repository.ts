@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder } from 'typeorm';
+import { changesBetween, type EventActor, NOBODY } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { intersectionOf, type PermissionMap } from '../common/permissions.js';
 import type { Principal, RunAccess } from '../common/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
@@ -32,6 +34,9 @@ export interface ActiveApiKey {
   /** Size of the permissions as JSON. */
   permissionBytes: number;
   expiresAt: Date | null;
+  grantId: string | null;
+  resource: string | null;
+  scope: string | null;
 }
 
 type ActiveApiKeyRow = Omit<ActiveApiKey, 'permissionsDigest'> & Partial<MemberRights> & { keyHash: string };
@@ -53,11 +58,18 @@ export type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions'>>;
 
 @Injectable()
 export class ApiKeyRepository {
-  constructor(@InjectRepository(ApiKeyEntity) private readonly keys: Repository<ApiKeyEntity>) {}
+  constructor(
+    @InjectRepository(ApiKeyEntity) private readonly keys: Repository<ApiKeyEntity>,
+    private readonly events: AuditEvents,
+  ) {}
 
-  async insert(key: NewApiKey): Promise<ApiKeyEntity> {
-    await this.keys.insert(key);
-    return this.keys.findOneByOrFail({ id: key.id });
+  /** Inserts a key that no caller has made. */
+  insert(key: NewApiKey): Promise<ApiKeyEntity> {
+    return this.keys.manager.transaction(async (manager) => {
+      await manager.insert(ApiKeyEntity, key);
+      await this.recordChange(manager, NOBODY, { after: key });
+      return manager.findOneByOrFail(ApiKeyEntity, { id: key.id });
+    });
   }
 
   /**
@@ -77,6 +89,7 @@ export class ApiKeyRepository {
       });
       await requireRoom(manager, ApiKeyEntity, organizationId, MAX_KEYS);
       await manager.insert(ApiKeyEntity, key);
+      await this.recordChange(manager, caller, { after: key });
       return manager.findOneByOrFail(ApiKeyEntity, { id: key.id });
     });
   }
@@ -95,6 +108,7 @@ export class ApiKeyRepository {
       const changed = decide(stored, maker);
       if (Object.keys(changed).length === 0) return stored;
       await manager.update(ApiKeyEntity, { id: stored.id }, changed);
+      await this.recordChange(manager, change.caller, { before: stored, after: { ...stored, ...changed } });
       return manager.findOneByOrFail(ApiKeyEntity, { id: stored.id });
     });
   }
@@ -109,6 +123,7 @@ export class ApiKeyRepository {
       if (stored === undefined) return undefined;
       check(stored, maker);
       await manager.delete(ApiKeyEntity, { id: stored.id });
+      await this.recordChange(manager, change.caller, { before: stored });
       return stored;
     });
   }
@@ -126,17 +141,17 @@ export class ApiKeyRepository {
     return new Map(rows.map(({ keyHash, ...key }) => [keyHash, key]));
   }
 
-  /** The permission digests of the given keys by id, without deleted and expired keys. */
-  async findUsable(ids: readonly string[]): Promise<Map<string, string>> {
+  /** The current permissions of the given keys by id, without deleted and expired keys. */
+  async findUsable(ids: readonly string[]): Promise<Map<string, PermissionMap>> {
     const rows = await this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
-    return new Map(rows.map(({ id, permissionsDigest: digest }) => [id, digest]));
+    return new Map(rows.map(({ id, permissions }) => [id, permissions]));
   }
 
   private async findActive(condition: string, values: readonly string[]) {
     const rows: ActiveApiKeyRow[] = await this.keys.query(
       `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
               k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
-              k.expires_at AS "expiresAt", k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+              k.expires_at AS "expiresAt", k.grant_id AS "grantId", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
         WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,
       [values],
@@ -153,9 +168,27 @@ export class ApiKeyRepository {
     return this.keys.existsBy({ organizationId });
   }
 
+  private async recordChange(
+    manager: EntityManager,
+    actor: EventActor,
+    { before, after }: { before?: NewApiKey; after?: NewApiKey },
+  ): Promise<void> {
+    const key = after ?? before;
+    if (key === undefined) return;
+    const event = before === undefined ? 'key.created' : after === undefined ? 'key.deleted' : 'key.updated';
+    const changes = changesBetween(before && recorded(before), after && recorded(after));
+    const target = { type: 'key', id: key.id, name: key.name } as const;
+    await this.events.record(key.organizationId, { event, actor, target, changes }, manager);
+  }
+
   async touch(id: string, at: Date): Promise<void> {
     await this.keys.query(`UPDATE api_keys SET last_used_at = $2 WHERE id = $1`, [id, at]);
   }
+}
+
+/** What events show of a key. */
+function recorded({ name, permissions, expiresAt }: NewApiKey) {
+  return { name, permissions, expires_at: expiresAt };
 }
 
 function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {}, ...key }: ActiveApiKeyRow) {

@@ -1,5 +1,5 @@
-/** The endpoint through which a tool was invoked. */
-export const ENTRY_POINTS = ['proxy', 'legacy', 'call_tool', 'gateway', 'self', 'run'] as const;
+/** The endpoint through which a tool was invoked. `self` and `api` are those of the management tools: MCP and HTTP. */
+export const ENTRY_POINTS = ['proxy', 'legacy', 'call_tool', 'gateway', 'self', 'api', 'run'] as const;
 export type EntryPoint = (typeof ENTRY_POINTS)[number];
 
 /** The outcome of an invocation. `denied`: rejected before anything was sent upstream. */
@@ -10,7 +10,7 @@ export type AuditStatus = (typeof AUDIT_STATUSES)[number];
 export interface InvocationFacts {
   readonly organizationId: string;
   readonly entryPoint: EntryPoint;
-  /** Null for the management tools of `self`. */
+  /** Null for management tools. */
   readonly connectionId: string | null;
   readonly agentId: string | null;
   /** As the caller sent it, cut to 256 characters when recorded. */

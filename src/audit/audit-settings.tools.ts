@@ -30,7 +30,7 @@ export class AuditSettingsTools {
     annotations: READ_ONLY,
   })
   async get(_input: AuditSettingsGetInput, { organization }: Principal): Promise<AuditSettingsAnswer> {
-    return { content: await this.settings.recordsContent(organization.id) };
+    return { content: await this.settings.readSetting(organization.id) };
   }
 
   @ManagementTool({

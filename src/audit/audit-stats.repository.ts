@@ -47,7 +47,7 @@ const BY_TOOL = `
   ORDER BY calls DESC, tool_name, connection_id
   LIMIT $6`;
 
-// Records of `self` have a null connection id: hence IS NOT DISTINCT FROM.
+// Records of management tools have a null connection id: hence IS NOT DISTINCT FROM.
 const OVER_TIME = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName",
     to_timestamp(floor(extract(epoch FROM at) / $6::bigint) * $6::bigint) AS at, ${COUNTS}

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { NamesModule } from '../names/names.module.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditSettings } from './audit-settings.js';
@@ -12,7 +13,7 @@ import { MonitoringTools } from './monitoring.tools.js';
 
 /** The audit log of tool invocations. Every room that invokes tools writes it; the monitoring tools read it. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AuditRecordEntity])],
+  imports: [TypeOrmModule.forFeature([AuditRecordEntity]), NamesModule],
   providers: [
     AuditLog,
     AuditRepository,

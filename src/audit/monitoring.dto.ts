@@ -27,10 +27,15 @@ export class MonitoringLogItem {
   @IsIn(ENTRY_POINTS)
   door: EntryPoint;
 
-  /** Null for the management tools of `self`. */
+  /** Null for management tools. */
   @MayBeNull()
   @IsUUID()
   connection_id: string | null;
+
+  /** Names are current ones, or the last ones of what was deleted. */
+  @MayBeNull()
+  @IsString()
+  connection_title: string | null;
 
   @MayBeNull()
   @IsUUID()
@@ -55,8 +60,16 @@ export class MonitoringLogItem {
   user_id: string | null;
 
   @MayBeNull()
+  @IsString()
+  user_email: string | null;
+
+  @MayBeNull()
   @IsUUID()
   api_key_id: string | null;
+
+  @MayBeNull()
+  @IsString()
+  key_name: string | null;
 
   @MayBeNull()
   @IsUUID()
@@ -148,6 +161,10 @@ export class ToolStats extends CallStats {
   @MayBeNull()
   @IsUUID()
   connection_id: string | null;
+
+  @MayBeNull()
+  @IsString()
+  connection_title: string | null;
 
   @IsString()
   tool_name: string;

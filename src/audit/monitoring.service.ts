@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
+import { type NameOf, Names } from '../names/names.js';
 import type { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditRepository } from './audit.repository.js';
 import { AuditStatsRepository, type Counts, type ToolCounts } from './audit-stats.repository.js';
@@ -49,13 +50,16 @@ export class MonitoringService {
   constructor(
     private readonly records: AuditRepository,
     private readonly counts: AuditStatsRepository,
+    private readonly names: Names,
   ) {}
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
     const page = await this.records.read((manager) =>
       paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer),
     );
-    return { ...page, items: page.items.map(toItem) };
+    const ids = page.items.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);
+    const nameOf = await this.names.find(ids);
+    return { ...page, items: page.items.map((record) => toItem(record, nameOf)) };
   }
 
   /** @throws DomainError `invalid_request` */
@@ -70,6 +74,7 @@ export class MonitoringService {
       },
       MAX_TOOLS,
     );
+    const nameOf = await this.names.find(byTool.map(({ connectionId }) => connectionId));
     const stepsOf = Map.groupBy(overTime, keyOf);
     return {
       from: range.from.toISOString(),
@@ -78,6 +83,7 @@ export class MonitoringService {
       total: toStats(total),
       tools: byTool.map((tool) => ({
         connection_id: tool.connectionId,
+        connection_title: nameOf(tool.connectionId),
         tool_name: tool.toolName,
         ...toStats(tool),
         over_time: (stepsOf.get(keyOf(tool)) ?? []).map((step) => ({ at: step.at.toISOString(), ...toStats(step) })),
@@ -103,19 +109,22 @@ function toStats({ calls, successes, errors, denied, latency }: Counts): CallSta
   };
 }
 
-function toItem(record: AuditRecordEntity): MonitoringLogItem {
+function toItem(record: AuditRecordEntity, nameOf: NameOf): MonitoringLogItem {
   return {
     id: record.id,
     at: record.at.toISOString(),
     door: record.entryPoint,
     connection_id: record.connectionId,
+    connection_title: nameOf(record.connectionId),
     agent_id: record.agentId,
     tool_name: record.toolName,
     status: record.status,
     error_code: record.errorCode,
     duration_ms: record.durationMs,
     user_id: record.userId,
+    user_email: nameOf(record.userId),
     api_key_id: record.apiKeyId,
+    key_name: nameOf(record.apiKeyId),
     run_id: record.runId,
     request_id: record.requestId,
     public: record.public,

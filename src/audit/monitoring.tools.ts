@@ -14,7 +14,7 @@ export class MonitoringTools {
     name: 'MONITORING_LOGS_LIST',
     description:
       "Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an " +
-      'item except arguments and result, and order by those that are not nullable.',
+      'item except names, arguments and result, and order by those that are not nullable.',
     input: ListInput,
     output: MonitoringLogPage,
     annotations: READ_ONLY,

@@ -57,4 +57,15 @@ export class DomainError extends Error {
 
   /** Further members of the answer. */
   readonly data: Readonly<Record<string, string>>;
+
+  /** The same error with further response headers. */
+  withHeaders(headers: Readonly<Record<string, string>>): DomainError {
+    const { cause, status } = this;
+    return new DomainError(this.code, this.detail, this.errors, {
+      cause,
+      status,
+      headers: { ...this.headers, ...headers },
+      data: this.data,
+    });
+  }
 }

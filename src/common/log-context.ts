@@ -15,12 +15,21 @@ const current = new AsyncLocalStorage<LogContext>();
 export class LogContext {
   private hasEnded = false;
 
-  constructor(private readonly fields: LogFields) {}
+  /** @param request whose caller's network address is `source`; read only when something asks for it */
+  constructor(
+    private readonly fields: LogFields,
+    private readonly request?: { readonly ip: string },
+  ) {}
 
   /** The fields of the work under way; none outside of any, or after its end. */
   static get fields(): LogFields {
     const context = current.getStore();
     return context === undefined || context.hasEnded ? NO_FIELDS : context.fields;
+  }
+
+  /** The network address of the caller of the current request; null outside of requests. */
+  static get source(): string | null {
+    return current.getStore()?.request?.ip ?? null;
   }
 
   /** Does the work, and whatever it calls, in this context. */

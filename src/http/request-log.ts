@@ -27,7 +27,7 @@ export function registerRequestLog(fastify: FastifyInstance, parent: Logger): vo
   fastify.decorateRequest('logContext', null);
   // Reading the body loses what was set before it.
   fastify.addHook('preHandler', (request, _reply, done) => {
-    request.logContext = new LogContext({ request_id: request.id });
+    request.logContext = new LogContext({ request_id: request.id }, request);
     request.logContext.run(done);
   });
   fastify.addHook('onResponse', (request, reply, done) => {

@@ -35,7 +35,7 @@ export class AiProviderService {
       apiKey: this.sealed(data.api_key ?? null, id),
     };
     this.requireUsable(provider);
-    return toItem(await this.repository.insert(provider));
+    return toItem(await this.repository.insert(provider, caller));
   }
 
   async list(caller: Principal): Promise<AiProviderItem[]> {
@@ -46,29 +46,33 @@ export class AiProviderService {
   /** @throws DomainError `not_found`, `invalid_request` or `address_refused` */
   async update(id: string, data: AiProviderChange, caller: Principal): Promise<AiProviderItem> {
     const baseUrl = data.base_url === undefined ? undefined : this.checkedBaseUrl(data.base_url);
-    const updated = await this.repository.updateOfOrganization(caller.organization.id, id, (stored) => {
-      const columns: AiProviderColumns = {
-        ...(data.title === undefined ? {} : { title: data.title }),
-        ...(data.kind === undefined ? {} : { kind: data.kind }),
-        ...(baseUrl === undefined ? {} : { baseUrl }),
-        ...(data.api_key === undefined || data.api_key === MASKED_KEY
-          ? {}
-          : { apiKey: this.sealed(data.api_key, stored.id) }),
-      };
-      const changed = { ...stored, ...columns };
-      this.requireUsable(changed);
-      refuseKeyForNewOrigin(stored, changed, data, this.kinds);
-      return columns;
-    });
+    const updated = await this.repository.updateOfOrganization(
+      caller.organization.id,
+      { id, actor: caller },
+      (stored) => {
+        const columns: AiProviderColumns = {
+          ...(data.title === undefined ? {} : { title: data.title }),
+          ...(data.kind === undefined ? {} : { kind: data.kind }),
+          ...(baseUrl === undefined ? {} : { baseUrl }),
+          ...(data.api_key === undefined || data.api_key === MASKED_KEY
+            ? {}
+            : { apiKey: this.sealed(data.api_key, stored.id) }),
+        };
+        const changed = { ...stored, ...columns };
+        this.requireUsable(changed);
+        refuseKeyForNewOrigin(stored, changed, data, this.kinds);
+        return columns;
+      },
+    );
     if (updated === null) throw unknownProvider();
     return toItem(updated);
   }
 
   /** @throws DomainError `not_found` */
   async delete(id: string, caller: Principal): Promise<AiProviderItem> {
-    const provider = await this.findProvider(id, caller);
-    if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownProvider();
-    return toItem(provider);
+    const deleted = await this.repository.deleteOfOrganization(caller.organization.id, id, caller);
+    if (deleted === null) throw unknownProvider();
+    return toItem(deleted);
   }
 
   /** @throws DomainError `not_found` */

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import type { EventActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
 import { DEFAULT_TIER, type Tier, TIERS } from '../common/tier.js';
@@ -16,7 +18,10 @@ export interface ServingModel {
 
 @Injectable()
 export class ModelTiersRepository {
-  constructor(@InjectRepository(ModelTierEntity) private readonly tiers: Repository<ModelTierEntity>) {}
+  constructor(
+    @InjectRepository(ModelTierEntity) private readonly tiers: Repository<ModelTierEntity>,
+    private readonly events: AuditEvents,
+  ) {}
 
   findAllOfOrganization(organizationId: string): Promise<ModelTierEntity[]> {
     return this.tiers.findBy({ organizationId });
@@ -41,7 +46,7 @@ export class ModelTiersRepository {
    * Applies all changes, or none if a tier names a provider outside the organization.
    * @returns the tiers whose provider is unknown; empty when the changes were made
    */
-  change(organizationId: string, changes: TierChanges): Promise<Tier[]> {
+  change(organizationId: string, changes: TierChanges, actor: EventActor): Promise<Tier[]> {
     return this.tiers.manager.transaction(async (manager) => {
       const known = await holdProviders(manager, organizationId, changes);
       const unknown = TIERS.filter((tier) => {
@@ -56,8 +61,25 @@ export class ModelTiersRepository {
         if (target === null) await manager.delete(ModelTierEntity, { organizationId, tier });
         else await manager.upsert(ModelTierEntity, { organizationId, tier, ...target }, ['organizationId', 'tier']);
       }
+      await this.recordChange(manager, organizationId, changes, actor);
       return [];
     });
+  }
+
+  private async recordChange(
+    manager: EntityManager,
+    organizationId: string,
+    changes: TierChanges,
+    actor: EventActor,
+  ): Promise<void> {
+    const set = Object.entries(changes).map(([tier, target]) => [
+      tier,
+      { to: target && { provider_id: target.providerId, model: target.model } },
+    ]);
+    if (set.length === 0) return;
+    const target = { type: 'tiers', id: null, name: null } as const;
+    const event = { event: 'provider.tiers_set', actor, target, changes: Object.fromEntries(set) } as const;
+    await this.events.record(organizationId, event, manager);
   }
 }
 

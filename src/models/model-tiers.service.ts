@@ -21,7 +21,7 @@ export class ModelTiersService {
 
   /** @throws DomainError `not_found` that names each tier whose provider is outside the organization */
   async set(change: ModelTiersChange, caller: Principal): Promise<ModelTiersItem> {
-    const unknown = await this.repository.change(caller.organization.id, toTierChanges(change));
+    const unknown = await this.repository.change(caller.organization.id, toTierChanges(change), caller);
     if (unknown.length > 0) throw unknownProviders(unknown);
     return this.get(caller);
   }

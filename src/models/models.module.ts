@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventsModule } from '../audit-events/audit-events.module.js';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
@@ -19,7 +20,13 @@ import { ProviderTester } from './provider-tester.js';
 
 /** AI providers, tiers, and the models of runs. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]), NetModule, VaultModule, DiscoveryModule],
+  imports: [
+    TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]),
+    AuditEventsModule,
+    NetModule,
+    VaultModule,
+    DiscoveryModule,
+  ],
   providers: [
     OpenAiCompatibleModels,
     OpenAiModels,

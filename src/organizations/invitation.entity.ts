@@ -1,7 +1,9 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** An invitation to join an organization. Its link can be used once, until it expires. */
 @Entity('invitations')
+// On lower(email), which TypeORM cannot express.
+@Index('invitations_email_idx', { synchronize: false })
 export class InvitationEntity {
   @PrimaryColumn('uuid')
   id: string;

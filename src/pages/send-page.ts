@@ -21,19 +21,29 @@ const LAYOUT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; bas
 const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
 /** Sends a page. It contains no script, loads nothing but the stylesheet, is not stored and cannot be framed. */
-export function sendPage(reply: FastifyReply, { title, body, status = 200, formActions = [] }: Page): void {
-  const actions = ["'self'", ...formActions.filter((source) => POLICY_SOURCE.test(source))];
+export function sendPage(reply: FastifyReply, { status = 200, formActions = [], ...page }: Page): void {
   void reply
     .status(status)
-    .headers({
-      'content-security-policy': `${LAYOUT_POLICY}; form-action ${actions.join(' ')}`,
-      'x-frame-options': 'DENY',
-      // The addresses of some pages contain a token.
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
-    })
+    .headers(pageHeaders(formActions))
     .type('text/html; charset=utf-8')
-    .send(layout(title, body).markup);
+    .send(pageMarkup(page));
+}
+
+/** The headers of a page. @param formActions see `Page.formActions` */
+export function pageHeaders(formActions: readonly string[] = []): Record<string, string> {
+  const actions = ["'self'", ...formActions.filter((source) => POLICY_SOURCE.test(source))];
+  return {
+    'content-security-policy': `${LAYOUT_POLICY}; form-action ${actions.join(' ')}`,
+    'x-frame-options': 'DENY',
+    // The addresses of some pages contain a token.
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  };
+}
+
+/** A page as HTML. */
+export function pageMarkup({ title, body }: Pick<Page, 'title' | 'body'>): string {
+  return layout(title, body).markup;
 }
 
 function layout(title: string, body: Html): Html {

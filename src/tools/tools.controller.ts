@@ -1,11 +1,12 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { holdUntilSent } from '../common/answers/hold-until-sent.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
+import { OpenToThreadTokens } from '../common/thread-access.js';
 import { type ToolListing, ToolsService } from './tools.service.js';
 
 /**
@@ -28,13 +29,16 @@ export class ToolsController {
   @Post(':name')
   @HttpCode(200)
   @Access('tool')
+  @OpenToThreadTokens('tool')
   call(
     @Param('name') name: string,
     @Body() body: unknown,
     @Caller() caller: Principal,
+    @Req() { id: requestId }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
     const held = this.budget.openAnswer(caller);
-    return holdUntilSent(held, reply, (answer) => this.tools.callManagementTool(name, body, caller, answer));
+    const call = { entryPoint: 'api', caller, requestId } as const;
+    return holdUntilSent(held, reply, (answer) => this.tools.callManagementTool(name, body ?? {}, call, answer));
   }
 }

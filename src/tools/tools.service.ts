@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { type AuditEntry, AuditLog } from '../audit/audit-log.js';
+import type { EntryPoint } from '../audit/audit-record.js';
+import { AuditSettings } from '../audit/audit-settings.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
+import { toDomainError } from '../common/to-domain-error.js';
 import { validateInput } from '../common/validation/validate-input.js';
-import type { ToolAnnotations } from '../common/tools/management-tool.js';
+import type { ManagementToolDefinition, ToolAnnotations } from '../common/tools/management-tool.js';
 import type { JsonSchema } from '../common/validation/schema-of.js';
 import { ToolRegistry } from './tool-registry.js';
 
@@ -18,16 +22,27 @@ export interface ToolListing {
   annotations: ToolAnnotations;
 }
 
-/** Calls management tools: known → permitted → valid → handled. HTTP and MCP calls both use this service. */
+/** Where a call of a management tool comes from. */
+export interface ToolCallOrigin {
+  readonly entryPoint: Extract<EntryPoint, 'api' | 'self'>;
+  readonly caller: Principal;
+  readonly requestId: string;
+}
+
+/** Calls management tools: recorded → known → permitted → valid → handled. HTTP and MCP calls both use this service. */
 @Injectable()
 export class ToolsService {
-  constructor(private readonly registry: ToolRegistry) {}
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly audit: AuditLog,
+    private readonly auditSettings: AuditSettings,
+  ) {}
 
   /** The tools that this caller can call. */
   listFor(caller: Principal): ToolListing[] {
     return this.registry
       .all()
-      .filter(({ definition }) => allows(caller.permissions, SELF, definition.name))
+      .filter(({ definition }) => isPermitted(caller, definition))
       .map(({ definition, inputSchema, outputSchema }) => ({
         name: definition.name,
         description: definition.description,
@@ -38,14 +53,79 @@ export class ToolsService {
   }
 
   /**
+   * The call is on record, allowed or denied, when the promise settles.
    * @param answer the memory budget of the response; the HTTP or MCP endpoint releases it when the response has been
    * sent
-   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, or what the tool throws
+   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, `storage_unavailable` if the call cannot be
+   * recorded, or what the tool throws
    */
-  async callManagementTool(name: string, body: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
+  async callManagementTool(name: string, input: unknown, origin: ToolCallOrigin, answer: HeldAnswer): Promise<unknown> {
+    const startedAt = performance.now();
+    const entry = await this.openEntry(name, input, origin);
+    try {
+      const output = await this.call(name, input, origin.caller, answer);
+      const durationMs = performance.now() - startedAt;
+      await entry.close({ status: 'success', errorCode: null, durationMs, result: output });
+      return output;
+    } catch (thrown) {
+      const error = toDomainError(thrown);
+      const status = error.code === 'permission_denied' ? 'denied' : 'error';
+      const result = problemOf(error, origin.requestId);
+      await entry.close({ status, errorCode: error.code, durationMs: performance.now() - startedAt, result });
+      throw thrown;
+    }
+  }
+
+  /**
+   * Refuses, on record, a call that the caller is not permitted to make: for an endpoint that answers so before it handles the
+   * call.
+   * @throws DomainError `permission_denied`
+   */
+  async requirePermitted(name: string, input: unknown, origin: ToolCallOrigin): Promise<void> {
+    const tool = this.registry.findTool(name);
+    if (tool === undefined || isPermitted(origin.caller, tool.definition)) return;
+    const entry = await this.openEntry(name, input, origin);
+    await entry.close({ status: 'denied', errorCode: 'permission_denied', durationMs: 0 });
+    requirePermission(origin.caller, name);
+  }
+
+  private async call(name: string, input: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.findTool(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
-    requirePermission(caller, name);
-    return tool.handle(validateInput(tool.definition.input, body ?? {}), caller, answer);
+    if (!isPermitted(caller, tool.definition)) requirePermission(caller, name);
+    return tool.handle(validateInput(tool.definition.input, input), caller, answer);
   }
+
+  private async openEntry(
+    toolName: string,
+    input: unknown,
+    { entryPoint, caller, requestId }: ToolCallOrigin,
+  ): Promise<AuditEntry> {
+    const organizationId = caller.organization.id;
+    const isContentRecorded = await this.auditSettings.recordsContent(organizationId);
+    return this.audit.openEntry({
+      organizationId,
+      entryPoint,
+      connectionId: null,
+      agentId: null,
+      toolName,
+      userId: caller.userId,
+      apiKeyId: caller.apiKeyId,
+      runId: null,
+      requestId,
+      public: false,
+      content: isContentRecorded ? { arguments: input } : undefined,
+    });
+  }
+}
+
+/** A person can use what is open to people without the permission; a browser token opens only what it names. */
+function isPermitted(caller: Principal, { name, isOpenToPeople }: ManagementToolDefinition): boolean {
+  const isPerson = caller.userId !== null && caller.kind !== 'thread_token';
+  return (isOpenToPeople === true && isPerson) || allows(caller.permissions, SELF, name);
+}
+
+/** Describes the error, so that a model can correct its request. */
+export function problemOf({ code, detail, title, errors }: DomainError, requestId: string): object {
+  return { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
 }

@@ -34,6 +34,16 @@ export const SEALED_COLUMNS = {
     column: 'api_key',
     contextOf: (id) => `ai_provider:${id}:api_key`,
   },
+  oauthRecord: {
+    table: 'oauth_records',
+    column: 'payload',
+    contextOf: (id) => `oauth_record:${id}:payload`,
+  },
+  oauthSigningKey: {
+    table: 'oauth_signing_keys',
+    column: 'jwk',
+    contextOf: (id) => `oauth_signing_key:${id}:jwk`,
+  },
   connectionOauthClientSecret: {
     table: 'connections',
     column: 'oauth_client_secret',

@@ -168,7 +168,9 @@ describe('with content recording on', () => {
     const data = { title: 'Upstream', connection_type: 'HTTP', connection_url: setUp.upstream.url };
     const made = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
     await callProxy(setUp.app, `/api/other/mcp/${made.body.item.id}`, { key, body: toolCall('echo', ARGS) });
-    const { body } = await other.tool('MONITORING_LOGS_LIST', {}).expect(200);
+    const { body } = await other
+      .tool('MONITORING_LOGS_LIST', { where: { field: ['door'], operator: 'eq', value: 'proxy' } })
+      .expect(200);
     expect(body.items).toEqual([
       expect.objectContaining({ tool_name: 'echo', status: 'success', arguments: null, result: null }),
     ]);

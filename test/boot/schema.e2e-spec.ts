@@ -9,7 +9,7 @@ const WITHOUT_ENTITY = ['failed_sign_ins', 'migrations', 'run_event_batches', 'r
 
 async function tablesOf(database: DataSource): Promise<string[]> {
   const rows: { tablename: string }[] = await database.query(
-    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`,
+    `SELECT table_name AS tablename FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1`,
   );
   return rows.map(({ tablename }) => tablename);
 }

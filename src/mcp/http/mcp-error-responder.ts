@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../common/domain-error.js';
 import { ErrorResponder } from '../../common/error-responder.js';
+import { ProtectedResource } from '../../auth/protected-resource.js';
 import { Deprecation } from './deprecation.js';
-import { ProtectedResource } from './protected-resource.js';
 import { isModernRequest } from '../protocol/mcp-headers.js';
 import { readMessage } from '../protocol/inbound-message.js';
 import { hasUrlElicitation } from '../protocol/url-elicitation.js';
@@ -25,8 +25,8 @@ export class McpErrorResponder extends ErrorResponder {
   protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
     // The guard may have refused the request before the controller reported the deprecation.
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
-    const headers: Record<string, string> = { ...error.headers };
-    if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
+    const challenge = this.resource.challenge(request, 'mcp', error);
+    const headers = { ...error.headers, ...(challenge !== undefined && { 'www-authenticate': challenge }) };
     const { id, isUrlClient } = clientOf(request);
     void reply
       .status(rpcStatus(error, isModernRequest(request.headers), isUrlClient))

@@ -1,15 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import { type AuditEntry, AuditLog } from '../../audit/audit-log.js';
-import { AuditSettings } from '../../audit/audit-settings.js';
 import { AnswerBudget, type HeldAnswer } from '../../common/answers/answer-budget.js';
 import { holdUntilSent } from '../../common/answers/hold-until-sent.js';
-import { DomainError } from '../../common/domain-error.js';
+import type { DomainError } from '../../common/domain-error.js';
 import type { Principal } from '../../common/principal.js';
 import { toDomainError } from '../../common/to-domain-error.js';
-import { type ToolListing, ToolsService } from '../../tools/tools.service.js';
-import { outcomeOf, SUCCESS } from '../../upstreams/invocation.js';
+import { problemOf, type ToolListing, ToolsService } from '../../tools/tools.service.js';
 import { version } from '../../common/version.js';
 
 /** The caller of the management tools. */
@@ -28,8 +25,6 @@ const INSTRUCTIONS =
 export class SelfServer {
   constructor(
     private readonly tools: ToolsService,
-    private readonly audit: AuditLog,
-    private readonly auditSettings: AuditSettings,
     private readonly budget: AnswerBudget,
   ) {}
 
@@ -47,39 +42,27 @@ export class SelfServer {
     return server;
   }
 
-  private async call(name: string, args: unknown, caller: SelfCaller, answer: HeldAnswer): Promise<CallToolResult> {
-    const startedAt = performance.now();
-    const { principal, requestId } = caller;
-    const entry = await this.open(name, args, caller);
-    try {
-      const output = await this.tools.callManagementTool(name, args, principal, answer);
-      await entry.close({ ...SUCCESS, durationMs: performance.now() - startedAt, result: output });
-      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
-    } catch (thrown) {
-      const error = toDomainError(thrown);
-      const problem = problemOf(error, requestId);
-      await entry.close({ ...outcomeOf(error), durationMs: performance.now() - startedAt, result: problem });
-      return failure(error, problem);
-    }
+  /**
+   * Refuses a tool call that the caller is not permitted to make, as the other MCP endpoints do.
+   * @param message of JSON-RPC
+   * @throws DomainError `permission_denied`
+   */
+  async requirePermitted(message: unknown, { principal, requestId }: SelfCaller): Promise<void> {
+    const { method, params } = message as { method?: unknown; params?: { name?: unknown; arguments?: unknown } };
+    if (method !== 'tools/call' || typeof params?.name !== 'string') return;
+    const origin = { entryPoint: 'self', caller: principal, requestId } as const;
+    await this.tools.requirePermitted(params.name, params.arguments ?? {}, origin);
   }
 
-  private async open(name: string, args: unknown, { principal, requestId }: SelfCaller): Promise<AuditEntry> {
-    const isContentRecorded = await this.auditSettings.recordsContent(principal.organization.id).catch((error) => {
-      throw toDomainError(error);
-    });
-    return this.audit.openEntry({
-      organizationId: principal.organization.id,
-      entryPoint: 'self',
-      connectionId: null,
-      agentId: null,
-      toolName: name,
-      userId: principal.userId,
-      apiKeyId: principal.apiKeyId,
-      runId: null,
-      requestId,
-      public: false,
-      content: isContentRecorded ? { arguments: args } : undefined,
-    });
+  private async call(name: string, args: unknown, caller: SelfCaller, answer: HeldAnswer): Promise<CallToolResult> {
+    const { principal, requestId } = caller;
+    try {
+      const origin = { entryPoint: 'self', caller: principal, requestId } as const;
+      const output = await this.tools.callManagementTool(name, args, origin, answer);
+      return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
+    } catch (error) {
+      return failure(toDomainError(error), requestId);
+    }
   }
 }
 
@@ -89,13 +72,10 @@ function toMcpTool(tool: ToolListing) {
   return { name, description, inputSchema, outputSchema, annotations } as never;
 }
 
-/** Describes the error, so that a model can correct its request. */
-function problemOf({ code, detail, title, errors }: DomainError, requestId: string): object {
-  return { code, message: detail ?? title, request_id: requestId, ...(errors?.length && { errors }) };
-}
-
 /** Only an unknown tool is a protocol error. */
-function failure({ code, detail, title }: DomainError, problem: object): CallToolResult {
-  if (code === 'unknown_tool') throw new ProtocolError(ProtocolErrorCode.InvalidParams, detail ?? title);
-  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] };
+function failure(error: DomainError, requestId: string): CallToolResult {
+  if (error.code === 'unknown_tool') {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.detail ?? error.title);
+  }
+  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problemOf(error, requestId)) }] };
 }

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AuditModule } from '../../audit/audit.module.js';
 import { AnswerBudgetModule } from '../../common/answers/answer-budget.module.js';
 import { ToolsModule } from '../../tools/tools.module.js';
 import { McpHttpModule } from '../http/mcp-http.module.js';
@@ -8,7 +7,7 @@ import { SelfServer } from './self-server.js';
 
 /** The management tools as an MCP server. */
 @Module({
-  imports: [AnswerBudgetModule, AuditModule, McpHttpModule, ToolsModule],
+  imports: [AnswerBudgetModule, McpHttpModule, ToolsModule],
   controllers: [SelfController],
   providers: [SelfServer],
 })

@@ -8,6 +8,7 @@ import type { ListInput } from '../../common/paging/list-input.js';
 import type { ListSpec } from '../../common/paging/list-spec.js';
 import { paginate } from '../../common/paging/paginate.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
+import { type NameOf, Names } from '../../names/names.js';
 import type { RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
 
@@ -17,6 +18,8 @@ const RUN_LIST: ListSpec = {
     id: { column: 'run.id', type: 'uuid' },
     thread_id: { column: 'run.threadId', type: 'string' },
     agent_id: { column: 'run.agentId', type: 'uuid' },
+    user_id: { column: 'run.userId', type: 'uuid', nullable: true },
+    api_key_id: { column: 'run.apiKeyId', type: 'uuid', nullable: true },
     status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
     tier: { column: 'run.tier', type: 'string' },
     attempt: { column: 'run.attempt', type: 'number' },
@@ -54,19 +57,25 @@ export class RunReader {
   constructor(
     @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
     private readonly statements: PreparedStatements,
+    private readonly names: Names,
   ) {}
 
   /** @throws DomainError `run_not_found` */
   async getRun(organizationId: string, id: string): Promise<RunItem> {
     const run = await this.findRun(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
-    return toRunItem(run);
+    return toRunItem(run, await this.namesIn([run]));
   }
 
   async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
     const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
     const page = await paginate(query, RUN_LIST, input, answer);
-    return { ...page, items: page.items.map(toRunItem) };
+    const nameOf = await this.namesIn(page.items);
+    return { ...page, items: page.items.map((run) => toRunItem(run, nameOf)) };
+  }
+
+  private namesIn(runs: readonly RunEntity[]): Promise<NameOf> {
+    return this.names.find(runs.flatMap(({ userId, apiKeyId }) => [userId, apiKeyId]));
   }
 
   async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
@@ -112,11 +121,15 @@ export class RunReader {
   }
 }
 
-function toRunItem(run: RunEntity): RunItem {
+function toRunItem(run: RunEntity, nameOf: NameOf): RunItem {
   return {
     id: run.id,
     thread_id: run.threadId,
     agent_id: run.agentId,
+    user_id: run.userId,
+    user_email: nameOf(run.userId),
+    api_key_id: run.apiKeyId,
+    key_name: nameOf(run.apiKeyId),
     status: run.status,
     tier: run.tier,
     temperature: run.temperature,

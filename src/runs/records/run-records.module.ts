@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PreparedStatements } from '../../database/prepared-statements.js';
+import { NamesModule } from '../../names/names.module.js';
 import { OpenRuns } from './open-runs.js';
 import { RunCancelling } from './run-cancelling.js';
 import { RunEntity } from './run.entity.js';
@@ -12,7 +13,7 @@ import { RunTurns } from './run-turns.js';
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
-  imports: [TypeOrmModule.forFeature([RunEntity])],
+  imports: [TypeOrmModule.forFeature([RunEntity]), NamesModule],
   providers: [
     PreparedStatements,
     OpenRuns,

@@ -39,6 +39,25 @@ export class RunItem {
   @IsUUID()
   agent_id: string;
 
+  /** The person for whom the run acts; null for a key of the organization. */
+  @MayBeNull()
+  @IsUUID()
+  user_id: string | null;
+
+  /** Also of a user who was deleted since. */
+  @MayBeNull()
+  @IsString()
+  user_email: string | null;
+
+  @MayBeNull()
+  @IsUUID()
+  api_key_id: string | null;
+
+  /** Also of a key that was deleted since. */
+  @MayBeNull()
+  @IsString()
+  key_name: string | null;
+
   @IsIn(RUN_STATUSES)
   status: RunStatus;
 

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { NamesModule } from '../names/names.module.js';
+import { AuditEventEntity } from './audit-event.entity.js';
+import { AuditEventRepository } from './audit-event.repository.js';
+import { AuditEventSweeper } from './audit-event-sweeper.js';
+import { AuditEventTools } from './audit-event.tools.js';
+import { AuditEvents } from './audit-events.js';
+
+/** The record of events. Modules that change what it covers write it; AUDIT_EVENTS_LIST reads it. */
+@Module({
+  imports: [TypeOrmModule.forFeature([AuditEventEntity]), NamesModule],
+  providers: [AuditEvents, AuditEventRepository, AuditEventSweeper, AuditEventTools],
+  exports: [AuditEvents],
+})
+export class AuditEventsModule {}
