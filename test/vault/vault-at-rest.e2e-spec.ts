@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { DataSource } from 'typeorm';
+import { authorize, begin, connectOauth, signedIn } from '../upstream-oauth/log-in.support.js';
+import { startOauthUpstream } from '../upstream-oauth/oauth-upstream.js';
 import { SEALED_COLUMNS } from '../../src/vault/sealed-columns.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { PROVIDER_KEY } from '../support/model-tools.js';
@@ -12,6 +14,7 @@ const SECRETS = {
   header: 'header-that-nobody-may-see-0123456789',
   environment: 'environment-that-nobody-may-see-0123456789',
   providerKey: PROVIDER_KEY,
+  clientSecret: 'client-secret-that-nobody-may-see-0123456789',
   argument: 'argument-that-nobody-may-see-0123456789',
 };
 const TOOL = { name: 'echo', inputSchema: { type: 'object' } };
@@ -58,6 +61,7 @@ it('no row of any table contains a secret in plain text', async () => {
   await call('AI_PROVIDER_CREATE', {
     data: { title: TITLE, kind: 'openai-compatible', base_url: refusing.origin, api_key: SECRETS.providerKey },
   });
+  await useOauth();
   expect(await call('CONNECTION_TEST', { id: working })).toMatchObject({ ok: true });
   expect(await call('CONNECTION_TEST', { id: refused })).toMatchObject({ ok: false });
   await callTool(working);
@@ -83,6 +87,20 @@ async function call<T>(name: string, body: object): Promise<T> {
   const answer = await service.tool(name, body);
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
   return answer.body as T;
+}
+
+/** Stores tokens and a registered client, a log-in in progress, and the secret of a client that was set up. */
+async function useOauth(): Promise<void> {
+  const upstream = await startOauthUpstream();
+  try {
+    const owner = await signedIn(service);
+    const registered = await connectOauth(service, upstream);
+    expect((await authorize(owner, upstream, registered)).status).toBe(200);
+    await begin(owner, registered);
+    await connectOauth(service, upstream, { client_id: 'client', client_secret: SECRETS.clientSecret });
+  } finally {
+    await upstream.close();
+  }
 }
 
 async function createConnection(url: string): Promise<string> {
