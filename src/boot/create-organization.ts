@@ -10,7 +10,11 @@ import { administrate, required } from './administration.js';
 const USAGE = 'npm run org:create -- <slug> --owner <email>';
 
 await administrate(async ({ baseUrl, organizations, ownership }) => {
-  const { positionals, values } = parseArgs({ allowPositionals: true, strict: false, options: { owner: { type: 'string' } } });
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    strict: false,
+    options: { owner: { type: 'string' } },
+  });
   const slug = required(positionals[0], USAGE);
   const owner = required(typeof values.owner === 'string' ? values.owner : undefined, USAGE);
   if (!isSlug(slug))

@@ -44,10 +44,9 @@ it('the next run is the first of its tenant, whichever tenants are passed over',
     const next = await turns.findNext({ organizations: [], holders }, SILENT_MS);
     if (next === undefined) break;
     found.push(next.runId);
-    const [row] = await database.query<{ holder: string }[]>(
-      'SELECT holder_id AS holder FROM runs WHERE id = $1',
-      [next.runId],
-    );
+    const [row] = await database.query<{ holder: string }[]>('SELECT holder_id AS holder FROM runs WHERE id = $1', [
+      next.runId,
+    ]);
     holders.push(row?.holder ?? '');
   }
   expect(new Set(holders).size).toBe(6);
