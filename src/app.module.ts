@@ -28,8 +28,11 @@ import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
+import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
+import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -44,7 +47,7 @@ const PLATFORM = [
 ];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */
-const AUTHENTICATION = [AuthModule, ApiKeysModule];
+const AUTHENTICATION = [AuthModule, ApiKeysModule, TrustedIssuersModule];
 
 /** What answers HTTP callers. */
 const API = [
@@ -54,9 +57,11 @@ const API = [
   ToolsModule,
   ConnectionsModule,
   UpstreamsModule,
+  UpstreamAuthorizationModule,
   AgentsModule,
   ModelsModule,
   ThreadsModule,
+  ThreadTokensModule,
   RunsModule,
   StreamingModule,
   OauthModule,

@@ -141,10 +141,10 @@ export class ApiKeyRepository {
     return new Map(rows.map(({ keyHash, ...key }) => [keyHash, key]));
   }
 
-  /** The permission digests of the given keys by id, without deleted and expired keys. */
-  async findUsable(ids: readonly string[]): Promise<Map<string, string>> {
+  /** The current permissions of the given keys by id, without deleted and expired keys. */
+  async findUsable(ids: readonly string[]): Promise<Map<string, PermissionMap>> {
     const rows = await this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
-    return new Map(rows.map(({ id, permissionsDigest: digest }) => [id, digest]));
+    return new Map(rows.map(({ id, permissions }) => [id, permissions]));
   }
 
   private async findActive(condition: string, values: readonly string[]) {

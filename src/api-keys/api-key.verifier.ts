@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
+import type { PermissionMap } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
@@ -59,7 +60,7 @@ export class ApiKeyVerifier implements CredentialSource {
     return mapMaybePromise(this.keys.get(hash), (key) => this.principalOf(key));
   }
 
-  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
     return this.repository.findUsable(ids);
   }
 

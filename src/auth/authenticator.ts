@@ -20,16 +20,17 @@ export class Authenticator {
   /**
    * Returns a promise only if the credential is not cached.
    * @param connection the connection of the request
+   * @param org the organization slug in its path
    * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired`
    */
-  authenticate(header: string | undefined, connection: object): Principal | Promise<Principal> {
+  authenticate(header: string | undefined, connection: object, org?: string): Principal | Promise<Principal> {
     if (header === undefined) {
       throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
     }
     const { source, key } = this.identify(header, connection);
     if (source === undefined || key === undefined) throw refusal('credential_invalid');
     try {
-      const principal = source.verify(key);
+      const principal = source.verify(key, org);
       return principal instanceof Promise ? principal.catch(rethrow) : principal;
     } catch (error) {
       return rethrow(error);
@@ -60,7 +61,7 @@ interface PresentedCredential {
 
 /** Every rejection of a credential reads the same. */
 function rethrow(error: unknown): never {
-  throw error instanceof DomainError ? refusal(error.code) : error;
+  throw error instanceof DomainError && error.status === 401 ? refusal(error.code) : error;
 }
 
 function refusal(code: DomainError['code']): DomainError {

@@ -7,13 +7,13 @@ import type {
   onRequestHookHandler,
   RouteOptions,
 } from 'fastify';
-import type { RouteAccess } from '../common/access.js';
+import type { ProtectedAccess } from '../common/access.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { DomainError } from '../common/domain-error.js';
 import { hasBody } from '../http/unread-bodies.js';
 import type { AnonymousConnections } from '../http/anonymous-connections.js';
 import { AuthGuard } from './auth.guard.js';
-import { RouteAccessTable } from './route-access-table.js';
+import { type DeclaredRoute, RouteAccessTable } from './route-access-table.js';
 
 /** An `onRequest` hook that needs no `this`. */
 type OnRequestHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
@@ -45,16 +45,17 @@ export class EarlyAdmission {
 
   private createHook({ method, url }: RouteOptions, anonymousConnections: AnonymousConnections): onRequestHookHandler {
     // The table is complete before the first request, but not when routes are registered.
-    let found: { access: RouteAccess | undefined } | undefined;
-    const admit = (request: FastifyRequest, access: Exclude<RouteAccess, 'public'>): void | Promise<void> =>
-      mapMaybePromise(this.guard.admitRequest(request, access), () => {
+    let found: { route: DeclaredRoute | undefined } | undefined;
+    const admit = (request: FastifyRequest, access: ProtectedAccess, route: DeclaredRoute): void | Promise<void> =>
+      mapMaybePromise(this.guard.admitRequest(request, access, route.threadAccess), () => {
         if (request.principal !== undefined) anonymousConnections.admitConnection(request.raw.socket);
       });
     return (request, reply, done) => {
-      found ??= { access: this.table.accessOf([method].flat(), url) };
-      const { access } = found;
-      if (access === undefined || access === 'public') done();
-      else admissionHook(() => admit(request, access))(request, reply, done);
+      found ??= { route: this.table.find([method].flat(), url) };
+      const { route } = found;
+      if (route === undefined || route.access === 'public') return done();
+      const { access } = route;
+      admissionHook(() => admit(request, access, route))(request, reply, done);
     };
   }
 }

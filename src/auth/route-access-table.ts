@@ -3,6 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { REQUIRED_PERMISSIONS } from '../common/require-permission.js';
+import { THREAD_ACCESS, type ThreadAccess } from '../common/thread-access.js';
 
 /** One route of a controller and the access it requires. */
 export interface DeclaredRoute {
@@ -11,6 +12,8 @@ export interface DeclaredRoute {
   /** In the router's notation: `/api/:org/tools/:name`. */
   path: string;
   access: RouteAccess;
+  /** Absent if the route is closed to browser tokens. */
+  threadAccess?: ThreadAccess;
 }
 
 /** A handler or controller class that carries metadata. */
@@ -35,12 +38,12 @@ export class RouteAccessTable implements OnModuleInit {
     return this.routes;
   }
 
-  /** The access that a route requires; undefined if no controller declares the route. */
-  accessOf(methods: readonly string[], path: string): RouteAccess | undefined {
+  /** The declaration of a route; undefined if no controller declares it. */
+  find(methods: readonly string[], path: string): DeclaredRoute | undefined {
     const trimmed = `/${trimSlashes(path)}`;
     return this.routes.find(
       ({ method, path: declared }) => declared === trimmed && (method === 'ALL' || methods.includes(method)),
-    )?.access;
+    );
   }
 
   private routesOf(controller: Decorated): DeclaredRoute[] {
@@ -66,7 +69,13 @@ export class RouteAccessTable implements OnModuleInit {
       throw new Error(`The public route ${name} requires a permission: it has no caller who could hold one.`);
     }
     const method = RequestMethod[this.reflector.get<RequestMethod>(METHOD_METADATA, handler)] ?? 'ALL';
-    return { method, path: `/${[base, path].map(trimSlashes).filter(Boolean).join('/')}`, access };
+    const threadAccess = this.reflector.get<ThreadAccess | undefined>(THREAD_ACCESS, handler);
+    return {
+      method,
+      path: `/${[base, path].map(trimSlashes).filter(Boolean).join('/')}`,
+      access,
+      ...(threadAccess !== undefined && { threadAccess }),
+    };
   }
 }
 

@@ -7,6 +7,7 @@ import type { AppConfig } from '../config/app-config.js';
 import { answerClientError } from '../http/client-errors.js';
 import { answerFrameworkErrors } from '../http/client-errors.js';
 import { HttpAdapter } from '../http/http-adapter.js';
+import { registerCors } from '../http/cors.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
 import { registerPageHeaders } from '../http/page-headers.js';
@@ -58,6 +59,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerJsonBody(fastify);
   registerFormBody(fastify);
   registerRequestLog(fastify, logger);
+  if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);

@@ -7,6 +7,9 @@ import { SetMetadata } from '@nestjs/common';
  */
 export type RouteAccess = 'public' | 'organization' | 'tool' | 'mcp';
 
+/** The access of a route that verifies credentials. */
+export type ProtectedAccess = Exclude<RouteAccess, 'public'>;
+
 export const ROUTE_ACCESS = 'signalbox:route-access';
 
 /** Declares a route's access. A route without it stops the start. */

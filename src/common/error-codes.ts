@@ -28,6 +28,7 @@ export const ERROR_CODES = {
   insufficient_scope: [403, 'The token lacks the required scope'],
   permission_denied: [403, 'The caller lacks the required permission'],
   origin_refused: [403, 'The origin of the request is not allowed'],
+  upstream_authorization_required: [403, 'The account at the upstream has to be authorized'],
   csrf_invalid: [403, 'The form has expired'],
   permission_widening: [403, 'A caller cannot grant permissions that it does not hold'],
   // 404 to 410: the requested resource.

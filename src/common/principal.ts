@@ -6,6 +6,10 @@ export type RunAccess = 'members' | 'granted';
 /** The kinds of credentials. Each has a verifier and a way to watch it (`common/credentials.ts`). */
 export type CredentialKind = 'api_key' | 'oauth' | 'issuer' | 'thread_token';
 
+/** What a browser token can do with its thread. */
+export const THREAD_PERMISSIONS = ['post', 'read', 'cancel', 'approve'] as const;
+export type ThreadPermission = (typeof THREAD_PERMISSIONS)[number];
+
 /** The caller: built by the auth guard from a verified credential only, never from other parts of the request. */
 export interface Principal {
   kind: CredentialKind;
@@ -25,6 +29,8 @@ export interface Principal {
   resource?: string;
   /** The OAuth scopes of the credential; absent: no limit. */
   scopes?: readonly string[];
+  /** The only thread that the credential opens, and how; absent unless it is a browser token. */
+  thread?: { readonly id: string; readonly permissions: readonly ThreadPermission[] };
   /** The complete permissions of this caller; anything absent is denied. */
   permissions: PermissionMap;
   /** Equal for equal permissions of this credential: a comparison shows whether they have changed. */

@@ -41,6 +41,7 @@ describe('readSettings', () => {
       runLockMs: 30_000,
       runTimeoutMs: 1_800_000,
       streamRetentionMs: 300_000,
+      trustedIssuers: [],
       streamKeepAliveMs: 15_000,
       upstreamAllowPrivate: true,
       upstreamAllow: [],

@@ -5,6 +5,7 @@ import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
+import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
 /** The parts of the service that this process runs. */
 export type Role = 'all' | 'api' | 'worker';
@@ -57,13 +58,15 @@ export interface Settings {
   stdioMaxMemoryMb: number;
   /** The variables that a program inherits from this process. Contains no secret of the service. */
   stdioEnvironment: Readonly<Record<string, string>>;
-  /** Origins of web pages that can call the MCP endpoints, in addition to the service's own origin. */
+  /** Origins of web pages that can call the API, in addition to the service's own origin. */
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
   /** Lifetimes of the authorization server's tokens, in seconds. */
   oauthAccessTokenTtlS: number;
   oauthRefreshTokenTtlS: number;
+  /** OpenID providers whose tokens are accepted for members. */
+  trustedIssuers: readonly TrustedIssuer[];
   metricsHost: string;
   /** 0: any free port. Undefined (`off`): no metrics for Prometheus. */
   metricsPort: number | undefined;
@@ -164,6 +167,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
     oauthAccessTokenTtlS: read.integer('OAUTH_ACCESS_TOKEN_TTL_S', 1, 86_400, 3_600),
     oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
+    trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
 }

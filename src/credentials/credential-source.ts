@@ -1,4 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
+import type { PermissionMap } from '../common/permissions.js';
 import type { CredentialKind, Principal } from '../common/principal.js';
 
 /** Verifies and watches one kind of credential. A provider decorated with `@VerifiesCredentials` implements it. */
@@ -12,15 +13,16 @@ export interface CredentialSource {
   /**
    * Returns a promise only if the credential is not cached. Caches it for less than a second, so that the end of a credential
    * takes effect within a second in every process.
+   * @param org the organization slug in the path of the request; for credentials that are not bound to one organization
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
-  verify(key: string): Principal | Promise<Principal>;
+  verify(key: string, org?: string): Principal | Promise<Principal>;
 
   /**
-   * The permission digests of those of the given credentials (`Principal.credentialId`) that are still valid, by id.
-   * See `permissionsDigest`.
+   * The current permissions of those of the given credentials (`Principal.credentialId`) that are still valid, by id. Reads them
+   * from the database.
    */
-  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>>;
 }
 
 export const CREDENTIAL_SOURCE = 'signalbox:credential-source';

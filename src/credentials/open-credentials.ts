@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { PeriodicTask } from '../common/periodic-task.js';
 import type { CredentialKind, Principal } from '../common/principal.js';
+import { permissionsDigest } from './permissions-digest.js';
 import { CredentialSources } from './credential-sources.js';
 
 /** The end of a credential must take effect within a second. Half of that leaves time for a check in progress. */
@@ -70,7 +71,10 @@ export class OpenCredentials implements OnApplicationShutdown {
 
   private async checkKind(kind: CredentialKind, ids: readonly string[]): Promise<void> {
     const usable = await this.sources.sourceOf(kind)?.findUsable(ids);
-    for (const id of ids) this.revoke(kind, id, usable?.get(id));
+    for (const id of ids) {
+      const permissions = usable?.get(id);
+      this.revoke(kind, id, permissions && permissionsDigest(permissions));
+    }
   }
 
   /** @param permissionsDigest undefined for a credential that is no longer valid */

@@ -19,6 +19,8 @@ import { KeysOfGrants1763700000603 } from './migrations/1763700000603-keys-of-gr
 import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
 import { PeopleList1763700000606 } from './migrations/1763700000606-people-list.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
+import { ThreadTokens1763700000621 } from './migrations/1763700000621-thread-tokens.js';
+import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -42,5 +44,7 @@ export const MIGRATIONS = [
   KeysOfGrants1763700000603,
   SignIn1763700000605,
   PeopleList1763700000606,
+  UpstreamOauth1763700000610,
   AuditEvents1763700000620,
+  ThreadTokens1763700000621,
 ];

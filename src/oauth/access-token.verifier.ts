@@ -59,9 +59,7 @@ export class AccessTokenVerifier implements CredentialSource {
   }
 
   findUsable(ids: readonly string[]): ReturnType<CredentialSource['findUsable']> {
-    return this.grants
-      .findUsable(ids)
-      .then((found) => new Map([...found].map(([id, map]) => [id, permissionsDigest(map)])));
+    return this.grants.findUsable(ids);
   }
 
   private noteUse(grantId: string): void {

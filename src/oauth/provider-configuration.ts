@@ -98,7 +98,7 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
       rpInitiatedLogout: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       dPoP: { enabled: false },
-      revocation: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       clientIdMetadataDocument: { enabled: true, ack: CLIENT_DOCUMENT_DRAFT },
       resourceIndicators: {

@@ -5,6 +5,7 @@ import { DomainError } from '../common/domain-error.js';
 import { intersectionOf, type PermissionMap } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { CredentialSources } from '../credentials/credential-sources.js';
+import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { Authority } from './authority.js';
 import { EVERYTHING, isBuiltIn, type MemberRights, permissionsOfMember } from './member-rights.js';
 import { MemberEntity } from './member.entity.js';
@@ -45,7 +46,8 @@ export class OrganizationLock {
     work: (locked: LockedOrganization & { readonly authority: Authority }) => Promise<T>,
   ): Promise<T> {
     const usable = await this.credentials.sourceOf(caller.kind)?.findUsable([caller.credentialId]);
-    if (usable?.get(caller.credentialId) !== caller.permissionsDigest) throw revoked();
+    const held = usable?.get(caller.credentialId);
+    if (held === undefined || permissionsDigest(held) !== caller.permissionsDigest) throw revoked();
     return this.with(caller.organization.id, async (locked) => {
       const { userId } = caller;
       const rights = userId === null ? undefined : await rightsOfMember(locked, userId);

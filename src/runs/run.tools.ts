@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DESTROYS, ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
+import { requireOwnThread } from '../common/thread-access.js';
 import { RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
 import { RunReader } from './records/run-reader.js';
 import { RunCancellationService } from './run-cancellation.service.js';
@@ -22,7 +23,9 @@ export class RunTools {
     annotations: READ_ONLY,
   })
   async get(input: RunGetInput, caller: Principal): Promise<RunOutput> {
-    return { item: await this.runs.getRun(caller.organization.id, input.id) };
+    const item = await this.runs.getRun(caller.organization.id, input.id);
+    requireOwnThread(caller, item.thread_id);
+    return { item };
   }
 
   @ManagementTool({

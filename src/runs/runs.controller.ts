@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
+import { OpenToThreadTokens } from '../common/thread-access.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
 import { RunRequestPipe } from './parse-run-request.js';
@@ -26,6 +27,7 @@ export class RunsController {
   ) {}
 
   @Post('messages')
+  @OpenToThreadTokens('post')
   @HttpCode(202)
   @ApiOperation({ summary: 'Posts a message and enqueues a run. Read the answer from the stream.' })
   @ApiBody({ schema: schemaOf(RunRequest) })
@@ -50,6 +52,7 @@ export class RunsController {
   }
 
   @Post('cancel')
+  @OpenToThreadTokens('cancel')
   @HttpCode(202)
   @ApiOperation({ summary: 'Cancels one run, or all running and queued runs of the thread.' })
   @ApiBody({ schema: schemaOf(RunCancelRequest), required: false })

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
+import { OpenToThreadTokens } from '../common/thread-access.js';
 import { RunStreamService } from './run-stream.service.js';
 import { StreamResponder } from './stream-responder.js';
 import { parseStreamQuery, type RawStreamQuery } from './stream-query.js';
@@ -20,6 +21,7 @@ export class StreamController {
   ) {}
 
   @Get()
+  @OpenToThreadTokens('read')
   @ApiOperation({ summary: 'Streams the answer as Server-Sent Events with AI SDK UI-message chunks.' })
   @ApiProduces('text/event-stream')
   @ApiQuery({
@@ -49,7 +51,7 @@ export class StreamController {
     @Caller() caller: Principal,
   ): Promise<void> {
     const query = parseStreamQuery(rawQuery, lastEventId);
-    const stream = await this.streams.openStream({ organizationId: caller.organization.id, threadId }, query);
+    const stream = await this.streams.openStream(caller, threadId, query);
     if (stream === undefined) reply.status(204).send();
     else await this.responder.respond(stream, { caller, request, reply });
   }

@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
+import { requireOwnThread } from '../common/thread-access.js';
 import {
   MessagePage,
   ThreadCreateInput,
@@ -52,6 +53,7 @@ export class ThreadTools {
     annotations: READ_ONLY,
   })
   async get(input: ThreadIdInput, caller: Principal): Promise<ThreadOutput> {
+    requireOwnThread(caller, input.id);
     return { item: await this.threads.get(input.id, caller) };
   }
 
@@ -85,6 +87,7 @@ export class ThreadTools {
     annotations: READ_ONLY,
   })
   async messages(input: ThreadMessagesInput, caller: Principal, answer: HeldAnswer): Promise<MessagePage> {
+    requireOwnThread(caller, input.thread_id);
     await this.threads.findThread(caller.organization.id, input.thread_id);
     return this.transcript.list(caller.organization.id, input, answer);
   }

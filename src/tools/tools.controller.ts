@@ -6,6 +6,7 @@ import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { holdUntilSent } from '../common/answers/hold-until-sent.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
+import { OpenToThreadTokens } from '../common/thread-access.js';
 import { type ToolListing, ToolsService } from './tools.service.js';
 
 /**
@@ -28,6 +29,7 @@ export class ToolsController {
   @Post(':name')
   @HttpCode(200)
   @Access('tool')
+  @OpenToThreadTokens('tool')
   call(
     @Param('name') name: string,
     @Body() body: unknown,

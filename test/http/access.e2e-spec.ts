@@ -20,10 +20,12 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** The access that the guard requires. Routes outside controllers (the reference) have no guard. */
+/** The access that the guard requires, and how browser tokens have it. Routes outside controllers (the reference) have no guard. */
 function accessOf({ method, path }: Route): string {
   const declared = service.app.get(RouteAccessTable, { strict: false }).all();
-  return declared.find((route) => route.method === method && route.path === path)?.access ?? 'public';
+  const { access = 'public', threadAccess } =
+    declared.find((route) => route.method === method && route.path === path) ?? {};
+  return threadAccess === undefined ? access : `${access}, browser tokens: ${threadAccess}`;
 }
 
 /** The status of an anonymous request. Does not read the response body. */
@@ -51,7 +53,7 @@ describe('the access of all routes', () => {
        "GET /.well-known/oauth-protected-resource/api/:org/mcp/:connectionId public",
        "GET /.well-known/oauth-protected-resource/api/:org/mcp/gateway/:virtualMcpId public",
        "GET /.well-known/oauth-protected-resource/mcp/:connectionId public",
-       "GET /api/:org/agent-runtime/threads/:threadId/stream organization",
+       "GET /api/:org/agent-runtime/threads/:threadId/stream organization, browser tokens: read",
        "GET /api/:org/mcp/:connectionId mcp",
        "GET /api/:org/mcp/:connectionId/.well-known/oauth-protected-resource public",
        "GET /api/:org/mcp/gateway/:virtualMcpId mcp",
@@ -76,13 +78,13 @@ describe('the access of all routes', () => {
        "GET /setup public",
        "GET /sign-in public",
        "HEAD /docs/* public",
-       "POST /api/:org/agent-runtime/threads/:threadId/cancel organization",
-       "POST /api/:org/agent-runtime/threads/:threadId/messages organization",
+       "POST /api/:org/agent-runtime/threads/:threadId/cancel organization, browser tokens: cancel",
+       "POST /api/:org/agent-runtime/threads/:threadId/messages organization, browser tokens: post",
        "POST /api/:org/mcp/:connectionId mcp",
        "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",
        "POST /api/:org/mcp/gateway/:virtualMcpId mcp",
        "POST /api/:org/mcp/self mcp",
-       "POST /api/:org/tools/:name tool",
+       "POST /api/:org/tools/:name tool, browser tokens: tool",
        "POST /invitation public",
        "POST /mcp/:connectionId mcp",
        "POST /mcp/:connectionId/call-tool/:toolName mcp",

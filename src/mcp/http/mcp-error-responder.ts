@@ -6,6 +6,7 @@ import { ProtectedResource } from '../../auth/protected-resource.js';
 import { Deprecation } from './deprecation.js';
 import { isModernRequest } from '../protocol/mcp-headers.js';
 import { readMessage } from '../protocol/inbound-message.js';
+import { hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { rpcErrorText, rpcStatus } from '../protocol/json-rpc-error.js';
 
 /**
@@ -26,11 +27,12 @@ export class McpErrorResponder extends ErrorResponder {
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
     const challenge = this.resource.challenge(request, 'mcp', error);
     const headers = { ...error.headers, ...(challenge !== undefined && { 'www-authenticate': challenge }) };
+    const { id, isUrlClient } = clientOf(request);
     void reply
-      .status(rpcStatus(error, isModernRequest(request.headers)))
+      .status(rpcStatus(error, isModernRequest(request.headers), isUrlClient))
       .headers(headers)
       .header('content-type', 'application/json')
-      .send(rpcErrorText(error, idOf(request), request.id));
+      .send(rpcErrorText(error, id, request.id, isUrlClient));
   }
 }
 
@@ -40,14 +42,15 @@ function isLegacyRoute({ routeOptions }: FastifyRequest): boolean {
 
 /**
  * The id that the answer repeats; null if it cannot be read from the body (JSON-RPC 2.0 §5). A tool call without an envelope has
- * the id of the HTTP request.
+ * the id of the HTTP request. `isUrlClient`: the client asks people to open URLs.
  */
-function idOf({ body, params, id }: FastifyRequest): string | null {
-  if ('toolName' in (params as object)) return JSON.stringify(id);
+function clientOf(request: FastifyRequest): { id: string | null; isUrlClient: boolean } {
+  const { body, params, id } = request;
+  if ('toolName' in (params as object)) return { id: JSON.stringify(id), isUrlClient: false };
   try {
     const message = readMessage(body);
-    return message.kind === 'request' ? message.id : null;
+    return { id: message.kind === 'request' ? message.id : null, isUrlClient: hasUrlElicitation(request, message) };
   } catch {
-    return null;
+    return { id: null, isUrlClient: false };
   }
 }
