@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppConfig } from '../config/app-config.js';

@@ -1,9 +1,10 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Generated, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** A user's membership in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
 export class MemberEntity {
-  @Column({ type: 'uuid', default: () => 'gen_random_uuid()', unique: true, insert: false, update: false })
+  @Column({ type: 'uuid', unique: true, update: false })
+  @Generated('uuid')
   id: string;
 
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })

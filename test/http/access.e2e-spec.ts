@@ -60,6 +60,8 @@ describe('the access of all routes', () => {
        "GET /api/:org/mcp/gateway/:virtualMcpId/.well-known/oauth-protected-resource public",
        "GET /api/:org/mcp/self mcp",
        "GET /api/:org/tools organization",
+       "GET /auth/oidc public",
+       "GET /auth/oidc/callback public",
        "GET /docs public",
        "GET /docs/ public",
        "GET /docs/* public",
