@@ -19,9 +19,11 @@ import { ModelsModule } from './models/models.module.js';
 import { OrganizationsModule } from './organizations/organizations.module.js';
 import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { SelfModule } from './mcp/self/self.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
+import { SignInModule } from './sign-in/sign-in.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { OpenTelemetryModule } from './telemetry/open-telemetry.module.js';
@@ -29,6 +31,7 @@ import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
@@ -50,15 +53,18 @@ const AUTHENTICATION = [AuthModule, ApiKeysModule, TrustedIssuersModule];
 const API = [
   OrganizationsModule,
   FirstStartModule,
+  SignInModule,
   ToolsModule,
   ConnectionsModule,
   UpstreamsModule,
+  UpstreamAuthorizationModule,
   AgentsModule,
   ModelsModule,
   ThreadsModule,
   ThreadTokensModule,
   RunsModule,
   StreamingModule,
+  OauthModule,
   SelfModule,
   McpHttpModule,
 ];

@@ -8,7 +8,7 @@ import { NestLogger } from './logging/nest-logger.js';
 import { createLogger } from './logging/pino.js';
 import { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { version } from './common/version.js';
-import { FirstStartService } from './boot/first-start.service.js';
+import { type FirstStart, FirstStartService } from './boot/first-start.service.js';
 import { openStorage } from './boot/storage.js';
 
 const APPLICATION_WITHIN_MS = 11_000;
@@ -46,11 +46,11 @@ export async function startService(
       },
     );
     configureApp(app, config, logger);
-    const newKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+    const start = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
     await app.listen(settings.port, settings.host);
     config.listeningAt(await app.getUrl());
     logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');
-    if (config.servesApi) process.stdout.write(announcement(config.baseUrl, settings.bootstrapOrg, newKey));
+    if (start !== undefined) process.stdout.write(announcement(config.baseUrl, settings.bootstrapOrg, start));
     return {
       url: config.baseUrl,
       stop: async () => {
@@ -67,10 +67,10 @@ export async function startService(
 }
 
 /**
- * The text that the service prints when it is listening: its URL, a newly created key, and three commands to try. All
- * commands can be pasted into a shell.
+ * The text that the service prints when it is listening: its URL, a newly created key, the setup page while there is no owner,
+ * and three commands to try. All commands can be pasted into a shell.
  */
-function announcement(baseUrl: string, org: string, newKey: string | undefined): string {
+function announcement(baseUrl: string, org: string, { newKey, setupPath }: FirstStart): string {
   const api = `${baseUrl}/api/${org}`;
   const headers = `-H "authorization: Bearer $API_KEY" -H 'content-type: application/json'`;
   const post = (path: string, body: string): string => `curl -s ${api}/${path} ${headers} -d ${body}`;
@@ -84,6 +84,9 @@ function announcement(baseUrl: string, org: string, newKey: string | undefined):
     '',
     ...key,
     '',
+    ...(setupPath === undefined
+      ? []
+      : ['Create the account of the owner on this page:', '', `  ${baseUrl}${setupPath}`, '']),
     'Three commands to try: create an agent, create a thread, and stream the answer to a message.',
     '',
     `  AGENT=$(${post('tools/COLLECTION_VIRTUAL_MCP_CREATE', `'{"data":{"title":"Hello"}}'`)} | grep -o '"id":"[^"]*' | head -1 | cut -c7-)`,

@@ -60,13 +60,17 @@ export class AgentToolset {
    * @throws the signal's reason when it is aborted
    */
   async openToolset(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
-    const { places, unavailable } = await unlessAborted(this.compositions.compositionOf(agent), signal);
+    const { places, unavailable } = await unlessAborted(
+      this.compositions.compositionOf({ ...agent, accountUserId: caller.userId }),
+      signal,
+    );
     return { tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, caller)), unavailable };
   }
 
   private toAgentTool(agentId: string, place: ToolPlace, caller: ToolCaller): AgentTool {
     const { name, upstreamName, tool, fault, isInactive } = place;
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
+    const { userId } = caller;
     const permitted = (toolName: string): boolean => toolName === upstreamName;
     return {
       name,
@@ -77,7 +81,9 @@ export class AgentToolset {
       fault,
       isInactive,
       call: async (args, { signal, trace = {} } = {}) => {
-        const found = await throughOutage(() => this.invoker.requireConnection({ organizationId, connectionId }));
+        const found = await throughOutage(() =>
+          this.invoker.requireConnection({ organizationId, connectionId, userId }),
+        );
         const connection = connectionOf(place, found);
         const what = { connection, toolName: upstreamName, args, permitted };
         const call: ToolCall = { ...what, caller, entryPoint: 'run', agentId, trace };

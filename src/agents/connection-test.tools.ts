@@ -3,6 +3,7 @@ import { DomainError } from '../common/domain-error.js';
 import { ManagementTool, UPDATES } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { ConnectionIdInput } from '../connections/connection.dto.js';
+import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionTester } from '../upstreams/pool/connection-tester.js';
 import { AgentTester } from './agent-tester.js';
@@ -52,10 +53,11 @@ export class ConnectionTestTools {
     annotations: UPDATES,
   })
   async test({ id }: ConnectionIdInput, caller: Principal): Promise<ConnectionTested> {
-    const connection = await this.directory.findConnection(caller.organization.id, id);
-    if (connection === undefined) {
+    const found = await this.directory.findConnection(caller.organization.id, id);
+    if (found === undefined) {
       throw new DomainError('not_found', 'There is no connection with this id in the organization.');
     }
+    const connection = connectionFor(found, caller.userId);
     const isAgent = connection.type === 'VIRTUAL';
     const check = await (isAgent ? this.agents.test(connection) : this.connections.test(connection));
     const { fault, latencyMs, tools, protocolVersion } = check;

@@ -3,6 +3,9 @@ import type { PermissionMap } from '../common/permissions.js';
 
 @Entity('api_keys')
 @Index('api_keys_organization_idx', ['organizationId', 'createdAt'])
+// The keys of a person end with the membership.
+@Index('api_keys_member_idx', ['organizationId', 'userId'])
+@ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class ApiKeyEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -27,6 +30,20 @@ export class ApiKeyEntity {
 
   @Column('jsonb')
   permissions: PermissionMap;
+
+  /** The OAuth grant with whose token the key was made, and with which it ends. */
+  @Column({ type: 'uuid', name: 'grant_id', nullable: true, update: false })
+  @ForeignKey('oauth_grants', { onDelete: 'CASCADE' })
+  @Index('api_keys_grant_idx', { where: 'grant_id IS NOT NULL' })
+  grantId: string | null;
+
+  /** The path of the only resource that the key opens (`Principal.resource`); null: no limit. */
+  @Column({ type: 'varchar', length: 2048, nullable: true, update: false })
+  resource: string | null;
+
+  /** The OAuth scopes beyond which the key does not reach, separated by spaces; null: no limit. */
+  @Column({ type: 'varchar', length: 256, nullable: true, update: false })
+  scope: string | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt: Date | null;

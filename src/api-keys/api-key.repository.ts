@@ -34,6 +34,9 @@ export interface ActiveApiKey {
   /** Size of the permissions as JSON. */
   permissionBytes: number;
   expiresAt: Date | null;
+  grantId: string | null;
+  resource: string | null;
+  scope: string | null;
 }
 
 type ActiveApiKeyRow = Omit<ActiveApiKey, 'permissionsDigest'> & Partial<MemberRights> & { keyHash: string };
@@ -148,7 +151,7 @@ export class ApiKeyRepository {
     const rows: ActiveApiKeyRow[] = await this.keys.query(
       `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
               k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
-              k.expires_at AS "expiresAt", k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+              k.expires_at AS "expiresAt", k.grant_id AS "grantId", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
         WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,
       [values],

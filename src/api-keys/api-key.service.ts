@@ -45,7 +45,19 @@ export class ApiKeyService {
     const expiresAt = input.expiresIn === undefined ? null : new Date(Date.now() + input.expiresIn * 1000);
     const { permissions } = input;
     const { id: organizationId } = caller.organization;
-    const key = toKey(value, { organizationId, userId: caller.userId, name: input.name, permissions, expiresAt });
+    const limits = {
+      grantId: caller.grantId,
+      resource: caller.resource ?? null,
+      scope: caller.scopes?.join(' ') ?? null,
+    };
+    const key = toKey(value, {
+      ...limits,
+      organizationId,
+      userId: caller.userId,
+      name: input.name,
+      permissions,
+      expiresAt,
+    });
     const stored = await this.repository.insertAs(caller, key, (locked) => {
       const maker = new KeyMaker(caller, locked);
       maker.assertHolds(permissions);
@@ -97,17 +109,16 @@ export class ApiKeyService {
     key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions'>,
   ): Promise<boolean> {
     if ((await this.repository.findByHash(hashApiKey(value))) !== null) return false;
-    const { keyHash } = await this.repository.insert(toKey(value, { ...key, expiresAt: null }));
+    const { keyHash } = await this.repository.insert(
+      toKey(value, { ...key, grantId: null, resource: null, scope: null, expiresAt: null }),
+    );
     // A configured key may have been sent, and cached as unknown, before.
     this.verifier.forget(keyHash);
     return true;
   }
 }
 
-function toKey(
-  value: string,
-  key: Pick<ApiKeyEntity, 'organizationId' | 'userId' | 'name' | 'permissions' | 'expiresAt'>,
-): NewApiKey {
+function toKey(value: string, key: Omit<NewApiKey, 'id' | 'keyPrefix' | 'keyHash'>): NewApiKey {
   const keyPrefix = value.slice(0, VISIBLE_PREFIX_LENGTH);
   return { ...key, id: newId(), keyPrefix, keyHash: hashApiKey(value) };
 }

@@ -81,8 +81,10 @@ export class ApiKeyVerifier implements CredentialSource {
       runAccess: key.runAccess,
       userId: key.userId,
       apiKeyId: key.id,
-      grantId: null,
+      grantId: key.grantId,
       clientId: null,
+      ...(key.resource !== null && { resource: key.resource }),
+      ...(key.scope !== null && { scopes: key.scope.split(' ') }),
       permissions: key.permissions,
       permissionsDigest: key.permissionsDigest,
     };

@@ -3,15 +3,15 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { type ProtectedAccess, ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
-import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
 import { requireThreadAccess, THREAD_ACCESS, type ThreadAccess } from '../common/thread-access.js';
 import { Authenticator } from './authenticator.js';
+import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
 
 /**
- * Guards every route by its declared access: verifies the credential, then that it belongs to the organization in the path.
- * Malformed, unknown and foreign organizations get the same response. `EarlyAdmission` and `McpRoutes` call the guard
- * before the request body is read.
+ * Guards every route by its declared access: verifies the credential, then that it opens the requested resource and belongs to
+ * the organization in the path. Malformed, unknown and foreign organizations get the same response. `EarlyAdmission` and
+ * `McpRoutes` call the guard before the request body is read.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -21,6 +21,7 @@ export class AuthGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
+    private readonly resource: ProtectedResource,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -36,8 +37,8 @@ export class AuthGuard implements CanActivate {
   /**
    * Verifies the credential of a request and stores its principal. Returns a promise only if the credential is not cached.
    * @param threadAccess how the route is open to browser tokens; without it, it is closed to them
-   * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `organization_mismatch`,
-   * `permission_denied` for a browser token
+   * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `insufficient_scope`,
+   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token
    */
   admitRequest(request: FastifyRequest, access: ProtectedAccess, threadAccess?: ThreadAccess): true | Promise<true> {
     const { authorization } = request.headers;
@@ -46,8 +47,21 @@ export class AuthGuard implements CanActivate {
       return true;
     }
     const { org } = request.params as { org?: string };
-    const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
-    return mapMaybePromise(principal, (read) => admitAs(read, request, access, threadAccess));
+    try {
+      const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
+      if (!(principal instanceof Promise)) return admitAs(principal, request, access, threadAccess);
+      return principal
+        .then((read) => admitAs(read, request, access, threadAccess))
+        .catch((error) => this.refuse(error, request, access));
+    } catch (error) {
+      return this.refuse(error, request, access);
+    }
+  }
+
+  private refuse(error: unknown, request: FastifyRequest, access: ProtectedAccess): never {
+    const challenge = error instanceof DomainError ? this.resource.challenge(request, access, error) : undefined;
+    if (challenge === undefined) throw error;
+    throw (error as DomainError).withHeaders({ 'www-authenticate': challenge });
   }
 
   private accessOf(context: ExecutionContext): RouteAccess | undefined {
@@ -60,7 +74,7 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-/** @throws DomainError `organization_mismatch`, `permission_denied` */
+/** @throws DomainError `credential_invalid`, `organization_mismatch`, `insufficient_scope`, `permission_denied` */
 function admitAs(
   principal: Principal,
   request: FastifyRequest,
@@ -68,10 +82,21 @@ function admitAs(
   threadAccess: ThreadAccess | undefined,
 ): true {
   request.principal = principal;
+  const { resource, scopes } = principal;
+  if (
+    resource !== undefined &&
+    request.url !== resource &&
+    resourcePathOf(request, access).toLowerCase() !== resource
+  ) {
+    throw new DomainError('credential_invalid', 'The token was issued for another resource.');
+  }
   const { org, threadId } = request.params as { org?: string; threadId?: string };
   const isLegacyPath = access === 'mcp' && org === undefined;
   if (!isLegacyPath && org !== principal.organization.slug) {
     throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
+  }
+  if (scopes !== undefined && !scopes.includes(scopeOf(access))) {
+    throw new DomainError('insufficient_scope', `The token lacks the scope "${scopeOf(access)}".`);
   }
   requireThreadAccess(principal, threadAccess, threadId);
   request.admittedFor = access;

@@ -4,11 +4,14 @@ import { CredentialsModule } from '../credentials/credentials.module.js';
 import { Authenticator } from './authenticator.js';
 import { AuthGuard } from './auth.guard.js';
 import { EarlyAdmission } from './early-admission.js';
+import { ProtectedResource } from './protected-resource.js';
+import { ProtectedResourceController } from './protected-resource.controller.js';
 import { RouteAccessTable } from './route-access-table.js';
 
 @Module({
   imports: [CredentialsModule, DiscoveryModule],
-  providers: [Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
-  exports: [Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
+  controllers: [ProtectedResourceController],
+  providers: [ProtectedResource, Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
+  exports: [ProtectedResource, Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
 })
 export class AuthModule {}

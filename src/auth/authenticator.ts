@@ -7,9 +7,6 @@ import { CredentialSources } from '../credentials/credential-sources.js';
 const SCHEME = 'bearer ';
 const TOKEN = /^ *([^\s]+) *$/;
 
-const CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox"' };
-const INVALID_TOKEN_CHALLENGE = { 'www-authenticate': 'Bearer realm="signalbox",error="invalid_token"' };
-
 /** A Signalbox key with its scheme has 60 characters. Longer headers are not cached: each idle connection could hold one. */
 const MAX_KEPT_LENGTH = 64;
 
@@ -24,13 +21,11 @@ export class Authenticator {
    * Returns a promise only if the credential is not cached.
    * @param connection the connection of the request
    * @param org the organization slug in its path
-   * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired`, with the challenge of RFC 6750 §3
+   * @throws DomainError `credential_missing`, `credential_invalid` or `credential_expired`
    */
   authenticate(header: string | undefined, connection: object, org?: string): Principal | Promise<Principal> {
     if (header === undefined) {
-      throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.', [], {
-        headers: CHALLENGE,
-      });
+      throw new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
     }
     const { source, key } = this.identify(header, connection);
     if (source === undefined || key === undefined) throw refusal('credential_invalid');
@@ -64,14 +59,13 @@ interface PresentedCredential {
   readonly key: string | undefined;
 }
 
-/** Adds the `WWW-Authenticate` challenge to the rejection of a credential. */
+/** Every rejection of a credential reads the same. */
 function rethrow(error: unknown): never {
   throw error instanceof DomainError && error.status === 401 ? refusal(error.code) : error;
 }
 
 function refusal(code: DomainError['code']): DomainError {
-  const detail = 'The credential is unknown, deleted or expired.';
-  return new DomainError(code, detail, [], { headers: INVALID_TOKEN_CHALLENGE });
+  return new DomainError(code, 'The credential is unknown, revoked or expired.');
 }
 
 /** The token of an `Authorization: Bearer` header (RFC 6750 §2.1; the scheme's case does not matter), or undefined. */

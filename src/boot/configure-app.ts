@@ -13,7 +13,9 @@ import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
 import { registerPageHeaders } from '../http/page-headers.js';
 import { AnonymousConnections } from '../http/anonymous-connections.js';
 import { registerUnreadBodies } from '../http/unread-bodies.js';
+import { registerFormBody } from '../pages/form-body.js';
 import { McpRoutes } from '../mcp/http/mcp-routes.js';
+import { OauthRoutes } from '../oauth/oauth-routes.js';
 import { serveOpenApi } from '../openapi/openapi-document.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 
@@ -24,7 +26,7 @@ const KEEP_ALIVE_MS = 72_000;
 
 /** Creates the HTTP server under Nest, for `main` and the tests. */
 export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
-  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = settings;
+  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout, trustProxy } = settings;
   return new HttpAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     http: {
@@ -38,6 +40,7 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
     genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
       requestIdFrom(request.headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
+    ...(trustProxy.length > 0 && { trustProxy: [...trustProxy] }),
     frameworkErrors: answerFrameworkErrors(logger),
     clientErrorHandler: answerClientError,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -54,12 +57,14 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   anonymousConnections.limitPipelining(fastify);
   registerUnreadBodies(fastify);
   registerJsonBody(fastify);
+  registerFormBody(fastify);
   registerRequestLog(fastify, logger);
   if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);
   if (!config.servesApi) return;
+  app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
 }

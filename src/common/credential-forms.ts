@@ -2,10 +2,10 @@
 export const HIDDEN = '***';
 
 /**
- * Matches the form of API keys (`api-key-value.ts`) and browser tokens, including truncated ones, but not the
+ * Matches the form of API keys (`api-key-value.ts`), browser tokens and OAuth tokens, including truncated ones, but not the
  * 12-character prefix that lists of keys show.
  */
-export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sbt_[0-9A-Za-z_-]{24,}';
+export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sb[to]_[0-9A-Za-z_-]{24,}';
 const FORMS = new RegExp(CREDENTIAL_FORM, 'g');
 const FORM_IN_TEXT = new RegExp(CREDENTIAL_FORM);
 /** A path that is percent-encoded more often than this cannot match a route. */
@@ -13,8 +13,8 @@ const MAX_DECODINGS = 3;
 
 /** Does the text contain anything in the form of our credentials? */
 export function holdsCredential(text: string): boolean {
-  // Few texts contain these prefixes, and searching for them costs a fraction of the expression.
-  return (text.includes('sbx_') || text.includes('sbt_')) && FORM_IN_TEXT.test(text);
+  // Few texts contain the start of the prefixes, and searching for it costs a fraction of the expression.
+  return text.includes('sb') && FORM_IN_TEXT.test(text);
 }
 
 /**

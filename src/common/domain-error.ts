@@ -22,6 +22,7 @@ export class DomainError extends Error {
 
   /**
    * @param options.status the HTTP status, if it differs from that of the code
+   * @param options.data further members of the answer, for programs: in the problem document, or in `data` of JSON-RPC
    * Credentials in the detail and in the paths and messages of the errors are replaced, because both can repeat the
    * input.
    */
@@ -29,7 +30,12 @@ export class DomainError extends Error {
     readonly code: ErrorCode,
     detail?: string,
     errors?: readonly FieldError[],
-    options?: { cause?: unknown; status?: number; headers?: Readonly<Record<string, string>> },
+    options?: {
+      cause?: unknown;
+      status?: number;
+      headers?: Readonly<Record<string, string>>;
+      data?: Readonly<Record<string, string>>;
+    },
   ) {
     const shown = detail === undefined ? undefined : withoutCredentials(detail);
     super(shown ?? ERROR_CODES[code][1], { cause: options?.cause });
@@ -43,8 +49,23 @@ export class DomainError extends Error {
     this.status = options?.status ?? ERROR_CODES[code][0];
     this.title = ERROR_CODES[code][1];
     this.headers = options?.headers ?? {};
+    this.data = options?.data ?? {};
   }
 
   /** Response headers of the error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
+
+  /** Further members of the answer. */
+  readonly data: Readonly<Record<string, string>>;
+
+  /** The same error with further response headers. */
+  withHeaders(headers: Readonly<Record<string, string>>): DomainError {
+    const { cause, status } = this;
+    return new DomainError(this.code, this.detail, this.errors, {
+      cause,
+      status,
+      headers: { ...this.headers, ...headers },
+      data: this.data,
+    });
+  }
 }

@@ -22,6 +22,7 @@ export function problemDetails(error: DomainError, requestId: string): ProblemDe
     detail: error.detail ?? `${ERROR_CODES[error.code][1]}.`,
     code: error.code,
     request_id: requestId,
+    ...error.data,
     ...(error.errors === undefined || error.errors.length === 0 ? {} : { errors: error.errors }),
   };
 }

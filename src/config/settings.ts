@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
@@ -25,6 +26,14 @@ export interface Settings {
   encryptionKeys: readonly EncryptionKey[] | undefined;
   bootstrapOrg: string;
   bootstrapApiKey: string | undefined;
+  /** The owner of the first organization, made by a start that finds none. */
+  bootstrapOwner: { readonly email: string; readonly password: string } | undefined;
+  /** Addresses (CIDR) of proxies whose `X-Forwarded-*` headers count. */
+  trustProxy: readonly string[];
+  smtpUrl: string | undefined;
+  mailFrom: string | undefined;
+  /** The OpenID issuer with which people can sign in. */
+  oidc: { readonly issuer: string; readonly clientId: string; readonly clientSecret: string } | undefined;
   logLevel: string;
   runConcurrency: number;
   runLockMs: number;
@@ -35,6 +44,8 @@ export interface Settings {
   upstreamAllow: readonly string[];
   /** How long audit records are kept; 0 keeps them forever. */
   auditRetentionDays: number;
+  /** The slugs of the organizations whose members and keys can run programs, whatever their permissions. */
+  stdioOrganizations: readonly string[];
   /** Commands that STDIO connections can run: bare names, looked up on the PATH, or absolute paths. */
   stdioCommands: readonly string[];
   /** The variables that STDIO connections can set. Restricted if `STDIO_COMMANDS` is set. */
@@ -50,6 +61,9 @@ export interface Settings {
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
+  /** Lifetimes of the authorization server's tokens, in seconds. */
+  oauthAccessTokenTtlS: number;
+  oauthRefreshTokenTtlS: number;
   /** OpenID providers whose tokens are accepted for members. */
   trustedIssuers: readonly TrustedIssuer[];
   metricsHost: string;
@@ -108,13 +122,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
     maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
-    baseUrl: read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, ''),
+    baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     encryptionKeys: keys === undefined ? undefined : parseEncryptionKeys(keys),
     bootstrapOrg,
     bootstrapApiKey,
+    bootstrapOwner: readBootstrapOwner(read),
+    trustProxy: read.list('TRUST_PROXY', []).map(toAddressRange),
+    smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
+    mailFrom: read.text('MAIL_FROM'),
+    oidc: readOidc(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     runConcurrency: read.integer('RUN_CONCURRENCY', 1, 1000, 50),
     runLockMs: read.integer('RUN_LOCK_MS', 1000, 600_000, 30_000),
@@ -129,6 +148,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     metricsAllowedHosts: read.list('METRICS_ALLOWED_HOSTS', []),
     exportTraces: isExported(read, 'TRACES', () => true),
     exportMetrics: isExported(read, 'METRICS', (exporter) => exporter === 'otlp') ? readOtlpMetrics(read) : undefined,
+    stdioOrganizations: read.list('STDIO_ORGANIZATIONS', [bootstrapOrg]).map(toSlug),
     stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []).map(toStdioCommand),
     stdioVariables: {
       isRestricted: read.list('STDIO_COMMANDS', []).length > 0,
@@ -139,9 +159,56 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
+    oauthAccessTokenTtlS: read.integer('OAUTH_ACCESS_TOKEN_TTL_S', 1, 86_400, 3_600),
+    oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
     trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+function readBootstrapOwner(read: EnvReader): Settings['bootstrapOwner'] {
+  const [email, password] = [read.text('BOOTSTRAP_OWNER_EMAIL'), read.text('BOOTSTRAP_OWNER_PASSWORD')];
+  if (email === undefined && password === undefined) return undefined;
+  if (email === undefined || password === undefined) {
+    throw new ConfigError('BOOTSTRAP_OWNER_EMAIL and BOOTSTRAP_OWNER_PASSWORD must be set together.');
+  }
+  if (email.length > 254 || !/^[^\s@<>"]+@[^\s@<>"]+$/.test(email)) {
+    throw new ConfigError('BOOTSTRAP_OWNER_EMAIL must be an e-mail address.');
+  }
+  return { email, password };
+}
+
+function readOidc(read: EnvReader): Settings['oidc'] {
+  const issuer = read.url('OIDC_ISSUER', ['https:', 'http:']);
+  const [clientId, clientSecret] = [read.text('OIDC_CLIENT_ID'), read.text('OIDC_CLIENT_SECRET')];
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    throw new ConfigError('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together.');
+  }
+  return { issuer, clientId, clientSecret };
+}
+
+function toAddressRange(text: string): string {
+  const [address = '', bits, ...rest] = text.split('/');
+  const max = isIP(address) === 6 ? 128 : 32;
+  const isRange =
+    isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= max));
+  if (isRange) return text;
+  throw new ConfigError('TRUST_PROXY must be addresses or ranges such as 10.0.0.0/8, separated by commas.');
+}
+
+function toSlug(text: string): string {
+  if (SLUG.test(text)) return text;
+  throw new ConfigError('STDIO_ORGANIZATIONS must be slugs of organizations, separated by commas.');
+}
+
+/** The issuer of the authorization server, and a part of every resource: clients compare it letter by letter. */
+function readBaseUrl(read: EnvReader): string | undefined {
+  const text = read.url('BASE_URL', ['http:', 'https:'])?.replace(/\/+$/, '');
+  if (text !== undefined && new URL(text).origin !== text.toLowerCase()) {
+    throw new ConfigError('BASE_URL must be an origin such as https://signalbox.example.com, without a path.');
+  }
+  return text?.toLowerCase();
 }
 
 function toOrigin(text: string): string {

@@ -3,6 +3,7 @@ import { isUuid } from '../common/ids.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import type { Connection, ConnectionStatus } from './connection.js';
+import { hasMemberAccounts } from './connection-account.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
 
@@ -69,8 +70,8 @@ export class ConnectionDirectory {
   }
 
   /** The last listed tools and the time of listing; undefined if they were never listed. */
-  lastKnownTools({ id }: Connection): Promise<{ tools: readonly { name: string }[]; at: Date } | undefined> {
-    return this.repository.findTools(id);
+  async lastKnownTools(connection: Connection): Promise<{ tools: readonly { name: string }[]; at: Date } | undefined> {
+    return hasMemberAccounts(connection) ? undefined : this.repository.findTools(connection.id);
   }
 
   /** Do other organizations have connections that run programs? */
@@ -78,9 +79,23 @@ export class ConnectionDirectory {
     return this.repository.existsProgramBeside(organizationId);
   }
 
-  /** Stores the tools that the upstream has just listed. */
-  rememberTools({ id, revision }: Connection, tools: readonly { name: string }[]): Promise<void> {
-    return this.repository.saveTools(id, revision, tools);
+  /** Stores the tools that the upstream has just listed, unless they are those of one member's account. */
+  async rememberTools(connection: Connection, tools: readonly { name: string }[]): Promise<void> {
+    if (hasMemberAccounts(connection)) return;
+    await this.repository.saveTools(connection.id, connection.revision, tools);
+  }
+
+  /** Records why the account of an active connection cannot be used at its upstream, as a sentence for people. */
+  recordMissingAuthorization({ id, revision }: Connection, reason: string): Promise<void> {
+    return this.repository.saveReason(id, revision, reason.slice(0, MAX_REASON_LENGTH));
+  }
+
+  /**
+   * Call after the account of a connection was authorized or deauthorized: it begins a new revision, because sessions with the
+   * upstream belong to the account that opened them.
+   */
+  accountChanged(connectionId: string): Promise<void> {
+    return this.repository.beginRevision(connectionId);
   }
 
   /** Records a check: `error` is a sentence for people, or undefined when the connection works. */
@@ -99,11 +114,17 @@ function toConnection({ connection, organization }: ConnectionWithOrganization):
     title: connection.title,
     status: connection.status,
     url: connection.connectionUrl,
+    oauth: connection.oauth,
     stdio: connection.stdio,
     timeoutMs: connection.timeout,
     publicTools: connection.publicTools,
     auditContent: organization.auditContent,
     revision: connection.revision,
-    sealed: { token: connection.connectionToken, headers: connection.connectionHeaders, stdioEnv: connection.stdioEnv },
+    sealed: {
+      token: connection.connectionToken,
+      headers: connection.connectionHeaders,
+      stdioEnv: connection.stdioEnv,
+      oauthClientSecret: connection.oauthClientSecret,
+    },
   };
 }

@@ -5,6 +5,7 @@ import type { Principal } from '../common/principal.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { headerFaults } from '../net/forbidden-headers.js';
+import { AuthEditor } from './auth-editor.js';
 import { refuseCredentialsForNewOrigin } from './credential-origin-check.js';
 import { type ConnectionType, DEFAULT_TIMEOUT_MS } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
@@ -25,7 +26,7 @@ const WITH_ADDRESS = [...TARGET, 'connection_url', 'connection_token', 'connecti
  * properties of a VIRTUAL connection.
  */
 const PROPERTIES: Readonly<Record<string, readonly string[]>> = {
-  HTTP: WITH_ADDRESS,
+  HTTP: [...WITH_ADDRESS, 'auth'],
   STDIO: [...TARGET, 'stdio'],
   VIRTUAL: ABOUT,
 };
@@ -48,6 +49,7 @@ export class ConnectionEditor {
     private readonly secrets: ConnectionSecrets,
     private readonly policy: AddressPolicy,
     private readonly stdio: StdioEditor,
+    private readonly auth: AuthEditor,
     private readonly kinds: UpstreamKinds,
   ) {}
 
@@ -96,6 +98,7 @@ export class ConnectionEditor {
       connectionUrl: url === undefined ? null : this.checkedUrl(url),
       connectionToken: this.sealedToken(id, null, data.connection_token ?? null),
       ...this.headerColumns(id, null, data.connection_headers?.headers ?? null),
+      ...this.auth.columns(id, undefined, data),
     };
   }
 
@@ -116,6 +119,7 @@ export class ConnectionEditor {
       ...(headers === undefined
         ? {}
         : this.headerColumns(stored.id, stored.connectionHeaders, headers?.headers ?? null)),
+      ...this.auth.columns(stored.id, stored, data),
       ...(stdio === undefined ? {} : this.stdio.columns(stored.id, stored, stdio, caller)),
       timeout,
     };

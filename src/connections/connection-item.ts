@@ -1,4 +1,4 @@
-import { type ConnectionItem, MASK, type StdioItem } from './connection.dto.js';
+import { type ConnectionAuthItem, type ConnectionItem, MASK, type StdioItem } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 /**
@@ -13,6 +13,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     connection_type: connection.connectionType,
     connection_url: connection.connectionUrl,
     connection_token: connection.connectionToken === null ? null : MASK,
+    auth: toAuth(connection),
     connection_headers:
       connection.connectionHeaders === null ? null : { headers: masked(connection.connectionHeaderNames) },
     stdio: toStdio(connection),
@@ -23,6 +24,27 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+function toAuth({
+  connectionType,
+  oauth,
+  oauthClientSecret,
+  connectionToken,
+}: ConnectionEntity): ConnectionAuthItem | null {
+  if (connectionType !== 'HTTP') return null;
+  if (oauth === null) {
+    const type = connectionToken === null ? 'none' : 'token';
+    return { type, account: 'connection', scope: null, client_id: null, client_secret: null };
+  }
+  const { account, scope, clientId } = oauth;
+  return {
+    type: 'oauth',
+    account,
+    scope,
+    client_id: clientId,
+    client_secret: oauthClientSecret === null ? null : MASK,
   };
 }
 

@@ -19,6 +19,16 @@ export class ConnectionSecrets {
     return this.vault.seal(JSON.stringify(env), stdioEnvContext(connectionId));
   }
 
+  sealClientSecret(connectionId: string, secret: string): string {
+    return this.vault.seal(secret, clientSecretContext(connectionId));
+  }
+
+  /** The client secret of an OAuth connection; undefined if none is stored. Throws as `open` does. */
+  openClientSecret({ id, sealed }: { id: string; sealed: SealedCredentials }): string | undefined {
+    const { oauthClientSecret } = sealed;
+    return oauthClientSecret === null ? undefined : this.vault.open(oauthClientSecret, clientSecretContext(id));
+  }
+
   /**
    * The decrypted credentials, for a request that is about to send them.
    * @throws what `VaultService.open` throws, when the key is missing or the row was tampered with
@@ -56,4 +66,8 @@ function headersContext(connectionId: string): string {
 
 function stdioEnvContext(connectionId: string): string {
   return `connection:${connectionId}:stdio_env`;
+}
+
+function clientSecretContext(connectionId: string): string {
+  return `connection:${connectionId}:oauth_client_secret`;
 }

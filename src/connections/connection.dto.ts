@@ -12,6 +12,10 @@ import {
   type ValidationArguments,
 } from 'class-validator';
 import {
+  AUTH_ACCOUNTS,
+  AUTH_TYPES,
+  type AuthAccount,
+  type AuthType,
   CONNECTION_STATUSES,
   CONNECTION_TYPES,
   type ConnectionStatus,
@@ -24,7 +28,7 @@ import {
   SETTABLE_STATUSES,
   type SettableStatus,
 } from './connection.js';
-import { IsBearerToken, IsHeaderMap, IsHttpUrl, IsText, IsTitle } from './field-rules.js';
+import { IsBearerToken, IsClientSecret, IsHeaderMap, IsHttpUrl, IsScope, IsText, IsTitle } from './field-rules.js';
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
@@ -77,6 +81,57 @@ export class StdioItem {
   cwd: string | null;
 }
 
+/** How the service authenticates to the upstream of an HTTP connection. An update replaces the whole object. */
+export class ConnectionAuthInput {
+  /** `oauth`: with access tokens of the upstream's authorization server; CONNECTION_AUTHORIZE gives the page to log in. */
+  @IsIn(AUTH_TYPES)
+  type: AuthType;
+
+  /** For `oauth`: one account for the connection (the default), or an own one for each member. */
+  @MayBeAbsent()
+  @IsIn(AUTH_ACCOUNTS)
+  account?: AuthAccount;
+
+  /** For `oauth`: scopes to request, separated by spaces; by default those that the upstream asks for. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsScope()
+  scope?: string | null;
+
+  /** For `oauth`: a client that was set up at the authorization server; by default the service registers one. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsClientSecret()
+  client_id?: string | null;
+
+  /** The secret of that client. Write-only. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsClientSecret()
+  client_secret?: string | null;
+}
+
+/** The same as returned to callers, without the secret. */
+export class ConnectionAuthItem {
+  @IsIn(AUTH_TYPES)
+  type: AuthType;
+
+  @IsIn(AUTH_ACCOUNTS)
+  account: AuthAccount;
+
+  @MayBeNull()
+  @IsString()
+  scope: string | null;
+
+  @MayBeNull()
+  @IsString()
+  client_id: string | null;
+
+  @MayBeNull()
+  @IsIn([MASK])
+  client_secret: typeof MASK | null;
+}
+
 /** Properties that are optional when a connection is created or updated. Null clears the value. */
 class ConnectionOptions {
   @MayBeAbsent()
@@ -89,6 +144,13 @@ class ConnectionOptions {
   @MayBeNull()
   @IsBearerToken()
   connection_token?: string | null;
+
+  /** By default `token` with a stored token, otherwise `none`. Only for HTTP connections. */
+  @MayBeAbsent()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ConnectionAuthInput)
+  auth?: ConnectionAuthInput;
 
   /** Sent with every request to the upstream. An update replaces all headers. The values are write-only. */
   @MayBeAbsent()
@@ -193,6 +255,12 @@ export class ConnectionItem {
   @IsIn([MASK])
   connection_token: typeof MASK | null;
 
+  /** Null for connections that are not of type HTTP. */
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => ConnectionAuthItem)
+  auth: ConnectionAuthItem | null;
+
   @MayBeNull()
   @ValidateNested()
   @Type(() => ConnectionHeaders)
@@ -209,7 +277,7 @@ export class ConnectionItem {
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;
 
-  /** Why the status is `error`. */
+  /** Why the status is `error`, or why an active connection cannot use its account at the upstream. */
   @MayBeNull()
   @IsString()
   status_reason: string | null;

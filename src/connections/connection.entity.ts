@@ -13,6 +13,7 @@ import {
   type ConnectionStatus,
   type ConnectionType,
   DEFAULT_TIMEOUT_MS,
+  type OauthSettings,
   type PublicToolsRule,
   type StdioProgram,
 } from './connection.js';
@@ -22,6 +23,7 @@ import {
 @Index('connections_organization_idx', ['organizationId', 'createdAt'])
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
+@Check('connections_oauth_check', 'oauth IS NOT NULL OR oauth_client_secret IS NULL')
 @Check('connections_stdio_check', "(connection_type = 'STDIO') = (stdio IS NOT NULL)")
 export class ConnectionEntity {
   @PrimaryColumn('uuid')
@@ -54,6 +56,14 @@ export class ConnectionEntity {
   /** The names in plain text, so that a read needs no decryption. */
   @Column({ type: 'jsonb', name: 'connection_header_names', default: [] })
   connectionHeaderNames: string[];
+
+  /** Set for an upstream that is called with OAuth tokens. */
+  @Column({ type: 'jsonb', nullable: true })
+  oauth: OauthSettings | null;
+
+  /** Sealed by the vault. */
+  @Column({ type: 'text', name: 'oauth_client_secret', nullable: true })
+  oauthClientSecret: string | null;
 
   @Column({ type: 'jsonb', nullable: true })
   stdio: StdioProgram | null;

@@ -20,6 +20,8 @@ export type ConnectionColumns = Partial<
     | 'connectionToken'
     | 'connectionHeaders'
     | 'connectionHeaderNames'
+    | 'oauth'
+    | 'oauthClientSecret'
     | 'stdio'
     | 'stdioEnv'
     | 'stdioEnvNames'
@@ -169,6 +171,28 @@ export class ConnectionRepository {
         WHERE id = $1 AND revision = $2 AND status <> 'inactive'
           AND (status, status_reason) IS DISTINCT FROM ($3::text, $4::text)`,
       [id, revision, status, reason],
+    );
+    this.changes.changed(id);
+  }
+
+  /** Stores a reason without changing the status, unless the connection was edited since or its last check failed. */
+  async saveReason(id: string, revision: number, reason: string): Promise<void> {
+    const [, count]: [unknown, number] = await this.connections.query(
+      `UPDATE connections SET status_reason = $3::text, updated_at = now()
+        WHERE id = $1 AND revision = $2 AND status = 'active' AND status_reason IS DISTINCT FROM $3::text`,
+      [id, revision, reason],
+    );
+    if (count > 0) this.changes.changed(id);
+  }
+
+  /** Ends the sessions that were opened at the upstream until now, in all processes. */
+  async beginRevision(id: string): Promise<void> {
+    await this.connections.query(
+      `UPDATE connections
+          SET revision = revision + 1, status_reason = CASE WHEN status = 'active' THEN NULL ELSE status_reason END,
+              updated_at = now()
+        WHERE id = $1`,
+      [id],
     );
     this.changes.changed(id);
   }

@@ -24,6 +24,26 @@ export type SettableStatus = (typeof SETTABLE_STATUSES)[number];
 export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
 export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
 
+/**
+ * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with `connection_token`.
+ * `oauth`: with access tokens that the upstream's authorization server issues after a person has agreed.
+ */
+export const AUTH_TYPES = ['none', 'token', 'oauth'] as const;
+export type AuthType = (typeof AUTH_TYPES)[number];
+
+/** Whose account at the upstream is used: one for the connection, or that of the person for whom a call is made. */
+export const AUTH_ACCOUNTS = ['connection', 'member'] as const;
+export type AuthAccount = (typeof AUTH_ACCOUNTS)[number];
+
+/** The stored settings of a connection whose upstream demands OAuth, without the client secret. */
+export interface OauthSettings {
+  readonly account: AuthAccount;
+  /** Scopes to request, separated by spaces; null: those that the upstream asks for. */
+  readonly scope: string | null;
+  /** A client that was set up at the authorization server; null: the service registers one. */
+  readonly clientId: string | null;
+}
+
 /** Maximum and default time limit of one tool call, in milliseconds. */
 export const MIN_TIMEOUT_MS = 1000;
 export const MAX_TIMEOUT_MS = 3_600_000;
@@ -42,6 +62,10 @@ export interface Connection {
   readonly status: ConnectionStatus;
   /** Null for STDIO and VIRTUAL, and for types of other modules that require no URL. */
   readonly url: string | null;
+  /** Null unless the upstream is called with OAuth tokens. */
+  readonly oauth: OauthSettings | null;
+  /** The person whose account at the upstream is used; absent for the account of the connection. See `connectionFor`. */
+  readonly accountUserId?: string;
   /** Null for all types except STDIO. */
   readonly stdio: StdioProgram | null;
   readonly timeoutMs: number;
@@ -58,6 +82,7 @@ export interface SealedCredentials {
   readonly token: string | null;
   readonly headers: string | null;
   readonly stdioEnv: string | null;
+  readonly oauthClientSecret: string | null;
 }
 
 /**

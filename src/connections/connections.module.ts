@@ -5,6 +5,7 @@ import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.js';
+import { AuthEditor } from './auth-editor.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { ConnectionEntity } from './connection.entity.js';
 import { ConnectionRepository } from './connection.repository.js';
@@ -22,6 +23,7 @@ import { VirtualConnections } from './virtual-connections.js';
   providers: [
     ConnectionService,
     ConnectionRepository,
+    AuthEditor,
     ConnectionEditor,
     ConnectionSecrets,
     ConnectionDirectory,

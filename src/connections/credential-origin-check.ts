@@ -6,8 +6,8 @@ import { type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 const MESSAGE =
-  'The stored credentials belong to another server. To change the server, send connection_token and connection_headers ' +
-  'again, or null, in the same update.';
+  'The stored credentials belong to another server. To change the server, send connection_token, connection_headers and ' +
+  'auth again, or null, in the same update.';
 
 /**
  * Binds stored credentials to the server that they were stored for. Otherwise a caller who can change the address, but
@@ -18,7 +18,7 @@ const MESSAGE =
 export function refuseCredentialsForNewOrigin(stored: ConnectionEntity, data: ConnectionUpdateData): void {
   if (data.connection_url === undefined) return;
   if (stored.connectionUrl !== null && isSameOrigin(stored.connectionUrl, data.connection_url)) return;
-  if (!keepsToken(stored, data) && !keepsHeaders(stored, data)) return;
+  if (!keepsToken(stored, data) && !keepsHeaders(stored, data) && !keepsClientSecret(stored, data)) return;
   const path = 'data.connection_url';
   throw new DomainError('invalid_request', `${path}: ${MESSAGE}`, [
     { path, code: 'credentials_kept', message: MESSAGE },
@@ -42,11 +42,17 @@ export function refuseEnvironmentForNewProgram(
   throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
 }
 
-function keepsToken(stored: ConnectionEntity, { connection_token: token }: ConnectionUpdateData): boolean {
+function keepsToken(stored: ConnectionEntity, { connection_token: token, auth }: ConnectionUpdateData): boolean {
+  if (auth !== undefined && auth.type !== 'token') return false;
   return stored.connectionToken !== null && (token === undefined || token === MASK);
 }
 
 function keepsHeaders(stored: ConnectionEntity, { connection_headers: change }: ConnectionUpdateData): boolean {
   if (stored.connectionHeaders === null || change === null) return false;
   return change === undefined || Object.values(change.headers).includes(MASK);
+}
+
+/** The new server would name the authorization server that gets the secret. */
+function keepsClientSecret(stored: ConnectionEntity, { auth }: ConnectionUpdateData): boolean {
+  return stored.oauthClientSecret !== null && (auth === undefined || auth.client_secret === MASK);
 }

@@ -26,6 +26,18 @@ export function IsBearerToken(): PropertyDecorator {
   });
 }
 
+/** A client id or secret (RFC 6749 §A.1 and §A.2). The message must not quote the input. */
+export function IsClientSecret(): PropertyDecorator {
+  return Matches(/^[\x20-\x7e]{1,2048}$/, { message: 'must be 1 to 2048 visible ASCII characters' });
+}
+
+/** Scopes separated by single spaces (RFC 6749 §3.3). */
+export function IsScope(): PropertyDecorator {
+  return Matches(/^(?=.{1,2000}$)[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/, {
+    message: 'must be scopes of visible ASCII characters, separated by single spaces, of at most 2000 characters',
+  });
+}
+
 /**
  * An absolute `http` or `https` URL without whitespace: URL parsers drop line breaks, and the stored URL must be the
  * one that is dialed. The address policy decides whether its address is allowed.

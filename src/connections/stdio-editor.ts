@@ -14,6 +14,8 @@ import { unmasked } from './masked-values.js';
 /** The management permission that lets a caller decide which programs run on the server. */
 const PERMISSION = 'CONNECTION_STDIO';
 const WHY_REFUSED = `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`;
+const WHY_NO_PROGRAMS =
+  'Programs are code on the server: only organizations that the operator names in STDIO_ORGANIZATIONS can have STDIO connections.';
 
 const NAMES = { fold: (name: string) => name, pathOf: variablePath };
 
@@ -22,6 +24,7 @@ const NAMES = { fold: (name: string) => name, pathOf: variablePath };
  */
 @Injectable()
 export class StdioEditor {
+  private readonly organizations: readonly string[];
   private readonly commands: readonly string[];
   private readonly variables: VariableRule;
 
@@ -29,6 +32,7 @@ export class StdioEditor {
     private readonly secrets: ConnectionSecrets,
     config: AppConfig,
   ) {
+    this.organizations = config.settings.stdioOrganizations;
     this.commands = config.settings.stdioCommands;
     this.variables = config.settings.stdioVariables;
   }
@@ -44,6 +48,8 @@ export class StdioEditor {
     caller: Principal,
   ): ConnectionColumns {
     requirePermission(caller, PERMISSION, WHY_REFUSED);
+    if (!this.organizations.includes(caller.organization.slug))
+      throw new DomainError('permission_denied', WHY_NO_PROGRAMS);
     this.refuseCommand(command);
     const program = { command, args, cwd };
     if (stored !== undefined) refuseEnvironmentForNewProgram(stored, program, env);

@@ -14,8 +14,13 @@ import { OpenModelKinds1763700000570 } from './migrations/1763700000570-open-mod
 import { OpenConnectionTypes1763700000580 } from './migrations/1763700000580-open-connection-types.js';
 import { People1763700000600 } from './migrations/1763700000600-people.js';
 import { RunCallers1763700000601 } from './migrations/1763700000601-run-callers.js';
+import { Oauth1763700000602 } from './migrations/1763700000602-oauth.js';
+import { KeysOfGrants1763700000603 } from './migrations/1763700000603-keys-of-grants.js';
+import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
+import { PeopleList1763700000606 } from './migrations/1763700000606-people-list.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
 import { ThreadTokens1763700000621 } from './migrations/1763700000621-thread-tokens.js';
+import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -35,6 +40,11 @@ export const MIGRATIONS = [
   OpenConnectionTypes1763700000580,
   People1763700000600,
   RunCallers1763700000601,
+  Oauth1763700000602,
+  KeysOfGrants1763700000603,
+  SignIn1763700000605,
+  PeopleList1763700000606,
+  UpstreamOauth1763700000610,
   AuditEvents1763700000620,
   ThreadTokens1763700000621,
 ];

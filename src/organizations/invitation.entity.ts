@@ -1,7 +1,9 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** An invitation to join an organization. Its link can be used once, until it expires. */
 @Entity('invitations')
+// On lower(email), which TypeORM cannot express.
+@Index('invitations_email_idx', { synchronize: false })
 export class InvitationEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -19,6 +21,10 @@ export class InvitationEntity {
 
   @Column({ type: 'char', name: 'token_hash', length: 64, unique: true })
   tokenHash: string;
+
+  /** Of the link that only the owner of the address has received. */
+  @Column({ type: 'char', name: 'mailed_hash', length: 64, unique: true, nullable: true })
+  mailedHash: string | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt: Date;

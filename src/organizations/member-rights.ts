@@ -6,6 +6,11 @@ export const ADMIN = 'admin';
 /** Holds nothing beyond the organization's `member_permissions`. */
 export const MEMBER = 'member';
 
+/** A role of every organization, whose name no custom role can have. */
+export function isBuiltIn(role: string): boolean {
+  return [OWNER, ADMIN, MEMBER].includes(role);
+}
+
 export const EVERYTHING: PermissionMap = { [SELF]: [ANY], [ANY]: [ANY] };
 
 /** A membership as far as it decides permissions. */

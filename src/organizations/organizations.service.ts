@@ -1,11 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { newId } from '../common/ids.js';
-import type { OrganizationEntity } from './organization.entity.js';
+import type { Principal } from '../common/principal.js';
+import { OrganizationEntity } from './organization.entity.js';
+import type { OrganizationItem, OrganizationUpdateInput } from './organization.dto.js';
+import { OrganizationLock } from './organization-lock.js';
 import { OrganizationsRepository } from './organizations.repository.js';
 
 @Injectable()
 export class OrganizationsService {
-  constructor(private readonly repository: OrganizationsRepository) {}
+  constructor(
+    private readonly repository: OrganizationsRepository,
+    private readonly lock: OrganizationLock,
+  ) {}
+
+  findBySlug(slug: string): Promise<OrganizationEntity | null> {
+    return this.repository.findBySlug(slug);
+  }
 
   /** Returns the organization with this slug. Creates it, without members, if it does not exist. */
   async ensure(slug: string): Promise<Pick<OrganizationEntity, 'id' | 'slug'>> {
@@ -15,4 +25,40 @@ export class OrganizationsService {
     await this.repository.insert(organization);
     return organization;
   }
+
+  async get(caller: Principal): Promise<OrganizationItem> {
+    return toItem(await this.repository.findById(caller.organization.id));
+  }
+
+  /** @throws DomainError `permission_widening` */
+  update(input: OrganizationUpdateInput, caller: Principal): Promise<OrganizationItem> {
+    const { name, member_permissions: memberPermissions, run_access: runAccess } = input;
+    return this.lock.withAuthority(caller, async ({ authority, manager, organization }) => {
+      if (memberPermissions !== undefined) {
+        authority.assertHolds(organization.memberPermissions);
+        authority.assertHolds(memberPermissions);
+      }
+      if (runAccess === 'members' && organization.runAccess !== 'members') authority.assertCanOpenAgents();
+      const changes = {
+        ...(name !== undefined && { name }),
+        ...(memberPermissions !== undefined && { memberPermissions }),
+        ...(runAccess !== undefined && { runAccess }),
+      };
+      const { id } = organization;
+      if (Object.keys(changes).length > 0) await manager.update(OrganizationEntity, { id }, changes);
+      return toItem(await manager.findOneByOrFail(OrganizationEntity, { id }));
+    });
+  }
+}
+
+function toItem(organization: OrganizationEntity): OrganizationItem {
+  return {
+    id: organization.id,
+    slug: organization.slug,
+    name: organization.name,
+    member_permissions: organization.memberPermissions,
+    run_access: organization.runAccess,
+    created_at: organization.createdAt.toISOString(),
+    updated_at: organization.updatedAt.toISOString(),
+  };
 }

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../common/principal.js';
+import { requireRunAccess } from '../common/run-access.js';
 import { RunEvents } from '../events/run-events.js';
 import { RunTelemetry } from '../telemetry/run-telemetry.js';
 import type { RunItem } from './records/run.dto.js';
@@ -25,7 +26,7 @@ export class RunCancellationService {
   ) {}
 
   /**
-   * @throws DomainError `thread_not_found`, `run_not_found`; nothing is cancelled while the event bus is unavailable
+   * @throws DomainError `thread_not_found`, `run_not_found`, `permission_denied`; nothing is cancelled while the event bus is unavailable
    */
   async cancelOnThread(
     threadId: string,
@@ -33,7 +34,7 @@ export class RunCancellationService {
     caller: Principal,
   ): Promise<{ taskIds: string[] }> {
     const organizationId = caller.organization.id;
-    await this.threads.requireExisting(organizationId, threadId);
+    await this.threads.requireRunnable(caller, threadId);
     const open = await this.runs.findOpen(organizationId, threadId);
     const chosen = taskId === undefined ? open : open.filter(({ id }) => id === taskId);
     if (taskId !== undefined && chosen.length === 0) await this.runs.getOnThread(organizationId, threadId, taskId);
@@ -42,10 +43,13 @@ export class RunCancellationService {
     return { taskIds: chosen.map(({ id }) => id) };
   }
 
-  /** Cancels one run; a finished run does not change. @throws DomainError `run_not_found` */
+  /** Cancels one run; a finished run does not change. @throws DomainError `run_not_found`, `permission_denied` */
   async cancelRun(id: string, caller: Principal): Promise<RunItem> {
     const run = await this.runs.findRun(caller.organization.id, id);
-    if (run !== null) await this.cancel(run);
+    if (run !== null) {
+      requireRunAccess(caller, run.agentId);
+      await this.cancel(run);
+    }
     return this.runs.getRun(caller.organization.id, id);
   }
 

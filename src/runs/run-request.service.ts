@@ -5,6 +5,7 @@ import { holdsCredential } from '../common/credential-forms.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
+import { requireRunAccess } from '../common/run-access.js';
 import { DEFAULT_TIER } from '../common/tier.js';
 import type { TraceContext } from '../telemetry/trace-context.js';
 import { RunPosting } from './records/run-posting.js';
@@ -34,6 +35,7 @@ export class RunRequestService {
       await this.threads.requireExisting(organizationId, threadId);
       throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
     }
+    requireRunAccess(call.caller, agent.id);
     const posted = await this.posting.postRun({
       organizationId,
       threadId,

@@ -6,6 +6,7 @@ import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader, type RunState } from '../runs/records/run-reader.js';
+import type { Principal } from '../common/principal.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
@@ -26,8 +27,9 @@ export class RunStreamService {
    * The requested stream; undefined when the thread is idle and the caller does not want to wait. The caller closes it.
    * @throws DomainError `thread_not_found`, `run_not_found`, `stream_expired`
    */
-  async openStream(thread: RunTopic, query: StreamQuery): Promise<RunStream | undefined> {
-    await this.threads.requireExisting(thread.organizationId, thread.threadId);
+  async openStream(caller: Principal, threadId: string, query: StreamQuery): Promise<RunStream | undefined> {
+    await this.threads.requireRunnable(caller, threadId);
+    const thread: RunTopic = { organizationId: caller.organization.id, threadId };
     // Subscribes before it reads, so that it does not miss a run that begins in between.
     const reader = await this.events.openTopic(thread);
     try {

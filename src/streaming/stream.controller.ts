@@ -51,7 +51,7 @@ export class StreamController {
     @Caller() caller: Principal,
   ): Promise<void> {
     const query = parseStreamQuery(rawQuery, lastEventId);
-    const stream = await this.streams.openStream({ organizationId: caller.organization.id, threadId }, query);
+    const stream = await this.streams.openStream(caller, threadId, query);
     if (stream === undefined) reply.status(204).send();
     else await this.responder.respond(stream, { caller, request, reply });
   }

@@ -1,3 +1,4 @@
+import { isLoopback } from '../config/public-origin.js';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SECURITY_HEADERS } from '../common/security-headers.js';
@@ -5,7 +6,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 const PATH = '/metrics';
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 /** Scrapers are few; the server closes idle connections. */
 const MAX_CONNECTIONS = 64;
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -112,6 +112,6 @@ export class MetricsServer {
     if (hostname === undefined) return false;
     const own = socket.localAddress?.replace(/^::ffff:/, '') ?? '';
     const bare = hostname.replace(/^\[|\]$/g, '');
-    return LOOPBACK_NAMES.has(hostname) || bare === own || this.names.has(bare);
+    return isLoopback({ hostname }) || bare === own || this.names.has(bare);
   }
 }

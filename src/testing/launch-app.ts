@@ -23,6 +23,8 @@ export interface LaunchedApp {
   url: string;
   /** The generated key, if the organization had none. */
   newKey: string | undefined;
+  /** The path of the setup page, while the organization has no owner. */
+  setupPath: string | undefined;
 }
 
 @Module({})
@@ -44,11 +46,11 @@ export async function launchApp(
     if (onRoute !== undefined) app.getHttpAdapter().getInstance().addHook('onRoute', onRoute);
     configureApp(app, config, logger);
     beforeListening?.(app);
-    const newKey = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+    const start = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
     await app.listen(0, '127.0.0.1');
     const url = await app.getUrl();
     config.listeningAt(url);
-    return { app, url, newKey };
+    return { app, url, newKey: start?.newKey, setupPath: start?.setupPath };
   } catch (error) {
     await app.close();
     throw error;

@@ -7,6 +7,7 @@ import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
+import { requireRunAccess } from '../common/run-access.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
 import { THREAD_STATUSES, type ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
@@ -84,6 +85,16 @@ export class ThreadService {
   /** @throws DomainError `thread_not_found` */
   async requireExisting(organizationId: string, id: string): Promise<void> {
     if (!CALLER_ID.test(id) || !(await this.repository.exists(organizationId, id))) throw unknownThread();
+  }
+
+  /**
+   * Checks that the caller can run the agent of the thread and read its streams.
+   * @throws DomainError `thread_not_found`, `permission_denied`
+   */
+  async requireRunnable(caller: Principal, id: string): Promise<void> {
+    const { id: organizationId } = caller.organization;
+    if (caller.runAccess === 'members') return this.requireExisting(organizationId, id);
+    requireRunAccess(caller, (await this.findThread(organizationId, id)).virtualMcpId);
   }
 
   /** @throws DomainError `thread_not_found` */

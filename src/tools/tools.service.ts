@@ -9,7 +9,7 @@ import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { validateInput } from '../common/validation/validate-input.js';
-import type { ToolAnnotations } from '../common/tools/management-tool.js';
+import type { ManagementToolDefinition, ToolAnnotations } from '../common/tools/management-tool.js';
 import type { JsonSchema } from '../common/validation/schema-of.js';
 import { ToolRegistry } from './tool-registry.js';
 
@@ -42,7 +42,7 @@ export class ToolsService {
   listFor(caller: Principal): ToolListing[] {
     return this.registry
       .all()
-      .filter(({ definition }) => allows(caller.permissions, SELF, definition.name))
+      .filter(({ definition }) => isPermitted(caller, definition))
       .map(({ definition, inputSchema, outputSchema }) => ({
         name: definition.name,
         description: definition.description,
@@ -76,10 +76,23 @@ export class ToolsService {
     }
   }
 
+  /**
+   * Refuses, on record, a call that the caller is not permitted to make: for an endpoint that answers so before it handles the
+   * call.
+   * @throws DomainError `permission_denied`
+   */
+  async requirePermitted(name: string, input: unknown, origin: ToolCallOrigin): Promise<void> {
+    const tool = this.registry.findTool(name);
+    if (tool === undefined || isPermitted(origin.caller, tool.definition)) return;
+    const entry = await this.openEntry(name, input, origin);
+    await entry.close({ status: 'denied', errorCode: 'permission_denied', durationMs: 0 });
+    requirePermission(origin.caller, name);
+  }
+
   private async call(name: string, input: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.findTool(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
-    requirePermission(caller, name);
+    if (!isPermitted(caller, tool.definition)) requirePermission(caller, name);
     return tool.handle(validateInput(tool.definition.input, input), caller, answer);
   }
 
@@ -104,6 +117,12 @@ export class ToolsService {
       content: isContentRecorded ? { arguments: input } : undefined,
     });
   }
+}
+
+/** A person can use what is open to people without the permission; a browser token opens only what it names. */
+function isPermitted(caller: Principal, { name, isOpenToPeople }: ManagementToolDefinition): boolean {
+  const isPerson = caller.userId !== null && caller.kind !== 'thread_token';
+  return (isOpenToPeople === true && isPerson) || allows(caller.permissions, SELF, name);
 }
 
 /** Describes the error, so that a model can correct its request. */

@@ -7,6 +7,8 @@ import type { ToolList } from './catalog/tool-list.js';
 export interface ConnectionRef {
   readonly organizationId: string;
   readonly connectionId: string;
+  /** The person for whom it is used. */
+  readonly userId?: string | null | undefined;
 }
 
 /** A call of an upstream's tool, with everything that `ToolInvoker` needs to check it. */

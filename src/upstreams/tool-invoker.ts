@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
+import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
 import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
@@ -37,12 +38,12 @@ export class ToolInvoker {
   ) {}
 
   /** @throws DomainError `not_found` */
-  async requireConnection({ organizationId, connectionId }: ConnectionRef): Promise<Connection> {
+  async requireConnection({ organizationId, connectionId, userId }: ConnectionRef): Promise<Connection> {
     const connection = await this.directory.findConnection(organizationId, connectionId);
     if (connection === undefined) {
       throw new DomainError('not_found', 'There is no connection with this id in the organization.');
     }
-    return connection;
+    return connectionFor(connection, userId);
   }
 
   /**

@@ -9,6 +9,7 @@ import { UPSTREAM_LIMITS } from '../net/http-limits.js';
 import { OpenConnections } from '../connections/open-connections.js';
 import { NetModule } from '../net/net.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
+import { UpstreamTokensModule } from '../upstream-oauth/tokens/upstream-tokens.module.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
 import { ToolCatalog } from './catalog/tool-catalog.js';
 import { UpstreamChannels } from './channels/upstream-channels.js';
@@ -37,7 +38,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
 
 /** The MCP clients of upstreams, and `ToolInvoker`, which calls their tools. */
 @Module({
-  imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule],
+  imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule, UpstreamTokensModule],
   providers: [
     {
       provide: UpstreamSockets,

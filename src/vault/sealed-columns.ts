@@ -3,8 +3,10 @@ export interface SealedColumn {
   /** A table with the primary key `id`, a UUID. */
   readonly table: string;
   readonly column: string;
-  /** The context of a row's envelope, which opens only in that context. */
-  readonly contextOf: (id: string) => string;
+  /** SQL for the owner of a row's envelope; by default the row's id. */
+  readonly owner?: string;
+  /** The context of the envelope, which opens only in that context. */
+  readonly contextOf: (owner: string) => string;
 }
 
 /**
@@ -31,5 +33,37 @@ export const SEALED_COLUMNS = {
     table: 'ai_providers',
     column: 'api_key',
     contextOf: (id) => `ai_provider:${id}:api_key`,
+  },
+  oauthRecord: {
+    table: 'oauth_records',
+    column: 'payload',
+    contextOf: (id) => `oauth_record:${id}:payload`,
+  },
+  oauthSigningKey: {
+    table: 'oauth_signing_keys',
+    column: 'jwk',
+    contextOf: (id) => `oauth_signing_key:${id}:jwk`,
+  },
+  connectionOauthClientSecret: {
+    table: 'connections',
+    column: 'oauth_client_secret',
+    contextOf: (id) => `connection:${id}:oauth_client_secret`,
+  },
+  upstreamTokens: {
+    table: 'upstream_authorizations',
+    column: 'tokens',
+    owner: "concat(connection_id, ':', user_id)",
+    contextOf: (owner) => `upstream_authorization:${owner}:tokens`,
+  },
+  upstreamClient: {
+    table: 'upstream_clients',
+    column: 'client',
+    owner: 'connection_id',
+    contextOf: (connectionId) => `upstream_client:${connectionId}:client`,
+  },
+  upstreamLogIn: {
+    table: 'upstream_log_ins',
+    column: 'details',
+    contextOf: (id) => `upstream_log_in:${id}:details`,
   },
 } as const satisfies Record<string, SealedColumn>;

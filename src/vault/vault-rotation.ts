@@ -23,6 +23,7 @@ export interface RotationResult {
 
 interface SealedRow {
   readonly id: string;
+  readonly owner: string;
   readonly envelope: string;
 }
 
@@ -55,11 +56,11 @@ export async function rotateColumn(
 }
 
 /** Reads in batches, ordered by id, so that no cursor or transaction stays open. */
-async function* rowsOf(client: ClientBase, { table, column }: SealedColumn): AsyncGenerator<SealedRow> {
+async function* rowsOf(client: ClientBase, { table, column, owner = 'id' }: SealedColumn): AsyncGenerator<SealedRow> {
   let last: string | null = null;
   for (;;) {
     const { rows }: { rows: SealedRow[] } = await client.query(
-      `SELECT id, ${column} AS envelope FROM ${table}
+      `SELECT id, (${owner})::text AS owner, ${column} AS envelope FROM ${table}
         WHERE ${column} IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT ${BATCH_ROWS}`,
       [last],
     );
@@ -74,11 +75,11 @@ async function rotateRow(
   client: ClientBase,
   vault: VaultService,
   { table, column, contextOf }: SealedColumn,
-  { id, envelope }: SealedRow,
+  { id, owner, envelope }: SealedRow,
 ): Promise<Outcome> {
   let stored: string | null = envelope;
   while (stored !== null) {
-    const context = contextOf(id);
+    const context = contextOf(owner);
     const plaintext = vault.open(stored, context);
     if (vault.isCurrent(stored)) return 'current';
     const update = `UPDATE ${table} SET ${column} = $3 WHERE id = $1 AND ${column} = $2`;

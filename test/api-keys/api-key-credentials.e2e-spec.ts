@@ -10,11 +10,14 @@ import { useApiKeysApp } from './api-keys.support.js';
 const apiKeys = useApiKeysApp();
 const { createKey, listTools } = apiKeys;
 
+const challenge = (): string =>
+  `Bearer realm="mcp",resource_metadata="${apiKeys.service.url}/api/default/.well-known/oauth-protected-resource"`;
+
 describe('a credential', () => {
   it('that is missing gets a challenge', async () => {
     const answer = await listTools(undefined);
     expectProblem(answer, 401, 'credential_missing');
-    expect(answer.headers['www-authenticate']).toBe('Bearer realm="signalbox"');
+    expect(answer.headers['www-authenticate']).toBe(challenge());
   });
 
   it.each([
@@ -31,7 +34,7 @@ describe('a credential', () => {
   ])('with %s is rejected', async (_what, credential) => {
     const answer = await listTools(credential());
     expectProblem(answer, 401, 'credential_invalid');
-    expect(answer.headers['www-authenticate']).toBe('Bearer realm="signalbox",error="invalid_token"');
+    expect(answer.headers['www-authenticate']).toBe(`${challenge()},error="invalid_token"`);
     expect(answer.text).not.toContain(apiKeys.service.apiKey.slice(4, 30));
   });
 

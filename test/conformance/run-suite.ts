@@ -25,8 +25,8 @@ interface SavedCheck {
 const TIMEOUT_MS = 120_000;
 /** How much of what a suite saw goes into a failing test's message, in characters. */
 const MAX_DETAILS = 1000;
-/** `server-<scenario>-<ISO time with dashes>`. */
-const RESULT_FOLDER = /^server-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
+/** `server-<scenario>-<ISO time with dashes>`; `authorization-…` for authorization servers. */
+const RESULT_FOLDER = /^(?:server|authorization)-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
 
 /** Runs a conformance suite as a process of its own against an MCP server; answers its checks. */
 export async function runSuite({ entry, args }: Suite, url: string): Promise<Checks> {
@@ -47,7 +47,7 @@ export async function runSuite({ entry, args }: Suite, url: string): Promise<Che
   }
 }
 
-async function readChecks(folder: string): Promise<Checks> {
+export async function readChecks(folder: string): Promise<Checks> {
   const checks = new Map<string, Check>();
   for (const name of (await readdir(folder)).sort()) {
     const scenario = RESULT_FOLDER.exec(name)?.[1] ?? name;

@@ -16,6 +16,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       connection_type: 'HTTP',
       connection_url: DEAD_URL,
       connection_token: null,
+      auth: { type: 'none', account: 'connection', scope: null, client_id: null, client_secret: null },
       connection_headers: null,
       stdio: null,
       timeout: 300_000,

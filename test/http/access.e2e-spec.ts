@@ -69,9 +69,14 @@ describe('the access of all routes', () => {
        "GET /docs/swagger-ui-init.js public",
        "GET /health/live public",
        "GET /health/ready public",
+       "GET /invitation public",
        "GET /mcp/:connectionId mcp",
        "GET /mcp/:connectionId/.well-known/oauth-protected-resource public",
        "GET /openapi.json public",
+       "GET /pages/:file public",
+       "GET /reset public",
+       "GET /setup public",
+       "GET /sign-in public",
        "HEAD /docs/* public",
        "POST /api/:org/agent-runtime/threads/:threadId/cancel organization, browser tokens: cancel",
        "POST /api/:org/agent-runtime/threads/:threadId/messages organization, browser tokens: post",
@@ -80,8 +85,13 @@ describe('the access of all routes', () => {
        "POST /api/:org/mcp/gateway/:virtualMcpId mcp",
        "POST /api/:org/mcp/self mcp",
        "POST /api/:org/tools/:name tool, browser tokens: tool",
+       "POST /invitation public",
        "POST /mcp/:connectionId mcp",
        "POST /mcp/:connectionId/call-tool/:toolName mcp",
+       "POST /reset public",
+       "POST /setup public",
+       "POST /sign-in public",
+       "POST /sign-out public",
      ]
     `);
   });

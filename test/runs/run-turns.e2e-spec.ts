@@ -23,12 +23,13 @@ beforeAll(async () => {
   );
   // Four keys of two users, who wait without a key, too; the first of the keys waits with nearly all.
   await database.query(
-    `INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, request_id, status, tier, message_id, turn_at)
-     SELECT gen_random_uuid(), organizations.id, 't' || n, $1, uuid('00000000-0000-4000-8000-00000000000' || n % 2),
-            CASE WHEN n > 100 THEN uuid('00000000-0000-4000-9000-000000000000')
-                 WHEN n > 10 THEN uuid('00000000-0000-4000-9000-00000000000' || n % 4) END,
-            'r', 'queued', 'smart', 'm', now()
-       FROM organizations, generate_series(1, ${WAITING}) n ORDER BY random()`,
+    `INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, holder_id, request_id, status, tier, message_id, turn_at)
+     SELECT gen_random_uuid(), organizations.id, 't' || n, $1, person, key, coalesce(key, person), 'r', 'queued', 'smart', 'm', now()
+       FROM organizations, generate_series(1, ${WAITING}) n,
+            LATERAL (SELECT uuid('00000000-0000-4000-8000-00000000000' || n % 2) AS person,
+                            CASE WHEN n > 100 THEN uuid('00000000-0000-4000-9000-000000000000')
+                                 WHEN n > 10 THEN uuid('00000000-0000-4000-9000-00000000000' || n % 4) END AS key) AS holder
+      ORDER BY random()`,
     [agentId],
   );
   await database.query('ANALYZE runs');
@@ -44,14 +45,14 @@ it('the next run is the first of its tenant, whichever tenants are passed over',
     if (next === undefined) break;
     found.push(next.runId);
     const [row] = await database.query<{ holder: string }[]>(
-      'SELECT coalesce(api_key_id, user_id) AS holder FROM runs WHERE id = $1',
+      'SELECT holder_id AS holder FROM runs WHERE id = $1',
       [next.runId],
     );
     holders.push(row?.holder ?? '');
   }
   expect(new Set(holders).size).toBe(6);
   const first = await database.query<{ id: string; holder: string }[]>(
-    `SELECT DISTINCT ON (api_key_id, user_id) id FROM runs ORDER BY api_key_id, user_id, position`,
+    `SELECT DISTINCT ON (holder_id) id FROM runs ORDER BY holder_id, position`,
   );
   expect(first.map(({ id }) => id)).toEqual(expect.arrayContaining(found));
 });

@@ -13,6 +13,8 @@ export interface TestApp {
   config: AppConfig;
   url: string;
   apiKey: string;
+  /** The path of the setup page, while the organization has no owner. */
+  setupPath: string | undefined;
   org: 'default';
   /** Given to `startTestApp`, it makes another process of the same service, which is to be closed first. */
   database: TestDatabase;
@@ -47,12 +49,13 @@ export async function startTestApp({ env = {}, database, onLogLine, ...added }: 
   const encryptionKeys = settings.encryptionKeys ?? parseEncryptionKeys(TEST_ENVIRONMENT.ENCRYPTION_KEYS);
   const config = new AppConfig(settings, { databaseUrl: ownDatabase.url, encryptionKeys });
   const logger = createLogger(settings.logLevel, onLogLine && { write: onLogLine });
-  const { app, url, newKey: apiKey } = await launchApp(config, logger, added);
+  const { app, url, newKey: apiKey, setupPath } = await launchApp(config, logger, added);
   return {
     app,
     config,
     url,
     apiKey: apiKey ?? '',
+    setupPath,
     org: 'default',
     database: ownDatabase,
     tool: (name, body = {}, key = apiKey ?? '') =>

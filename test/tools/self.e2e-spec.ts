@@ -83,9 +83,7 @@ describe.each([
   it('are listed only if the caller can call them, and refused otherwise', async () => {
     const client = await connect(await keyFor('COLLECTION_THREADS_LIST'));
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['COLLECTION_THREADS_LIST']);
-    const refused = await client.callTool({ name: 'API_KEY_LIST', arguments: {} });
-    expect(refused).toMatchObject({ isError: true });
-    expect(JSON.stringify(refused.content)).toContain('permission_denied');
+    await expect(client.callTool({ name: 'API_KEY_LIST', arguments: {} })).rejects.toThrow(/permission/);
     await expect(client.callTool({ name: 'NO_SUCH_TOOL', arguments: {} })).rejects.toThrow(/no management tool/i);
     await client.close();
   });
@@ -105,7 +103,7 @@ describe('the endpoint', () => {
     const key = await keyFor('MODEL_TIERS_GET');
     const client = await legacyClient(key);
     await client.callTool({ name: 'MODEL_TIERS_GET', arguments: {} });
-    await client.callTool({ name: 'API_KEY_LIST', arguments: {} });
+    await client.callTool({ name: 'API_KEY_LIST', arguments: {} }).catch(() => undefined);
     await client.close();
     const { body } = await service
       .tool('MONITORING_LOGS_LIST', { where: { field: ['door'], operator: 'eq', value: 'self' }, limit: 2 })

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
+import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { AgentPartsReader, type AgentToCompose, type ListOf, type AgentParts } from './agent-parts.js';
@@ -48,7 +49,7 @@ export class AgentComposition {
 
   /** @param agent a connection of type VIRTUAL */
   compositionOf(agent: AgentToCompose): Promise<Composition> {
-    return this.current(agent, this.live, (connection) => this.lists.listsOf(connection));
+    return this.forAccount(agent, this.live, (connection) => this.lists.listsOf(connection));
   }
 
   /**
@@ -60,17 +61,18 @@ export class AgentComposition {
     inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
   ): Promise<Composition> {
     await this.compositionOf(agent);
-    const members = this.live.get(agent.id)?.made?.parts ?? (await this.parts.readMembers(agent));
+    const key = this.hasMemberAccounts(agent) ? keyOf(agent) : agent.id;
+    const members = this.live.get(key)?.made?.parts ?? (await this.parts.readMembers(agent));
     const parts = await this.parts.withLists(members, async (connection) =>
       inSession(connection, await this.lists.listsOf(connection)),
     );
-    const made = this.live.get(agent.id)?.made;
+    const made = this.live.get(key)?.made;
     return made !== undefined && isSameParts(made.parts, parts) ? made.composition : this.builder.build(parts);
   }
 
   /** The last known names of the agent's tools; calls no upstream. */
   namesOf(agent: AgentToCompose): Promise<Composition> {
-    return this.current(agent, this.named, NOT_CALLED);
+    return this.forAccount(agent, this.named, NOT_CALLED);
   }
 
   /** Reports every connection or agent that changed in this process. Returns a function that unsubscribes. */
@@ -79,8 +81,26 @@ export class AgentComposition {
     return () => this.listeners.delete(listener);
   }
 
+  /** One composition serves all callers, unless the agent has connections at which each member uses an own account. */
+  private async forAccount(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
+    const { accountUserId, ...shared } = agent;
+    if (accountUserId == null) return this.current(shared, kept, listOf);
+    // The parts are known once the agent was composed for everyone, which calls no upstream that needs a member's account.
+    if (this.hasMemberAccounts(shared)) return this.current(agent, kept, listOf);
+    const composition = await this.current(shared, kept, listOf);
+    const { id, organizationId } = agent;
+    return this.hasMemberAccounts(shared)
+      ? this.current({ id, organizationId, accountUserId }, kept, listOf)
+      : composition;
+  }
+
+  private hasMemberAccounts({ id }: Pick<AgentToCompose, 'id'>): boolean {
+    const parts = (this.live.get(id) ?? this.named.get(id))?.made?.parts;
+    return parts !== undefined && holdsMemberAccounts(parts);
+  }
+
   private async current(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
-    const entry = kept.use(agent.id);
+    const entry = kept.use(keyOf(agent));
     const { made } = entry;
     if (made !== undefined && !made.isStale && Date.now() - made.at < VALID_MS) return made.composition;
     const { making } = entry;
@@ -92,8 +112,13 @@ export class AgentComposition {
       next.hasBegun = true;
       next.version = entry.version;
       // Reads that began before this wait may be outdated.
-      const { id, organizationId } = agent;
-      return this.make(making === undefined && pauseMs <= 0 ? agent : { id, organizationId }, entry, kept, listOf);
+      const { id, organizationId, accountUserId } = agent;
+      return this.make(
+        making === undefined && pauseMs <= 0 ? agent : { id, organizationId, accountUserId },
+        entry,
+        kept,
+        listOf,
+      );
     };
     const next = { version: entry.version, hasBegun: false, work: begin() };
     entry.making = next;
@@ -118,7 +143,7 @@ export class AgentComposition {
       known !== undefined && isSameParts(known.parts, parts) ? known.composition : await this.builder.build(parts);
     const tookMs = composition === known?.composition ? known.tookMs : performance.now() - startedAt;
     entry.made = { composition, parts, tookMs, at: Date.now(), isStale: entry.version !== version };
-    kept.resize(agent.id);
+    kept.resize(keyOf(agent));
     return composition;
   }
 
@@ -127,6 +152,22 @@ export class AgentComposition {
     this.named.touch(connectionId);
     for (const listener of this.listeners) listener(connectionId);
   }
+}
+
+/** By the parts, which do not change. */
+const memberAccounts = new WeakMap<AgentParts, boolean>();
+
+function holdsMemberAccounts(parts: AgentParts): boolean {
+  let holds = memberAccounts.get(parts);
+  if (holds === undefined) {
+    holds = [...parts.connections.values()].some(hasMemberAccounts);
+    memberAccounts.set(parts, holds);
+  }
+  return holds;
+}
+
+function keyOf({ id, accountUserId }: AgentToCompose): string {
+  return accountUserId == null ? id : accountKey({ id, accountUserId });
 }
 
 function pauseBefore({ made }: KeptComposition): number {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
+import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';
 import { AgentsService } from '../records/agents.service.js';
@@ -19,6 +20,8 @@ export type ListOf = (connection: Connection) => Promise<MemberList>;
 export interface AgentToCompose {
   readonly id: string;
   readonly organizationId: string;
+  /** The person whose accounts at upstreams are used, where each member has an own one. */
+  readonly accountUserId?: string | null | undefined;
   /** The agent itself, if a read of it is already in progress: avoids a second read. */
   readonly reading?: Promise<RunnableAgent | undefined>;
 }
@@ -63,7 +66,7 @@ export class AgentPartsReader {
   }
 
   /** Without lists and names. */
-  async readMembers({ id, organizationId, reading }: AgentToCompose): Promise<AgentMembers> {
+  async readMembers({ id, organizationId, reading, accountUserId }: AgentToCompose): Promise<AgentMembers> {
     const agents = new Map<string, RunnableAgent>();
     const connections = new Map<string, Connection>();
     let plain = 0;
@@ -74,7 +77,10 @@ export class AgentPartsReader {
       const ids = new Set(level.flatMap((agent) => agent.connections.map(({ connectionId }) => connectionId)));
       const wanted = [...ids].filter((one) => !connections.has(one));
       const found = new Map(
-        (await this.directory.findAll(organizationId, wanted)).map((connection) => [connection.id, connection]),
+        (await this.directory.findAll(organizationId, wanted)).map((found) => {
+          const connection = found.type === 'VIRTUAL' ? found : connectionFor(found, accountUserId);
+          return [connection.id, connection];
+        }),
       );
       const inner: string[] = [];
       for (const one of wanted) {

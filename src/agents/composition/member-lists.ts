@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../common/domain-error.js';
 import { withTimeout } from '../../common/with-timeout.js';
 import type { Connection } from '../../connections/connection.js';
+import { accountKey } from '../../connections/connection-account.js';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
@@ -60,22 +61,22 @@ export class MemberLists {
       this.report.failed(connection.id, error),
     );
     if (listed === LATE) this.report.late(connection.id);
-    if (listed.fault === undefined) this.faults.delete(connection.id);
-    else this.faults.set(connection.id, true);
+    if (listed.fault === undefined) this.faults.delete(accountKey(connection));
+    else this.faults.set(accountKey(connection), true);
     return listed;
   }
 
   /** What the upstream lists now, regardless of cached lists. */
-  live({ id, organizationId }: Connection): Promise<MemberList> {
-    const listed = this.invoker.listTools({ organizationId, connectionId: id });
+  live({ id, organizationId, accountUserId: userId }: Connection): Promise<MemberList> {
+    const listed = this.invoker.listTools({ organizationId, connectionId: id, userId });
     return withinDeadline(
       listed.then((tools) => toToolList(tools, Date.now())),
       DEADLINE_MS,
     );
   }
 
-  private deadlineFor({ id }: Connection): number {
-    return this.faults.has(id) ? SHORT_DEADLINE_MS : DEADLINE_MS;
+  private deadlineFor(connection: Connection): number {
+    return this.faults.has(accountKey(connection)) ? SHORT_DEADLINE_MS : DEADLINE_MS;
   }
 }
 

@@ -45,7 +45,7 @@ interface SizedOffers {
 /** Caches the lists of upstreams other than tools for a short time. Concurrent reads of a list share one request. */
 @Injectable()
 export class OfferLists {
-  /** By method, connection and its revision. */
+  /** By method, connection, its revision and the account. */
   private readonly lists = new TtlCache<SizedOffers>({
     ttlMs: VALID_MS,
     maxEntries: MAX_ENTRIES,
@@ -72,7 +72,7 @@ export class OfferLists {
   /** An upstream that does not support the list has an empty one. */
   async offersOf(connection: Connection, method: OfferList): Promise<Offers> {
     try {
-      const key = `${method} ${connection.id}@${connection.revision}`;
+      const key = `${method} ${connection.id}@${connection.revision} ${connection.accountUserId ?? ''}`;
       const { offers } = await this.lists.get(key, () => this.read(connection, method));
       return { offers };
     } catch (error) {

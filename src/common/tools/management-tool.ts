@@ -17,6 +17,11 @@ export interface ManagementToolDefinition {
   /** The class that describes the output. */
   output: InputClass;
   annotations: ToolAnnotations;
+  /**
+   * A person can call the tool without the permission, for what belongs to that person: the handler sees to that. A key of the
+   * organization needs the permission.
+   */
+  isOpenToPeople?: boolean;
 }
 
 export const MANAGEMENT_TOOL = 'signalbox:management-tool';

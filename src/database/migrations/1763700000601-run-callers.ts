@@ -10,7 +10,9 @@ export class RunCallers1763700000601 implements MigrationInterface {
       ALTER TABLE runs
         ALTER COLUMN user_id DROP NOT NULL,
         ADD COLUMN grant_id uuid,
-        ADD COLUMN holder_id uuid NOT NULL GENERATED ALWAYS AS (coalesce(api_key_id, user_id)) STORED;
+        ADD COLUMN holder_id uuid;
+      UPDATE runs SET holder_id = coalesce(api_key_id, user_id);
+      ALTER TABLE runs ALTER COLUMN holder_id SET NOT NULL;
       DROP INDEX runs_turn_idx;
       CREATE INDEX runs_turn_idx ON runs (organization_id, holder_id, position) WHERE status = 'queued' AND turn_at IS NOT NULL;
       DROP FUNCTION run_post`);
@@ -31,6 +33,6 @@ export class RunCallers1763700000601 implements MigrationInterface {
 
 const CALLER_CHANGES: readonly Change[] = [
   ['_api_key uuid, _request text', '_api_key uuid, _grant uuid, _request text'],
-  ['user_id, api_key_id, request_id, status', 'user_id, api_key_id, grant_id, request_id, status'],
-  ['_user, _api_key, _request, ', '_user, _api_key, _grant, _request, '],
+  ['user_id, api_key_id, request_id, status', 'user_id, api_key_id, grant_id, holder_id, request_id, status'],
+  ['_user, _api_key, _request, ', '_user, _api_key, _grant, coalesce(_api_key, _user), _request, '],
 ];

@@ -15,6 +15,7 @@ import { HostedMcp } from '../protocol/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import { isModernRequest, modernVersionOf, traceContextOf } from '../protocol/mcp-headers.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
+import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
@@ -96,12 +97,17 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     const sessionId = request.headers['mcp-session-id'];
     if (sessionId === undefined || message.method === 'initialize') return undefined;
     const session = this.sealedSessions.open(String(sessionId), caller.connection, caller.principal);
+    if (session.hasUrlElicitation === true) request.hasUrlElicitation = true;
     return this.clientSessions.ownerOf(caller, session);
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
     const initialize = clientInitialize(message);
-    const session = { hasOwnTools: false, ...(initialize !== undefined && { initialize }) };
+    const session = {
+      hasOwnTools: false,
+      ...(declaresUrlElicitation(message) && { hasUrlElicitation: true as const }),
+      ...(initialize !== undefined && { initialize }),
+    };
     reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));
   }
 
@@ -127,20 +133,23 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     return toolListText(caller, await composition);
   }
 
-  private async serverContextOf({ caller, message }: McpRequestContext): Promise<AgentServerContext> {
-    if (!requestsDescription(message)) return { caller, features: ALL_FEATURES, instructions: undefined };
-    const { id, organizationId } = caller.connection;
+  private async serverContextOf({ caller, message, request }: McpRequestContext): Promise<AgentServerContext> {
+    const isUrlClient = hasUrlElicitation(request, message);
+    if (!requestsDescription(message)) {
+      return { caller, features: ALL_FEATURES, instructions: undefined, isUrlClient };
+    }
+    const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
     const [agent, { sources }] = await Promise.all([
       reading,
-      this.compositions.namesOf({ id, organizationId, reading }),
+      this.compositions.namesOf({ id, organizationId, reading, accountUserId }),
     ]);
     const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
     const hasOwnSessions = isSession && caller.principal !== undefined;
     const features = await this.capabilities.featuresFor(caller, sources, hasOwnSessions);
     // Instructions can reveal more of the agent than its public tools do.
     const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
-    return { caller, features, instructions: instructions ?? undefined };
+    return { caller, features, instructions: instructions ?? undefined, isUrlClient };
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */

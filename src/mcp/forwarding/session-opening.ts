@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { ForwardingContext } from './forwarding-context.js';
 import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
 import { SealedSessions } from './session/sealed-sessions.js';
@@ -18,8 +19,10 @@ export class SessionOpening {
     const { status, sessionId } = answer;
     if (route.kind !== 'opening') return;
     const { connection, principal } = caller;
+    const urlElicitation = declaresUrlElicitation(message) ? ({ hasUrlElicitation: true } as const) : {};
     if (isTranslated === true) {
-      reply.header('mcp-session-id', this.sessions.seal({ hasOwnTools: false, isTranslated }, connection, principal));
+      const translated = { hasOwnTools: false, isTranslated, ...urlElicitation };
+      reply.header('mcp-session-id', this.sessions.seal(translated, connection, principal));
       return;
     }
     if (status >= 400) return;
@@ -29,6 +32,7 @@ export class SessionOpening {
     const session = {
       key: route.key,
       hasOwnTools: declaresCapabilities(message),
+      ...urlElicitation,
       ...(sessionId !== undefined && { upstreamId: sessionId }),
       ...(connection.type === 'STDIO' && { initialize: toStoredInitialize(message) }),
     };

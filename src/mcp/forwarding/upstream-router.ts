@@ -39,6 +39,7 @@ export class UpstreamRouter {
     const id = request.headers['mcp-session-id'];
     if (id === undefined) return undefined;
     const session = this.sessions.open(String(id), connection, principal);
+    if (session.hasUrlElicitation === true) request.hasUrlElicitation = true;
     // Callers without a credential never have a program process of their own.
     const isOwnProgram = connection.type === 'STDIO' && session.isTranslated !== true;
     if (isOwnProgram && principal === undefined) throw unknownSession();

@@ -4,6 +4,7 @@ import { AgentComposition } from '../../agents/composition/agent-composition.js'
 import { DomainError } from '../../common/domain-error.js';
 import { mapMaybePromise } from '../../common/map-maybe-promise.js';
 import type { Connection } from '../../connections/connection.js';
+import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { credentialMissing, ProxyCaller } from '../protocol/proxy-caller.js';
@@ -37,7 +38,10 @@ export class CallerResolver {
     if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(requestedBy(request), id);
     const requested = requestedBy(request);
     const found = this.directory.findConnection(principal.organization.id, requested.id);
-    return mapMaybePromise(found, (connection) => new ProxyCaller(principal, existing(connection, requested), id));
+    return mapMaybePromise(found, (connection) => {
+      const bound = connectionFor(existing(connection, requested), principal.userId);
+      return new ProxyCaller(principal, bound, id);
+    });
   }
 
   /**

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { urlWithoutCredentials } from '../../common/credential-forms.js';
-import { endpointPathOf } from './protected-resource.js';
+import { endpointPathOf } from '../../auth/protected-resource.js';
 
 /** 2026-11-21, when the org-scoped paths were added, in the date format of RFC 9745 §2.1. */
 const DEPRECATED_SINCE = '@1795219200';

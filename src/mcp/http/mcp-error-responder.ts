@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../common/domain-error.js';
 import { ErrorResponder } from '../../common/error-responder.js';
+import { ProtectedResource } from '../../auth/protected-resource.js';
 import { Deprecation } from './deprecation.js';
-import { ProtectedResource } from './protected-resource.js';
 import { isModernRequest } from '../protocol/mcp-headers.js';
 import { readMessage } from '../protocol/inbound-message.js';
+import { hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { rpcErrorText, rpcStatus } from '../protocol/json-rpc-error.js';
 
 /**
@@ -24,13 +25,14 @@ export class McpErrorResponder extends ErrorResponder {
   protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
     // The guard may have refused the request before the controller reported the deprecation.
     if (isLegacyRoute(request) && !reply.hasHeader('deprecation')) this.deprecation.announce(request, reply);
-    const headers: Record<string, string> = { ...error.headers };
-    if (error.status === 401) headers['www-authenticate'] = this.resource.challenge(request, error.code);
+    const challenge = this.resource.challenge(request, 'mcp', error);
+    const headers = { ...error.headers, ...(challenge !== undefined && { 'www-authenticate': challenge }) };
+    const { id, isUrlClient } = clientOf(request);
     void reply
-      .status(rpcStatus(error, isModernRequest(request.headers)))
+      .status(rpcStatus(error, isModernRequest(request.headers), isUrlClient))
       .headers(headers)
       .header('content-type', 'application/json')
-      .send(rpcErrorText(error, idOf(request), request.id));
+      .send(rpcErrorText(error, id, request.id, isUrlClient));
   }
 }
 
@@ -40,14 +42,15 @@ function isLegacyRoute({ routeOptions }: FastifyRequest): boolean {
 
 /**
  * The id that the answer repeats; null if it cannot be read from the body (JSON-RPC 2.0 §5). A tool call without an envelope has
- * the id of the HTTP request.
+ * the id of the HTTP request. `isUrlClient`: the client asks people to open URLs.
  */
-function idOf({ body, params, id }: FastifyRequest): string | null {
-  if ('toolName' in (params as object)) return JSON.stringify(id);
+function clientOf(request: FastifyRequest): { id: string | null; isUrlClient: boolean } {
+  const { body, params, id } = request;
+  if ('toolName' in (params as object)) return { id: JSON.stringify(id), isUrlClient: false };
   try {
     const message = readMessage(body);
-    return message.kind === 'request' ? message.id : null;
+    return { id: message.kind === 'request' ? message.id : null, isUrlClient: hasUrlElicitation(request, message) };
   } catch {
-    return null;
+    return { id: null, isUrlClient: false };
   }
 }

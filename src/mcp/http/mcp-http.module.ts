@@ -20,8 +20,6 @@ import { McpRequestHandler } from './mcp-request-handler.js';
 import { McpRoutes } from './mcp-routes.js';
 import { OriginPolicy } from './origin-policy.js';
 import { PipelineAdditions } from './pipeline-additions.js';
-import { ProtectedResource } from './protected-resource.js';
-import { ProtectedResourceController } from './protected-resource.controller.js';
 import { SessionHandler } from './session-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
 
@@ -38,7 +36,7 @@ import { ToolCallHandler } from './tool-call-handler.js';
     TranslationModule,
     UpstreamsModule,
   ],
-  controllers: [GatewayController, DirectController, LegacyController, ProtectedResourceController],
+  controllers: [GatewayController, DirectController, LegacyController],
   providers: [
     AnonymousAdmission,
     CallerResolver,
@@ -49,7 +47,6 @@ import { ToolCallHandler } from './tool-call-handler.js';
     McpRoutes,
     OriginPolicy,
     PipelineAdditions,
-    ProtectedResource,
     SessionHandler,
     ToolCallHandler,
   ],

@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import { AppConfig } from '../../config/app-config.js';
-
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+import { isLoopback } from '../../config/public-origin.js';
 
 /**
  * Protects the MCP endpoints from foreign web pages (MCP 2025-11-25, transports, "Security Warning"). Allowed are the service's
@@ -18,7 +17,7 @@ export class OriginPolicy {
 
   constructor(private readonly config: AppConfig) {
     this.allowed = new Set(config.settings.allowedOrigins);
-    this.listensOnLoopback = LOOPBACK_NAMES.has(bracketed(config.settings.host));
+    this.listensOnLoopback = isLoopback({ hostname: bracketed(config.settings.host) });
   }
 
   /** @throws DomainError `origin_refused` */
@@ -45,10 +44,6 @@ export class OriginPolicy {
     const url = URL.parse(`http://${host ?? ''}`);
     return url !== null && (isLoopback(url) || url.hostname === new URL(this.config.baseUrl).hostname);
   }
-}
-
-function isLoopback({ hostname }: URL): boolean {
-  return LOOPBACK_NAMES.has(hostname);
 }
 
 function bracketed(host: string): string {

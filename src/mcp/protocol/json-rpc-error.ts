@@ -1,3 +1,4 @@
+import { newId } from '../../common/ids.js';
 import type { DomainError } from '../../common/domain-error.js';
 import type { ErrorCode } from '../../common/error-codes.js';
 
@@ -16,6 +17,9 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   header_mismatch: -32020,
 };
 
+/** MCP 2025-11-25, "URL Elicitation Required Error". */
+const URL_ELICITATION_REQUIRED = -32042;
+
 /** Errors that MCP clients read only from a successful HTTP response. */
 const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_method',
@@ -26,7 +30,9 @@ const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** The HTTP status of a JSON-RPC error. In the modern era (MCP 2026-07-28), an unknown method has its own status. */
-export function rpcStatus({ code, status }: DomainError, isModern: boolean): number {
+export function rpcStatus(error: DomainError, isModern: boolean, hasUrlElicitation: boolean): number {
+  const { code, status } = error;
+  if (hasUrlElicitation && elicitationsOf(error) !== undefined) return 200;
   const isInBand = IN_BAND.has(code) && !(isModern && code === 'unknown_method');
   return isInBand ? 200 : status;
 }
@@ -38,19 +44,39 @@ export interface RpcErrorBody {
   readonly data: object;
 }
 
-/** The JSON text of an error answer. @param id the request's id as JSON text; null if it is not known */
-export function rpcErrorText(error: DomainError, id: string | null, requestId: string): string {
-  return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(rpcErrorBody(error, requestId))}}`;
+/**
+ * The JSON text of an error answer.
+ * @param id the request's id as JSON text; null if it is not known
+ * @param hasUrlElicitation does the client ask people to open URLs?
+ */
+export function rpcErrorText(
+  error: DomainError,
+  id: string | null,
+  requestId: string,
+  hasUrlElicitation = false,
+): string {
+  const body = rpcErrorBody(error, requestId, hasUrlElicitation);
+  return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(body)}}`;
 }
 
-export function rpcErrorBody(error: DomainError, requestId: string): RpcErrorBody {
+export function rpcErrorBody(error: DomainError, requestId: string, hasUrlElicitation = false): RpcErrorBody {
+  const elicitations = hasUrlElicitation ? elicitationsOf(error) : undefined;
   return {
-    code: RPC_CODES[error.code] ?? -32000,
+    code: elicitations === undefined ? (RPC_CODES[error.code] ?? -32000) : URL_ELICITATION_REQUIRED,
     message: error.detail ?? `${error.title}.`,
     data: {
       code: error.code,
       request_id: requestId,
+      ...error.data,
+      ...(elicitations !== undefined && { elicitations }),
       ...(error.errors !== undefined && error.errors.length > 0 && { errors: error.errors }),
     },
   };
+}
+
+/** The pages that a person has to open before the request can succeed; undefined if there is none. */
+function elicitationsOf({ code, data, message }: DomainError): object[] | undefined {
+  const url = data['authorization_url'];
+  if (code !== 'upstream_authorization_required' || url === undefined) return undefined;
+  return [{ mode: 'url', elicitationId: newId(), url, message }];
 }

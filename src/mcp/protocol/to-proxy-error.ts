@@ -13,11 +13,14 @@ const CODES: Readonly<Record<UpstreamErrorKind, ErrorCode>> = {
   rpc: 'upstream_protocol',
   cancelled: 'upstream_unreachable',
   session_lost: 'session_not_found',
+  authorization_required: 'upstream_authorization_required',
 };
 
 /** Converts any failure of an exchange with an upstream to the error for the caller. */
 export function toProxyError(error: unknown): DomainError {
   if (!(error instanceof UpstreamError)) return toDomainError(error);
   const headers: Record<string, string> = error.kind === 'busy' ? { 'retry-after': '1' } : {};
-  return new DomainError(CODES[error.kind], error.message, [], { headers });
+  const { authorizationUrl } = error;
+  const data: Record<string, string> = authorizationUrl === undefined ? {} : { authorization_url: authorizationUrl };
+  return new DomainError(CODES[error.kind], error.message, [], { headers, data });
 }

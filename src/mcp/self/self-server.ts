@@ -42,6 +42,18 @@ export class SelfServer {
     return server;
   }
 
+  /**
+   * Refuses a tool call that the caller is not permitted to make, as the other MCP endpoints do.
+   * @param message of JSON-RPC
+   * @throws DomainError `permission_denied`
+   */
+  async requirePermitted(message: unknown, { principal, requestId }: SelfCaller): Promise<void> {
+    const { method, params } = message as { method?: unknown; params?: { name?: unknown; arguments?: unknown } };
+    if (method !== 'tools/call' || typeof params?.name !== 'string') return;
+    const origin = { entryPoint: 'self', caller: principal, requestId } as const;
+    await this.tools.requirePermitted(params.name, params.arguments ?? {}, origin);
+  }
+
   private async call(name: string, args: unknown, caller: SelfCaller, answer: HeldAnswer): Promise<CallToolResult> {
     const { principal, requestId } = caller;
     try {

@@ -17,7 +17,7 @@ export class SelfController implements OnApplicationShutdown {
   private readonly hosted: HostedMcp<SelfCaller>;
 
   constructor(
-    servers: SelfServer,
+    private readonly servers: SelfServer,
     private readonly origins: OriginPolicy,
   ) {
     this.hosted = new HostedMcp((caller) => servers.for(caller));
@@ -52,7 +52,9 @@ export class SelfController implements OnApplicationShutdown {
     const message = request.method === 'POST' ? readMessage(request.body) : undefined;
     if (message !== undefined) requireTakesStream(request.headers, message);
     const parsed: unknown = message && JSON.parse(message.body.toString('utf8'));
-    await this.hosted.answerRequest(request, reply, parsed, { principal, requestId, reply });
+    const caller = { principal, requestId, reply };
+    if (parsed !== undefined) await this.servers.requirePermitted(parsed, caller);
+    await this.hosted.answerRequest(request, reply, parsed, caller);
   }
 
   onApplicationShutdown(): Promise<void> {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { accountKey } from '../../connections/connection-account.js';
 import type { Connection } from '../../connections/connection.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
@@ -28,13 +29,14 @@ export class UpstreamEras {
    * Returns the cached description, or requests it from the upstream. @throws DomainError `connection_unavailable`, UpstreamError
    */
   async describeUpstream(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
-    const { id, revision } = connection;
-    const known = this.known.get(id);
+    const { revision } = connection;
+    const key = accountKey(connection);
+    const known = this.known.get(key);
     if (known?.revision === revision) return known.serverDescription;
     const serverDescription = await this.health.watchCall(connection, () =>
       this.channels.pooled(connection).serverDescription(signal),
     );
-    this.known.set(id, { revision, serverDescription });
+    this.known.set(key, { revision, serverDescription });
     return serverDescription;
   }
 }

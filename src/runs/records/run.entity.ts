@@ -68,14 +68,7 @@ export class RunEntity {
   grantId: string | null;
 
   /** Whose share of the slots the run uses: its key's, otherwise its person's. */
-  @Column({
-    type: 'uuid',
-    name: 'holder_id',
-    generatedType: 'STORED',
-    asExpression: 'coalesce(api_key_id, user_id)',
-    insert: false,
-    update: false,
-  })
+  @Column({ type: 'uuid', name: 'holder_id', update: false })
   holderId: string;
 
   /** The id of the request that started the run; it is sent to the upstreams. */

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
+import { accountKey, connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ListChangeFeed } from './list-change-feed.js';
 import { ToolLister } from './tool-lister.js';
@@ -16,6 +17,8 @@ const IN_USE_MS = 5 * 60_000;
 const MAX_SIZE = 64 * 1024 * 1024;
 
 interface Entry {
+  /** As the account uses it whose list this is. */
+  readonly connection: Connection;
   readonly revision: number;
   list: ToolList | undefined;
   reading: Promise<ToolList> | undefined;
@@ -32,7 +35,7 @@ interface Entry {
 @Injectable()
 export class ToolCatalog {
   private readonly logger = new Logger(ToolCatalog.name);
-  /** In the order of the last reads. */
+  /** By connection and account (`accountKey`), in the order of the last reads. */
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: ((connectionId: string) => void)[] = [];
   private size = 0;
@@ -84,7 +87,7 @@ export class ToolCatalog {
 
   /** Call when the upstream reports that its tools have changed (`notifications/tools/list_changed`). */
   refresh(connection: Connection): void {
-    const entry = this.entries.get(connection.id);
+    const entry = this.entries.get(accountKey(connection));
     if (entry?.revision !== connection.revision || entry.scheduled !== undefined) return;
     const { list, reading } = entry;
     if (list === undefined && reading === undefined) return;
@@ -102,17 +105,25 @@ export class ToolCatalog {
 
   private refreshLate(connection: Connection, entry: Entry): void {
     entry.scheduled = undefined;
-    if (this.entries.get(connection.id) === entry) this.refresh(connection);
+    if (this.entries.get(accountKey(connection)) === entry) this.refresh(connection);
   }
 
   private async refreshById(connectionId: string): Promise<void> {
-    if (!this.entries.has(connectionId)) return;
+    const keys = this.keysOf(connectionId);
+    if (keys.length === 0) return;
     try {
       const connection = await this.directory.findAnywhere(connectionId);
-      if (connection !== undefined && connection.status !== 'inactive') this.refresh(connection);
+      if (connection === undefined || connection.status === 'inactive') return;
+      for (const key of keys) this.refresh(connectionFor(connection, this.entries.get(key)?.connection.accountUserId));
     } catch (error) {
       this.logger.debug({ connection_id: connectionId, err: error }, 'Could not refresh the tools of a connection');
     }
+  }
+
+  /** The entries of all accounts at a connection. */
+  private keysOf(connectionId: string): string[] {
+    if (this.entries.has(connectionId)) return [connectionId];
+    return [...this.entries.keys()].filter((key) => key.startsWith(`${connectionId}/`));
   }
 
   private refreshInBackground(connection: Connection, entry: Entry): void {
@@ -147,20 +158,30 @@ export class ToolCatalog {
     return toToolList(await this.lister.list(connection), Date.now());
   }
 
-  private entryOf({ id, revision }: Connection): Entry {
-    const known = this.entries.get(id);
+  private entryOf(connection: Connection): Entry {
+    const { revision } = connection;
+    const key = accountKey(connection);
+    const known = this.entries.get(key);
     if (known?.revision === revision) return known;
-    const entry: Entry = { revision, list: undefined, reading: undefined, usedAt: Date.now(), scheduled: undefined };
-    this.drop(id);
-    this.entries.set(id, entry);
+    const entry: Entry = {
+      connection,
+      revision,
+      list: undefined,
+      reading: undefined,
+      usedAt: Date.now(),
+      scheduled: undefined,
+    };
+    this.drop(key);
+    this.entries.set(key, entry);
     return entry;
   }
 
-  private keep({ id }: Connection, entry: Entry, list: ToolList): void {
+  private keep(connection: Connection, entry: Entry, list: ToolList): void {
+    const key = accountKey(connection);
     // The entry may have been dropped for another revision in the meantime.
-    if (this.entries.get(id) !== entry) return;
-    this.entries.delete(id);
-    this.entries.set(id, entry);
+    if (this.entries.get(key) !== entry) return;
+    this.entries.delete(key);
+    this.entries.set(key, entry);
     if (entry.list?.digest === list.digest) {
       // Keep the same objects: compiled validators are cached by them.
       entry.list = { ...entry.list, at: list.at };
@@ -169,16 +190,16 @@ export class ToolCatalog {
     this.size += list.size - (entry.list?.size ?? 0);
     entry.list = list;
     for (const oldest of this.entries.keys()) {
-      if (this.size <= MAX_SIZE || oldest === id) break;
+      if (this.size <= MAX_SIZE || oldest === key) break;
       this.drop(oldest);
     }
-    for (const listener of this.listeners) listener(id);
+    for (const listener of this.listeners) listener(connection.id);
   }
 
-  private drop(id: string): void {
-    const entry = this.entries.get(id);
+  private drop(key: string): void {
+    const entry = this.entries.get(key);
     clearTimeout(entry?.scheduled);
     this.size -= entry?.list?.size ?? 0;
-    this.entries.delete(id);
+    this.entries.delete(key);
   }
 }

@@ -5,6 +5,7 @@ import {
   SdkHttpError,
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/client';
+import { DomainError } from '../../common/domain-error.js';
 import { isObject } from '../../common/is-record.js';
 import { portOf } from '../../net/address-policy.js';
 import { AddressRefusedError } from '../../net/address-refused-error.js';
@@ -56,9 +57,18 @@ export function toUpstreamError(error: unknown, address: string): UpstreamError 
   const refused = chain.find((cause) => cause instanceof AddressRefusedError);
   if (refused !== undefined) return new UpstreamError('refused_address', refused.message);
 
+  const own = chain.find((cause) => cause instanceof DomainError);
+  if (own !== undefined) return fromDomainError(own);
+
   const finding = chain.map(findingOf).find((found) => found !== undefined);
   const [kind, predicate, details] = finding ?? ['protocol', 'failed unexpectedly during the MCP exchange'];
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
+}
+
+/** Converts an error of the account at the upstream (`AccountAccess`). */
+function fromDomainError({ code, message, data }: DomainError): UpstreamError {
+  if (code !== 'upstream_authorization_required') return new UpstreamError('unreachable', message);
+  return new UpstreamError('authorization_required', message, { authorizationUrl: data['authorization_url'] });
 }
 
 /** Converts an HTTP error answer to an `UpstreamError`. @param body the part of the answer that was read */

@@ -3,7 +3,7 @@
  * 5xx) · `unauthorized` it does not accept the stored credential · `timeout` no answer in time · `protocol` its answer violates
  * MCP or exceeds the limits · `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it ·
  * `cancelled` the service ended the request · `session_lost` it no longer knows the session and did not process the request ·
- * `busy` no socket or process is free for it.
+ * `busy` no socket or process is free for it · `authorization_required` a person has to authorize the account at it first.
  */
 export type UpstreamErrorKind =
   | 'unreachable'
@@ -14,7 +14,8 @@ export type UpstreamErrorKind =
   | 'refused_address'
   | 'cancelled'
   | 'session_lost'
-  | 'busy';
+  | 'busy'
+  | 'authorization_required';
 
 /** A JSON-RPC error as the upstream sent it. It can quote arguments: relay it to the caller, but never log it. */
 export interface UpstreamRpcError {
@@ -33,15 +34,18 @@ export class UpstreamError extends Error {
   readonly rpc?: UpstreamRpcError;
   /** The HTTP status, if one decided the kind. */
   readonly status?: number;
+  /** The page on which a person authorizes the account; present exactly when `kind` is `authorization_required`. */
+  readonly authorizationUrl?: string;
 
   constructor(
     readonly kind: UpstreamErrorKind,
     message: string,
-    details: { rpc?: UpstreamRpcError; status?: number } = {},
+    details: { rpc?: UpstreamRpcError; status?: number; authorizationUrl?: string | undefined } = {},
   ) {
     super(message);
     if (details.rpc !== undefined) this.rpc = details.rpc;
     if (details.status !== undefined) this.status = details.status;
+    if (details.authorizationUrl !== undefined) this.authorizationUrl = details.authorizationUrl;
   }
 }
 

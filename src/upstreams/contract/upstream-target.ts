@@ -1,12 +1,28 @@
+import type { DomainError } from '../../common/domain-error.js';
 import type { UpstreamAccess, UpstreamConnector } from '../../connections/upstream-kind.js';
 
 /** The members of every kind of target. */
 interface TargetBase {
   connectionId: string;
+  /** The member whose account is used; absent for the account of the connection. */
+  accountUserId?: string | undefined;
   /** Changes when the connection is edited, so that a session ends with the credentials that it was opened with. */
   revision: string;
   /** Time limit of one tool call, in milliseconds. */
   timeoutMs: number;
+}
+
+/** The account at an upstream that demands OAuth. Both methods reject with DomainError, also if a person has to authorize it. */
+export interface AccountAccess {
+  /** The access token to send; a promise only if it has to be read or refreshed. */
+  token(): string | Promise<string>;
+  /**
+   * Another token, after the upstream answered 401 to this one.
+   * @throws DomainError `upstream_authorization_required` if there is none
+   */
+  renew(refused: string): Promise<string>;
+  /** The error for callers when the upstream refuses the renewed token too. */
+  refused(token: string): DomainError;
 }
 
 /** Everything that is needed to call the upstream of one HTTP connection. */
@@ -20,6 +36,8 @@ export interface HttpTarget extends TargetBase {
   headers: Readonly<Record<string, string>>;
   /** Sent as `Authorization: Bearer …`, unless `headers` contains `Authorization`. */
   bearerToken?: string;
+  /** Replaces stored credentials in `Authorization`. */
+  account?: AccountAccess;
 }
 
 /** Everything that is needed to run one STDIO connection's program. */

@@ -6,6 +6,7 @@ import type { HttpAnswer } from '../sockets/http-answer.js';
 import { ParseCost } from '../../json/parse-cost.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
+import { exchangeAuthorized } from './exchange-authorized.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 
 const { maxAnswerBytes } = UPSTREAM_LIMITS;
@@ -46,7 +47,8 @@ export function createUpstreamFetch(
         headers: { ...stored, ...Object.fromEntries(headers), 'accept-encoding': 'identity' },
         body: typeof init.body === 'string' ? init.body : null,
       } as const;
-      const answer = await sockets.exchange(request, { signal: init.signal ?? new AbortController().signal });
+      const options = { signal: init.signal ?? new AbortController().signal };
+      const answer = await exchangeAuthorized(sockets, request, options);
       return toResponse(answer, observed);
     } catch (error) {
       if (observed !== undefined) observed.fault = error;

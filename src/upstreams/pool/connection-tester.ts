@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
+import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { UpstreamFactory } from './upstream-factory.js';
@@ -39,7 +40,7 @@ export class ConnectionTester {
 
   /** Connects, lists the tools, and records the result. Concurrent tests of a connection share one run. */
   test(connection: Connection): Promise<ConnectionCheck> {
-    const key = `${connection.id}@${connection.revision}`;
+    const key = `${accountKey(connection)}@${connection.revision}`;
     const known = this.active.get(key);
     if (known !== undefined) return known;
     const check = this.check(connection).finally(() => this.active.delete(key));
@@ -49,16 +50,19 @@ export class ConnectionTester {
 
   private async check(connection: Connection): Promise<ConnectionCheck> {
     const start = performance.now();
-    const { tools, protocolVersion, fault } = await this.probe(connection);
+    const { tools, protocolVersion, fault, isUnauthorized } = await this.probe(connection);
     const latencyMs = Math.round(performance.now() - start);
     if (tools !== undefined) await this.directory.rememberTools(connection, tools);
-    await this.directory.recordHealth(connection, fault);
+    // A missing authorization is no fault of the upstream.
+    if (isUnauthorized !== true) await this.directory.recordHealth(connection, fault);
     return { latencyMs, tools: tools?.length ?? 0, protocolVersion: protocolVersion ?? null, fault };
   }
 
   private async probe(
     connection: Connection,
-  ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string }> {
+  ): Promise<{ tools?: UpstreamTool[]; protocolVersion?: string; fault?: string; isUnauthorized?: boolean }> {
+    // The upstream can be tested only with the account of a person.
+    if (hasMemberAccounts(connection) && connection.accountUserId === undefined) return {};
     let upstream: Upstream | undefined;
     try {
       const target = this.targets.targetFor(connection);
@@ -67,6 +71,9 @@ export class ConnectionTester {
       const tools = await upstream.listTools();
       return { tools, protocolVersion: upstream.protocolVersion };
     } catch (error) {
+      if (error instanceof UpstreamError && error.kind === 'authorization_required') {
+        return { fault: error.message, isUnauthorized: true };
+      }
       if (error instanceof UpstreamError || error instanceof DomainError) return { fault: error.message };
       throw error;
     } finally {

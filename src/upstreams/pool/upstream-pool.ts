@@ -23,6 +23,7 @@ export interface Loan {
 interface Entry {
   key: string;
   connectionId: string;
+  revision: string;
   upstream: Upstream;
   /** The number of active calls. */
   users: number;
@@ -38,7 +39,7 @@ interface Entry {
 }
 
 /**
- * The open upstreams of this process, one for each connection and revision. Callers borrow them. An upstream that leaves the pool
+ * The open upstreams of this process, one for each connection, revision and account. Callers borrow them. An upstream that leaves the pool
  * (idle, edited, evicted) is closed after its last caller.
  */
 export class UpstreamPool implements OnApplicationShutdown {
@@ -98,23 +99,25 @@ export class UpstreamPool implements OnApplicationShutdown {
   }
 
   private entryOf(target: UpstreamTarget): Entry {
-    const key = `${target.connectionId}@${target.revision}`;
+    const { connectionId, accountUserId = '', revision } = target;
+    const key = `${connectionId}@${revision} ${accountUserId}`;
     const known = this.entries.get(key);
     if (known !== undefined) return known;
     // Sessions that were opened with replaced credentials are no longer needed.
     for (const entry of this.entries.values()) {
-      if (entry.connectionId === target.connectionId) this.end(entry, 'edited');
+      if (entry.connectionId === connectionId && entry.revision !== revision) this.end(entry, 'edited');
     }
     return this.newEntry(key, target);
   }
 
   private newEntry(key: string, target: UpstreamTarget): Entry {
-    const { connectionId } = target;
+    const { connectionId, revision } = target;
     const upstream = this.create(target);
     const idle = setTimeout(() => entry.users === 0 && this.retire(entry), this.limits.idleMs).unref();
     const entry: Entry = {
       key,
       connectionId,
+      revision,
       upstream,
       users: 0,
       lastUse: 0,

@@ -5,6 +5,7 @@ import type { Connection } from '../../connections/connection.js';
 import { isSettable, type VariableRule } from '../../connections/environment-faults.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
 import { UpstreamKinds } from '../../connections/upstream-kinds.js';
+import { UpstreamAccounts } from '../../upstream-oauth/tokens/upstream-accounts.js';
 import type { CustomTarget, HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
 const DEFAULT_DIRECTORY = '/';
@@ -23,6 +24,7 @@ export class UpstreamTargets {
   constructor(
     private readonly secrets: ConnectionSecrets,
     private readonly kinds: UpstreamKinds,
+    private readonly accounts: UpstreamAccounts,
     config: AppConfig,
   ) {
     this.commands = config.settings.stdioCommands;
@@ -60,7 +62,9 @@ export class UpstreamTargets {
     const { id, organizationId, url, revision, timeoutMs } = connection;
     if (url === null) throw new DomainError('connection_unavailable', 'The connection has no URL.');
     const credentials = opened(() => this.secrets.open(connection));
-    return { organizationId, connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
+    const target = { organizationId, connectionId: id, revision: String(revision), url, timeoutMs, ...credentials };
+    if (connection.oauth === null) return target;
+    return { ...target, accountUserId: connection.accountUserId, account: this.accounts.accessFor(connection) };
   }
 
   private stdioTarget({ id, organizationId, stdio, sealed, revision, timeoutMs }: Connection): StdioTarget {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../common/domain-error.js';
+import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { onceClosed } from '../../../http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
@@ -130,7 +131,8 @@ export class ClientSessionHandler {
   private async requestingSession(owner: SessionOwner, requestId: UpstreamRequestId): Promise<ClientUpstreamSession> {
     const { connectionId, revision, upstreamId, protocolVersion } = requestId;
     const { caller, session } = owner;
-    const connection = await this.directory.findConnection(caller.connection.organizationId, connectionId);
+    const found = await this.directory.findConnection(caller.connection.organizationId, connectionId);
+    const connection = found && connectionFor(found, owner.principal.userId);
     const isUsable = mayUseAny(caller, await this.compositions.compositionOf(owner), connectionId);
     if (connection === undefined || connection.revision !== revision || !isUsable) {
       throw new DomainError(

@@ -18,6 +18,8 @@ export interface AgentServerContext {
   readonly caller: ProxyCaller;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
+  /** Does the client ask people to open URLs? */
+  readonly isUrlClient: boolean;
 }
 
 /** Serves an agent as an MCP server, for everything that is not forwarded as bytes. */
@@ -30,7 +32,7 @@ export class AgentMcpServer {
 
   /** Creates the server for one request. */
   for(context: AgentServerContext): Server {
-    const { caller, instructions, features } = context;
+    const { caller, instructions, features, isUrlClient } = context;
     const capabilities = {
       tools: { listChanged: true },
       ...(features.prompts && { prompts: { listChanged: true } }),
@@ -48,7 +50,7 @@ export class AgentMcpServer {
       try {
         return await work;
       } catch (error) {
-        throw toProtocolError(error, caller.requestId);
+        throw toProtocolError(error, caller.requestId, isUrlClient);
       }
     };
     server.setRequestHandler('tools/list', () => withProtocolErrors(this.listTools(caller)));
@@ -171,11 +173,11 @@ function optionsOf({ requestId }: ProxyCaller, { mcpReq }: ServerContext): CallT
 }
 
 /** Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. */
-function toProtocolError(error: unknown, requestId: string): ProtocolError {
+function toProtocolError(error: unknown, requestId: string, isUrlClient: boolean): ProtocolError {
   if (error instanceof ProtocolError) return error;
   const { code, message, data } =
     error instanceof UpstreamError && error.rpc !== undefined
       ? error.rpc
-      : rpcErrorBody(toProxyError(error), requestId);
+      : rpcErrorBody(toProxyError(error), requestId, isUrlClient);
   return new ProtocolError(code, message, data);
 }

@@ -3,6 +3,7 @@ import { AgentComposition } from '../../../agents/composition/agent-composition.
 import { connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { toDomainError } from '../../../common/to-domain-error.js';
+import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { requireActive } from '../../../upstreams/contract/require-active.js';
 import { outcomeOf } from '../../../upstreams/invocation.js';
@@ -54,7 +55,8 @@ export class AgentToolRouter {
     const { organizationId } = caller.connection;
     const connection = await this.directory.findConnection(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
-    return new AgentToolCaller(caller, place, connectionOf(place, connection));
+    const bound = connectionFor(connection, caller.principal?.userId);
+    return new AgentToolCaller(caller, place, connectionOf(place, bound));
   }
 
   /** @param startedAt on the monotonic clock, in milliseconds */

@@ -15,6 +15,8 @@ export interface Session {
   readonly initialize?: string;
   /** The client declared capabilities, so the upstream may list other tools to it. */
   readonly hasOwnTools: boolean;
+  /** The client declared that it asks people to open URLs. */
+  readonly hasUrlElicitation?: true;
   /**
    * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or it is a
    * program and the caller has no credential.
@@ -39,7 +41,9 @@ export class SealedSessions {
   constructor(private readonly vault: VaultService) {}
 
   seal(
-    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'isTranslated'> & { key?: string },
+    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated'> & {
+      key?: string;
+    },
     connection: Connection,
     caller: Principal | undefined,
   ): string {

@@ -1,0 +1,66 @@
+import { hash, randomBytes } from 'node:crypto';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { newId } from '../common/ids.js';
+import { readCookie, setCookie } from '../http/cookies.js';
+import { PasswordChanges } from '../users/password-changes.js';
+import { BrowserSessionRepository, type SignedInUser } from './browser-session.repository.js';
+import { CookieNames } from './cookie-names.js';
+
+/** A session ends after this time in any case, in seconds. */
+const LIFETIME_S = 30 * 24 * 3600;
+const SECRET = /^[\w-]{43}$/;
+
+/**
+ * Signed-in browsers. The cookie holds a random secret of which the database has the hash. It opens pages only: no route below
+ * `/api` accepts it as a credential. All sessions of a person end when the password changes.
+ */
+@Injectable()
+export class BrowserSessions implements OnModuleInit {
+  constructor(
+    private readonly repository: BrowserSessionRepository,
+    private readonly cookies: CookieNames,
+    private readonly passwordChanges: PasswordChanges,
+  ) {}
+
+  onModuleInit(): void {
+    this.passwordChanges.register((manager, userId) => this.repository.deleteOfUser(manager, userId));
+  }
+
+  /** The person who is signed in with this browser; undefined for nobody. Reads the database. */
+  async userOf(request: FastifyRequest): Promise<SignedInUser | undefined> {
+    const secret = this.secretOf(request);
+    return secret === undefined ? undefined : this.repository.findUser(hashOf(secret));
+  }
+
+  /** Signs a person in: ends the browser's session, if any, and sets the cookie of a new one. */
+  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<void> {
+    await this.deleteStored(request);
+    const secret = randomBytes(32).toString('base64url');
+    const expiresAt = new Date(Date.now() + LIFETIME_S * 1000);
+    await this.repository.insert({ id: newId(), secretHash: hashOf(secret), userId, expiresAt });
+    const { isSecure, session, visitor } = this.cookies;
+    setCookie(reply, session, secret, { isSecure, maxAge: LIFETIME_S });
+    setCookie(reply, visitor, '', { isSecure, maxAge: 0 });
+  }
+
+  /** Signs the browser out. */
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await this.deleteStored(request);
+    setCookie(reply, this.cookies.session, '', { isSecure: this.cookies.isSecure, maxAge: 0 });
+  }
+
+  private async deleteStored(request: FastifyRequest): Promise<void> {
+    const secret = this.secretOf(request);
+    if (secret !== undefined) await this.repository.deleteByHash(hashOf(secret));
+  }
+
+  private secretOf(request: FastifyRequest): string | undefined {
+    const secret = readCookie(request, this.cookies.session);
+    return secret !== undefined && SECRET.test(secret) ? secret : undefined;
+  }
+}
+
+function hashOf(secret: string): string {
+  return hash('sha256', secret);
+}

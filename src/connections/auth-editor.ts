@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../common/domain-error.js';
+import {
+  type ConnectionAuthInput,
+  type ConnectionCreateData,
+  type ConnectionUpdateData,
+  MASK,
+} from './connection.dto.js';
+import type { ConnectionEntity } from './connection.entity.js';
+import type { ConnectionColumns } from './connection.repository.js';
+import { ConnectionSecrets } from './connection-secrets.js';
+import { nothingStored } from './masked-values.js';
+
+type Data = Pick<ConnectionCreateData & ConnectionUpdateData, 'auth' | 'connection_token'>;
+type Stored = Pick<ConnectionEntity, 'oauth' | 'oauthClientSecret' | 'connectionToken'>;
+
+const NOTHING: Stored = { oauth: null, oauthClientSecret: null, connectionToken: null };
+
+/** Turns `auth` of an HTTP connection into columns. */
+@Injectable()
+export class AuthEditor {
+  constructor(private readonly secrets: ConnectionSecrets) {}
+
+  /**
+   * @param stored the connection before the update; undefined for a new one
+   * @throws DomainError `invalid_request`
+   */
+  columns(id: string, stored: Stored = NOTHING, { auth, connection_token: token }: Data): ConnectionColumns {
+    if (auth === undefined) {
+      if (stored.oauth !== null && token != null) {
+        throw faulty('connection_token', 'token_unused', 'A connection with auth.type oauth has no stored token.');
+      }
+      return {};
+    }
+    if (auth.type === 'oauth') return this.oauthColumns(id, stored, auth, token);
+    refuseOauthProperties(auth);
+    const without = { oauth: null, oauthClientSecret: null };
+    if (auth.type === 'token') {
+      const isStored = token === undefined && stored.connectionToken !== null;
+      if (token != null || isStored) return without;
+      throw faulty('connection_token', 'required', 'auth.type token requires this property.');
+    }
+    if (token != null) throw faulty('connection_token', 'token_unused', 'auth.type none has no token; use token.');
+    return { ...without, connectionToken: null };
+  }
+
+  private oauthColumns(
+    id: string,
+    stored: Stored,
+    {
+      account = 'connection',
+      scope = null,
+      client_id: clientId = null,
+      client_secret: secret = null,
+    }: ConnectionAuthInput,
+    token: string | null | undefined,
+  ): ConnectionColumns {
+    if (token != null) throw faulty('connection_token', 'token_unused', 'auth.type oauth has no stored token.');
+    if (secret !== null && clientId === null) {
+      throw faulty('auth.client_id', 'required', 'A client secret requires the id of its client.');
+    }
+    return {
+      connectionToken: null,
+      oauth: { account, scope, clientId },
+      oauthClientSecret: this.sealedSecret(id, stored.oauthClientSecret, secret),
+    };
+  }
+
+  private sealedSecret(id: string, stored: string | null, secret: string | null): string | null {
+    if (secret === null) return null;
+    if (secret !== MASK) return this.secrets.sealClientSecret(id, secret);
+    if (stored === null) throw nothingStored('data.auth.client_secret');
+    return stored;
+  }
+}
+
+function refuseOauthProperties({
+  type,
+  account,
+  scope,
+  client_id: id,
+  client_secret: secret,
+}: ConnectionAuthInput): void {
+  const others = { account: account === 'connection' ? null : account, scope, client_id: id, client_secret: secret };
+  const [name] = Object.entries(others).find(([, value]) => value != null) ?? [];
+  if (name !== undefined) throw faulty(`auth.${name}`, 'not_of_type', `auth.type ${type} does not have this property.`);
+}
+
+function faulty(property: string, code: string, message: string): DomainError {
+  const path = `data.${property}`;
+  return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code, message }]);
+}

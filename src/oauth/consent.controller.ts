@@ -1,0 +1,176 @@
+import { Controller, Param, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Client, Interaction, Provider } from 'oidc-provider';
+import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
+import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
+import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
+import { DomainError } from '../common/domain-error.js';
+import { fieldOf } from '../pages/form-body.js';
+import { form } from '../pages/form.js';
+import { html, type Html } from '../pages/html.js';
+import { GetPage, PostForm } from '../pages/page-route.js';
+import { sendPage } from '../pages/send-page.js';
+import { AuthorizationServer } from './authorization-server.js';
+import { Consents } from './consents.js';
+import { OauthResources, type OwnResource, parseResource, type RequestedResource } from './oauth-resources.js';
+import { OAUTH_PATHS } from './provider-configuration.js';
+
+/** An authorization request that waits for the person. */
+interface PendingRequest {
+  readonly provider: Provider;
+  readonly interaction: Interaction;
+  readonly user: SignedInUser;
+}
+
+/** What the person is asked to allow. */
+interface Question {
+  readonly client: Client;
+  readonly resource: RequestedResource;
+  readonly indicator: string;
+  readonly own: OwnResource;
+  readonly redirectUri: string;
+}
+
+/** The person's part of an authorization request: sign in, then allow or deny. */
+@Controller()
+export class ConsentController {
+  constructor(
+    private readonly server: AuthorizationServer,
+    private readonly sessions: BrowserSessions,
+    private readonly csrf: CsrfTokens,
+    private readonly resources: OauthResources,
+    private readonly consents: Consents,
+  ) {}
+
+  @GetPage(`${OAUTH_PATHS.interaction}/:uid`)
+  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('uid') uid: string): Promise<void> {
+    const pending = await this.pendingOf(request, reply, uid);
+    if (pending === undefined) return;
+    const { provider, interaction, user } = pending;
+    if (interaction.prompt.name === 'login') return finish(pending, request, reply, { login: { accountId: user.id } });
+    const question = await this.questionOf(pending);
+    if (question === undefined) return finish(pending, request, reply, REFUSED);
+    void provider;
+    this.sendConsentPage(request, reply, user, question);
+  }
+
+  @PostForm(`${OAUTH_PATHS.interaction}/:uid`)
+  async decide(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('uid') uid: string): Promise<void> {
+    this.csrf.requireValid(request);
+    const pending = await this.pendingOf(request, reply, uid);
+    if (pending === undefined) return;
+    if (pending.interaction.prompt.name !== 'consent') throw expired();
+    const question = await this.questionOf(pending);
+    const isAllowed = fieldOf(request, 'decision') === 'allow';
+    if (question === undefined || !isAllowed) return finish(pending, request, reply, REFUSED);
+    const { interaction, provider, user } = pending;
+    const grantId = await this.consents.grant(provider.Grant, {
+      userId: user.id,
+      organizationId: question.own.organizationId,
+      client: question.client,
+      resource: question.resource,
+      indicator: question.indicator,
+      scope: String(interaction.params['scope'] ?? ''),
+      redirectUri: question.redirectUri,
+    });
+    await finish(pending, request, reply, { consent: { grantId } });
+  }
+
+  /** Sends the person to the sign-in, and returns undefined, if the request needs one. */
+  private async pendingOf(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    uid: string,
+  ): Promise<PendingRequest | undefined> {
+    const provider = await this.server.providerOf(request);
+    const interaction = await provider.interactionDetails(request.raw, reply.raw).catch(() => undefined);
+    if (interaction?.uid !== uid) throw expired();
+    const user = await this.sessions.userOf(request);
+    const isAnother =
+      user !== undefined && interaction.prompt.name === 'consent' && interaction.session?.accountId !== user.id;
+    // Another person has signed in with this browser since the request began: that person starts it again.
+    if (isAnother) throw expired();
+    if (user !== undefined) return { provider, interaction, user };
+    void reply.redirect(`/sign-in?return_to=${encodeURIComponent(`${OAUTH_PATHS.interaction}/${uid}`)}`, 303);
+    return undefined;
+  }
+
+  /** Undefined if the resource does not exist in an organization of this person. */
+  private async questionOf({ provider, interaction, user }: PendingRequest): Promise<Question | undefined> {
+    const { client_id: clientId, resource: requested, redirect_uri: redirectUri } = interaction.params;
+    const indicator = String(Array.isArray(requested) ? requested[0] : requested);
+    const [client, resource] = [
+      await provider.Client.find(String(clientId)),
+      parseResource(indicator, provider.issuer),
+    ];
+    if (client === undefined || resource === undefined) return undefined;
+    const own = await this.resources.findOwn(resource, user.id);
+    return own && { client, resource, indicator, own, redirectUri: String(redirectUri) };
+  }
+
+  private sendConsentPage(request: FastifyRequest, reply: FastifyReply, user: SignedInUser, question: Question): void {
+    const { client, own, resource, redirectUri } = question;
+    const name = client.clientName ?? hostOf(client.clientId) ?? 'An application';
+    const target = new URL(redirectUri);
+    sendPage(reply, {
+      title: `Allow ${name}?`,
+      formActions: [target.origin === 'null' ? target.protocol : target.origin],
+      body: html`<p><strong>${name}</strong> asks to act for you, ${user.name} (${user.email}).</p>
+        <dl>
+          <dt>Organization</dt>
+          <dd>${own.organizationName}</dd>
+          <dt>Access to</dt>
+          <dd>${describe(resource, own)}</dd>
+          <dt>What it can do</dt>
+          <dd>Whatever your role permits there, until you revoke it</dd>
+          <dt>Client</dt>
+          <dd>${client.clientId}</dd>
+          <dt>Returns to</dt>
+          <dd>${destinationOf(target)}</dd>
+        </dl>
+        <p class="note">Allow this only if you have just started it yourself.</p>
+        ${form({
+          csrfToken: this.csrf.tokenFor(request, reply),
+          buttons: [
+            { label: 'Allow', name: 'decision', value: 'allow' },
+            { label: 'Deny', name: 'decision', value: 'deny' },
+          ],
+        })}`,
+    });
+  }
+}
+
+const REFUSED = {
+  error: 'access_denied',
+  error_description: 'The person did not allow the access, or cannot allow it.',
+};
+
+/** Returns the browser to the authorization endpoint. */
+async function finish(
+  { provider }: PendingRequest,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: Parameters<Provider['interactionFinished']>[2],
+): Promise<void> {
+  const returnTo = await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true });
+  void reply.redirect(returnTo, 303);
+}
+
+function expired(): DomainError {
+  return new DomainError('not_found', 'This sign-in has expired. Start it again in the application.');
+}
+
+function describe({ connectionId, isGateway, path }: RequestedResource, { title }: OwnResource): Html | string {
+  if (connectionId !== undefined) return html`${isGateway === true ? 'Agent' : 'Connection'} <strong>${title}</strong>`;
+  return path.endsWith('/mcp/self') ? 'The management tools of the organization' : 'The API of the organization';
+}
+
+function hostOf(clientId: string): string | undefined {
+  return URL.parse(clientId)?.host;
+}
+
+function destinationOf({ protocol, hostname, host }: URL): string {
+  if (protocol === 'https:') return host;
+  if (protocol === 'http:') return `a program on this computer (${hostname})`;
+  return `an application on this computer (${protocol.slice(0, -1)})`;
+}

@@ -1,0 +1,55 @@
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { recordId } from './records/record-id.js';
+import type { OauthRecordsRepository } from './records/oauth-records.repository.js';
+
+/** Stores one model of oidc-provider in PostgreSQL, so that any process can answer any step. */
+export class OauthAdapter implements Adapter {
+  /**
+   * @param model of oidc-provider, such as `AccessToken`
+   * @param sourceOf the address that sent the request under way
+   */
+  constructor(
+    private readonly model: string,
+    private readonly records: OauthRecordsRepository,
+    private readonly sourceOf: () => string | undefined,
+  ) {}
+
+  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+    const { clientId, ...registration } =
+      this.model === 'Client' ? { clientId: id, source: this.sourceOf() } : { clientId: payload.clientId };
+    await this.records.upsert(this.model, id, payload, { expiresIn, clientId, ...registration });
+  }
+
+  find(id: string): Promise<AdapterPayload | undefined> {
+    return this.records.find(this.model, id);
+  }
+
+  findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.records.findByUid(this.model, uid);
+  }
+
+  /** Device codes are not offered. */
+  findByUserCode(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /**
+   * Of two requests with the same code or refresh token only one continues. The other revokes what both were issued for (RFC
+   * 6749 §4.1.2, RFC 9700 §4.14.2).
+   */
+  async consume(id: string): Promise<void> {
+    if (await this.records.consume(this.model, id)) return;
+    const grantId = (await this.records.find(this.model, id))?.grantId;
+    if (grantId !== undefined) await this.records.deleteGrant(recordId('Grant', grantId));
+    throw new errors.InvalidGrant('already used');
+  }
+
+  async destroy(id: string): Promise<void> {
+    if (this.model === 'Grant') await this.records.deleteGrant(recordId('Grant', id));
+    else await this.records.delete(this.model, id);
+  }
+
+  revokeByGrantId(grantId: string): Promise<void> {
+    return this.records.deleteOfGrant(this.model, recordId('Grant', grantId));
+  }
+}

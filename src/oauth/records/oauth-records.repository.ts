@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { AdapterPayload } from 'oidc-provider';
+import { Repository } from 'typeorm';
+import { SEALED_COLUMNS } from '../../vault/sealed-columns.js';
+import { VaultService } from '../../vault/vault.service.js';
+import { OauthRecordEntity } from './oauth-record.entity.js';
+import { recordId } from './record-id.js';
+
+/** How many expired records one statement deletes. */
+const SWEEP_BATCH = 1_000;
+
+/** Models whose records carry tokens of a grant. */
+const REVOKED_WITH_GRANT = ['AccessToken', 'RefreshToken', 'AuthorizationCode'];
+
+/** Stores the payloads of the authorization server's models. */
+@Injectable()
+export class OauthRecordsRepository {
+  constructor(
+    @InjectRepository(OauthRecordEntity) private readonly records: Repository<OauthRecordEntity>,
+    private readonly vault: VaultService,
+  ) {}
+
+  /** @param expiresIn in seconds; undefined for a record that does not expire */
+  async upsert(
+    model: string,
+    value: string,
+    payload: AdapterPayload,
+    {
+      expiresIn,
+      clientId,
+      source,
+    }: { expiresIn?: number | undefined; clientId?: string | undefined; source?: string | undefined },
+  ): Promise<void> {
+    const id = recordId(model, value);
+    const { grantId, uid, scope } = payload;
+    await this.records.query(
+      `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id, uid_id = excluded.uid_id,
+         expires_at = excluded.expires_at`,
+      [
+        id,
+        model,
+        this.vault.seal(JSON.stringify(payload), SEALED_COLUMNS.oauthRecord.contextOf(id)),
+        grantId === undefined ? null : recordId('Grant', grantId),
+        uid === undefined ? null : recordId('uid', uid),
+        clientId ?? null,
+        source ?? null,
+        typeof scope === 'string' ? scope.slice(0, 256) : null,
+        expiresIn ?? null,
+      ],
+    );
+  }
+
+  find(model: string, value: string): Promise<AdapterPayload | undefined> {
+    return this.findBy({ model, id: recordId(model, value) });
+  }
+
+  findByUid(model: string, uid: string): Promise<AdapterPayload | undefined> {
+    return this.findBy({ model, uidId: recordId('uid', uid) });
+  }
+
+  /** Marks the record as used. Returns false if it has been used before or no longer exists. */
+  async consume(model: string, value: string): Promise<boolean> {
+    const [, count] = await this.records.query(
+      'UPDATE oauth_records SET consumed_at = now() WHERE id = $1 AND consumed_at IS NULL',
+      [recordId(model, value)],
+    );
+    return count === 1;
+  }
+
+  async delete(model: string, value: string): Promise<void> {
+    await this.records.delete({ id: recordId(model, value) });
+  }
+
+  /** Deletes the records of one model that were issued for the grant. */
+  async deleteOfGrant(model: string, grantId: string): Promise<void> {
+    await this.records.delete({ model, grantId });
+  }
+
+  /** Deletes the grant and everything that was issued for it. */
+  async deleteGrant(id: string): Promise<void> {
+    await this.records.query(
+      `WITH gone AS (DELETE FROM oauth_grants WHERE id = $1)
+       DELETE FROM oauth_records WHERE id = $1 OR (grant_id = $1 AND model = ANY($2))`,
+      [id, REVOKED_WITH_GRANT],
+    );
+  }
+
+  /** Deletes a client's metadata and every grant to it. */
+  async deleteClient(clientId: string): Promise<void> {
+    await this.records.query(
+      `WITH gone AS (DELETE FROM oauth_grants WHERE client_id = $1 RETURNING id)
+       DELETE FROM oauth_records WHERE client_id = $1 OR grant_id IN (SELECT id FROM gone) OR id IN (SELECT id FROM gone)`,
+      [clientId],
+    );
+  }
+
+  /** The number of clients that were registered from this address within the last hour. */
+  async countRegistrations(source: string): Promise<number> {
+    const [row] = await this.records.query(
+      `SELECT count(*)::int AS count FROM oauth_records
+        WHERE source = $1 AND model = 'Client' AND created_at > now() - interval '1 hour'`,
+      [source],
+    );
+    return row.count;
+  }
+
+  /**
+   * Deletes expired records, registered clients that got no grant within a day, and grants whose last token has expired. Returns
+   * whether there may be more.
+   */
+  async sweep(): Promise<boolean> {
+    const batch = async (condition: string, table = 'oauth_records'): Promise<number> => {
+      const [, count] = await this.records.query(
+        `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${condition} LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED)`,
+      );
+      return count;
+    };
+    const deleted = await Promise.all([
+      // A used refresh token is kept until it would have expired: its reuse revokes the grant.
+      batch('expires_at < now()'),
+      batch(`model = 'Client' AND created_at < now() - interval '1 day'
+             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.client_id = oauth_records.client_id)
+             AND NOT EXISTS (SELECT FROM oauth_clients WHERE oauth_clients.client_id = oauth_records.client_id)`),
+      batch(
+        `NOT is_remembered AND created_at < now() - interval '1 day' AND NOT EXISTS (
+           SELECT FROM oauth_records WHERE oauth_records.grant_id = oauth_grants.id)`,
+        'oauth_grants',
+      ),
+    ]);
+    return deleted.some((count) => count === SWEEP_BATCH);
+  }
+
+  private async findBy(where: { model: string; id?: string; uidId?: string }): Promise<AdapterPayload | undefined> {
+    const record = await this.records.findOneBy(where);
+    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= Date.now())) return undefined;
+    const payload = this.vault.open(record.payload, SEALED_COLUMNS.oauthRecord.contextOf(record.id));
+    const consumed = record.consumedAt === null ? {} : { consumed: Math.floor(record.consumedAt.getTime() / 1000) };
+    return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };
+  }
+}

@@ -1,0 +1,30 @@
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+
+/** A link that sets a password once: of a member, or of the owner whom an organization does not have yet. */
+@Entity('password_links')
+@Index('password_links_member_idx', ['organizationId', 'userId'])
+@ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
+export class PasswordLinkEntity {
+  /** SHA-256 of the token in the link, in hex. */
+  @PrimaryColumn({ type: 'char', name: 'token_hash', length: 64 })
+  tokenHash: string;
+
+  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
+  organizationId: string;
+
+  /** Null for the link to the setup page. */
+  @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
+  userId: string | null;
+
+  /** Whether only the owner of the address has received the link. */
+  @Column({ type: 'boolean', name: 'is_mailed', default: false, update: false })
+  isMailed: boolean;
+
+  /** Null for a link that works until it is used. */
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true, update: false })
+  expiresAt: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+}

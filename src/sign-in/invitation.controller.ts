@@ -1,0 +1,135 @@
+import { Controller, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
+import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
+import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
+import { Joining, type OpenInvitation } from '../organizations/joining.js';
+import { fieldOf, queryOf } from '../pages/form-body.js';
+import { form } from '../pages/form.js';
+import { html, type Html } from '../pages/html.js';
+import { GetPage, PostForm } from '../pages/page-route.js';
+import { sendPage } from '../pages/send-page.js';
+import { passwordFault } from '../users/password-rules.js';
+import { UserService } from '../users/user.service.js';
+import { nameFault, nameField, newPasswordField } from './new-password.js';
+import { SIGN_IN_PATH } from './sign-in.controller.js';
+
+interface Faults {
+  readonly name?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/**
+ * The page of an invitation. A new person creates an account; a person with an account accepts signed in with it, and the
+ * invitation never sets a password.
+ */
+@Controller()
+export class InvitationController {
+  constructor(
+    private readonly joining: Joining,
+    private readonly users: UserService,
+    private readonly sessions: BrowserSessions,
+    private readonly csrf: CsrfTokens,
+  ) {}
+
+  @GetPage('invitation')
+  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const token = queryOf(request, 'token');
+    const invitation = await this.joining.find(token);
+    const user = await this.sessions.userOf(request);
+    if (invitation.hasAccount && user?.email.toLowerCase() === invitation.email.toLowerCase()) {
+      this.sendPageOf(reply, invitation, this.acceptForm(request, reply, token));
+    } else if (user !== undefined)
+      this.sendPageOf(reply, invitation, this.otherAccount(request, reply, token, user, invitation));
+    else if (invitation.hasAccount) this.sendPageOf(reply, invitation, signInFirst(token, invitation));
+    else this.sendPageOf(reply, invitation, this.accountForm(request, reply, token, invitation));
+  }
+
+  @PostForm('invitation')
+  async accept(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    this.csrf.requireValid(request);
+    const token = fieldOf(request, 'token');
+    const invitation = await this.joining.find(token);
+    const user = await this.sessions.userOf(request);
+    if (user !== undefined) {
+      await this.joining.acceptAs(token, user.id);
+      return void reply.redirect(SIGN_IN_PATH, 303);
+    }
+    if (invitation.hasAccount) return this.sendPageOf(reply, invitation, signInFirst(token, invitation), 403);
+    const [name, password] = [fieldOf(request, 'name').trim(), fieldOf(request, 'password')];
+    const faults = { name: nameFault(name), password: passwordFault(password, invitation.email) };
+    if (Object.values(faults).some(Boolean)) {
+      return this.sendPageOf(reply, invitation, this.accountForm(request, reply, token, invitation, name, faults), 422);
+    }
+    const passwordHash = await this.users.hashPassword(password);
+    const { id } = await this.joining.acceptAsNew(token, { name, passwordHash });
+    await this.sessions.start(request, reply, id);
+    void reply.redirect(SIGN_IN_PATH, 303);
+  }
+
+  private sendPageOf(reply: FastifyReply, { organizationName, role }: OpenInvitation, part: Html, status = 200): void {
+    const body = html`<p>You are invited to join this organization with the role <strong>${role}</strong>.</p>
+      ${part}`;
+    sendPage(reply, { title: `Join ${organizationName}`, status, body });
+  }
+
+  private accountForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    token: string,
+    { email }: OpenInvitation,
+    name?: string,
+    faults: Faults = {},
+  ): Html {
+    return form({
+      action: '/invitation',
+      csrfToken: this.csrf.tokenFor(request, reply),
+      hidden: { token },
+      fields: [
+        {
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          autocomplete: 'username',
+          value: email,
+          isReadOnly: true,
+        },
+        nameField(name, faults.name),
+        newPasswordField(faults.password),
+      ],
+      buttons: [{ label: 'Create account and join' }],
+    });
+  }
+
+  private acceptForm(request: FastifyRequest, reply: FastifyReply, token: string): Html {
+    const csrfToken = this.csrf.tokenFor(request, reply);
+    return form({ action: '/invitation', csrfToken, hidden: { token }, buttons: [{ label: 'Join' }] });
+  }
+
+  private otherAccount(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    token: string,
+    user: SignedInUser,
+    { email }: OpenInvitation,
+  ): Html {
+    return html`<p>The invitation is for <strong>${email}</strong>. You are signed in as ${user.email}.</p>
+      ${form({
+        action: '/sign-out',
+        csrfToken: this.csrf.tokenFor(request, reply),
+        hidden: { return_to: pathOf(token) },
+        buttons: [{ label: 'Sign out and continue' }],
+      })}`;
+  }
+}
+
+function signInFirst(token: string, { email }: OpenInvitation): Html {
+  return html`<p>Sign in as <strong>${email}</strong> to accept.</p>
+    <p class="buttons">
+      <a class="button primary" href="${SIGN_IN_PATH}?return_to=${encodeURIComponent(pathOf(token))}">Sign in</a>
+    </p>`;
+}
+
+function pathOf(token: string): string {
+  return `/invitation?token=${encodeURIComponent(token)}`;
+}

@@ -1,0 +1,21 @@
+import { Module } from '@nestjs/common';
+import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
+import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { PagesModule } from '../pages/pages.module.js';
+import { UsersModule } from '../users/users.module.js';
+import { VaultModule } from '../vault/vault.module.js';
+import { FailedSignIns } from './failed-sign-ins.js';
+import { KnownAccounts } from './known-accounts.js';
+import { InvitationController } from './invitation.controller.js';
+import { ResetController } from './reset.controller.js';
+import { SetupController } from './setup.controller.js';
+import { SignInController } from './sign-in.controller.js';
+import { SignInService } from './sign-in.service.js';
+
+/** Pages and routes with which people sign in. */
+@Module({
+  imports: [UsersModule, OrganizationsModule, BrowserSessionsModule, PagesModule, VaultModule],
+  controllers: [SignInController, SetupController, InvitationController, ResetController],
+  providers: [SignInService, FailedSignIns, KnownAccounts],
+})
+export class SignInModule {}

@@ -1,0 +1,77 @@
+import { Controller, Get, HttpStatus, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BrowserSessions } from '../../browser-sessions/browser-sessions.js';
+import { Access } from '../../common/access.js';
+import { DomainError } from '../../common/domain-error.js';
+import { queryOf } from '../../pages/form-body.js';
+import { html } from '../../pages/html.js';
+import { GetPage } from '../../pages/page-route.js';
+import { sendPage } from '../../pages/send-page.js';
+import type { SignedInBrowser } from './upstream-log-in.repository.js';
+import { UpstreamAuthorizations } from './upstream-authorizations.js';
+import { UpstreamClients } from './upstream-clients.js';
+
+/** The pages on which a person authorizes the account of a connection. They need a signed-in browser. */
+@ApiExcludeController()
+@Controller()
+export class AuthorizationController {
+  constructor(
+    private readonly sessions: BrowserSessions,
+    private readonly authorizations: UpstreamAuthorizations,
+    private readonly clients: UpstreamClients,
+  ) {}
+
+  @GetPage('connections/:id/authorize')
+  async authorize(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) {
+      const returnTo = encodeURIComponent(`/connections/${encodeURIComponent(id)}/authorize/continue`);
+      await reply.redirect(`/sign-in?return_to=${returnTo}`, HttpStatus.SEE_OTHER);
+      return;
+    }
+    const url = await this.authorizations.begin(id, browser);
+    void reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    await reply.redirect(url, HttpStatus.SEE_OTHER);
+  }
+
+  /** Follows the sign-in: Chromium would not let the answer to its form redirect to another server (`form-action`). */
+  @GetPage('connections/:id/authorize/continue')
+  proceed(@Param('id') id: string, @Res() reply: FastifyReply): void {
+    const body = html`<p>You are signed in. Next, you log in at the server of the connection.</p>
+      <p class="buttons">
+        <a class="button primary" href="/connections/${encodeURIComponent(id)}/authorize">Continue</a>
+      </p>`;
+    sendPage(reply, { title: 'Connect an account', body });
+  }
+
+  @GetPage('oauth/callback')
+  async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) {
+      throw new DomainError('invalid_request', 'Nobody is signed in with this browser. Begin the log-in again.');
+    }
+    const [state, code, iss, error] = ['state', 'code', 'iss', 'error'].map(
+      (name) => queryOf(request, name) || undefined,
+    );
+    const title = await this.authorizations.complete({ state, code, iss, error }, browser);
+    sendPage(reply, {
+      title: 'Connected',
+      body: html`<p>The connection “${title}” can now use the account. You can close this window.</p>`,
+    });
+  }
+
+  /** The client metadata document of this service. */
+  @Get('oauth/client-metadata.json')
+  @Access('public')
+  metadata(): object {
+    const document = this.clients.metadataDocument;
+    if (document === undefined) throw new DomainError('unknown_route');
+    return document;
+  }
+
+  private async browserOf(request: FastifyRequest): Promise<SignedInBrowser | undefined> {
+    const user = await this.sessions.userOf(request);
+    return user && { userId: user.id, sessionId: user.sessionId };
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { OAuthClientInformationMixed } from '@modelcontextprotocol/client';
+import { Repository } from 'typeorm';
+import { newId } from '../../common/ids.js';
+import { SEALED_COLUMNS } from '../../vault/sealed-columns.js';
+import { VaultService } from '../../vault/vault.service.js';
+import { UpstreamClientEntity } from './upstream-log-in.entity.js';
+
+/** Where a client is registered, and with which redirect URI. */
+export interface Registration {
+  readonly connectionId: string;
+  readonly issuer: string;
+  readonly redirectUri: string;
+}
+
+/** The clients that this service has registered. */
+@Injectable()
+export class UpstreamClientRepository {
+  constructor(
+    @InjectRepository(UpstreamClientEntity) private readonly rows: Repository<UpstreamClientEntity>,
+    private readonly vault: VaultService,
+  ) {}
+
+  async find({ connectionId, issuer, redirectUri }: Registration): Promise<OAuthClientInformationMixed | undefined> {
+    const row = await this.rows.findOneBy({ connectionId, issuer, redirectUri });
+    if (row === null) return undefined;
+    return JSON.parse(this.vault.open(row.client, contextOf(connectionId))) as OAuthClientInformationMixed;
+  }
+
+  async save({ connectionId, issuer, redirectUri }: Registration, client: OAuthClientInformationMixed): Promise<void> {
+    await this.rows.query(
+      `INSERT INTO upstream_clients (id, connection_id, issuer, redirect_uri, client) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (connection_id, issuer, redirect_uri) DO UPDATE SET client = excluded.client, created_at = now()`,
+      [newId(), connectionId, issuer, redirectUri, this.vault.seal(JSON.stringify(client), contextOf(connectionId))],
+    );
+  }
+
+  /** Forgets the clients of a connection, which are registered again with the next log-in. */
+  async removeAll(connectionId: string): Promise<void> {
+    await this.rows.delete({ connectionId });
+  }
+}
+
+function contextOf(connectionId: string): string {
+  return SEALED_COLUMNS.upstreamClient.contextOf(connectionId);
+}

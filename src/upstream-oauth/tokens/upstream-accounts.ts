@@ -1,0 +1,201 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { DomainError } from '../../common/domain-error.js';
+import { ReadThroughCache } from '../../common/read-through-cache.js';
+import { AppConfig } from '../../config/app-config.js';
+import type { Connection } from '../../connections/connection.js';
+import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { authorizationRequired, pageOf } from '../authorization-page.js';
+import { type Account, accountOf } from './account-tokens.js';
+import { AuthorizationEnded, TokenRequests } from './token-requests.js';
+import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+
+/** A log-in and a revocation in another process must be visible within a second. */
+const VALID_MS = 900;
+const MAX_ENTRIES = 10_000;
+const MAX_QUERIES = 2;
+const MAX_KEYS_PER_QUERY = 500;
+/** How many accounts this process refreshes at a time; each holds a database connection. */
+const MAX_REFRESHING = 4;
+/** How long a valid token is used on after a failed attempt to refresh it, in milliseconds. */
+const POSTPONE_MS = 5_000;
+/** How long a token that the upstream refused although it was new is not refreshed again, in milliseconds. */
+const REFUSED_MS = 30_000;
+
+/** The access tokens for upstreams that demand OAuth. */
+@Injectable()
+export class UpstreamAccounts {
+  private readonly logger = new Logger(UpstreamAccounts.name);
+  private readonly cache: ReadThroughCache<Account>;
+  /** Refreshes in progress, by account. */
+  private readonly refreshing = new Map<string, Promise<Account | undefined>>();
+  private readonly waiting: (() => void)[] = [];
+  private active = 0;
+  /** Accounts whose refresh just failed, although it can succeed later. */
+  private readonly postponed = new LRUCache<string, true>({ max: MAX_ENTRIES, ttl: POSTPONE_MS });
+  /** New tokens that the upstream refused, by account. */
+  private readonly refusedTokens = new LRUCache<string, string>({ max: MAX_ENTRIES, ttl: REFUSED_MS });
+
+  constructor(
+    private readonly repository: UpstreamAuthorizationRepository,
+    private readonly requests: TokenRequests,
+    private readonly directory: ConnectionDirectory,
+    private readonly config: AppConfig,
+  ) {
+    this.cache = new ReadThroughCache((keys) => this.repository.findAll(keys), {
+      ttlMs: VALID_MS,
+      maxEntries: MAX_ENTRIES,
+      maxMissing: MAX_ENTRIES,
+      maxQueries: MAX_QUERIES,
+      maxKeysPerQuery: MAX_KEYS_PER_QUERY,
+    });
+  }
+
+  /**
+   * The account that the connection uses, for requests to its upstream.
+   * @throws DomainError `permission_denied` if each member has an own account and the caller is no person
+   */
+  accessFor(connection: Connection): ConnectionAccount {
+    if (hasMemberAccounts(connection) && connection.accountUserId === undefined) {
+      const detail =
+        'Each member uses an own account at the upstream, and this credential does not belong to a person.';
+      throw new DomainError('permission_denied', detail);
+    }
+    return new ConnectionAccount(this, connection);
+  }
+
+  /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
+  tokenOf(connection: Connection): string | Promise<string> {
+    const found = this.cache.get(accountKey(connection));
+    return found instanceof Promise
+      ? found.then((account) => this.currentToken(connection, account))
+      : this.currentToken(connection, found);
+  }
+
+  /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
+  renew(connection: Connection, refused: string): Promise<string> {
+    if (this.refusedTokens.get(accountKey(connection)) === refused) return Promise.reject(this.missing(connection));
+    return this.refresh(connection, refused);
+  }
+
+  /** Notes that the upstream refused a token that was just renewed. */
+  refused(connection: Connection, token: string): DomainError {
+    this.refusedTokens.set(accountKey(connection), token);
+    return this.missing(connection);
+  }
+
+  /** The account was stored or removed in this process. */
+  forget(connection: Pick<Connection, 'id' | 'accountUserId'>): void {
+    const key = accountKey(connection);
+    this.cache.forget(key);
+    this.refusedTokens.delete(key);
+    this.postponed.delete(key);
+  }
+
+  private currentToken(connection: Connection, account: Account | undefined): string | Promise<string> {
+    if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+    const now = Date.now();
+    const { accessToken } = account.tokens;
+    if (now < account.refreshAt) return accessToken;
+    if (now < account.expiresAt && this.postponed.has(accountKey(connection))) return accessToken;
+    return this.refresh(connection, accessToken);
+  }
+
+  /** @param outdated the access token that is to be replaced */
+  private async refresh(connection: Connection, outdated: string): Promise<string> {
+    const key = accountKey(connection);
+    for (;;) {
+      const known = this.refreshing.get(key);
+      const account = await (known ?? this.startRefresh(key, connection, outdated));
+      if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+      const { accessToken } = account.tokens;
+      // A refresh that was in progress may have kept the token that the upstream has refused since.
+      if (accessToken !== outdated || known === undefined) return accessToken;
+    }
+  }
+
+  private startRefresh(key: string, connection: Connection, outdated: string): Promise<Account | undefined> {
+    const refreshed = this.inTurn(() =>
+      this.repository.change(connection, (account) => this.decide(connection, account, outdated)),
+    ).finally(() => {
+      this.refreshing.delete(key);
+      this.cache.forget(key);
+    });
+    this.refreshing.set(key, refreshed);
+    return refreshed;
+  }
+
+  /** Decides under the lock of the account what another process has left to do. */
+  private async decide(connection: Connection, account: Account, outdated: string): Promise<AccountChange> {
+    const { tokens, refreshAt, expiresAt, connectionUrl } = account;
+    if (tokens.accessToken !== outdated && Date.now() < refreshAt) return { kept: true };
+    const isDue = Date.now() >= refreshAt;
+    try {
+      return { replacement: accountOf(await this.requests.refresh(tokens), tokens, connectionUrl) };
+    } catch (error) {
+      if (error instanceof AuthorizationEnded) {
+        // Without a refresh token, the access token is used to its end.
+        return isDue && tokens.refreshToken === undefined && Date.now() < expiresAt
+          ? this.postpone(connection)
+          : { removed: true };
+      }
+      this.logger.warn(
+        { connection_id: connection.id, err: error },
+        'Could not refresh the access token for an upstream',
+      );
+      if (isDue && Date.now() < expiresAt) return this.postpone(connection);
+      throw new DomainError(
+        'upstream_unreachable',
+        'The authorization server of the upstream did not issue a new token.',
+      );
+    }
+  }
+
+  private postpone(connection: Connection): AccountChange {
+    this.postponed.set(accountKey(connection), true);
+    return { kept: true };
+  }
+
+  private missing(connection: Connection): DomainError {
+    const error = authorizationRequired(connection.title, pageOf(this.config.baseUrl, connection.id));
+    if (!hasMemberAccounts(connection)) {
+      this.directory.recordMissingAuthorization(connection, error.message).catch((cause: Error) => {
+        this.logger.warn({ connection_id: connection.id, err: cause }, 'Could not record the status of a connection');
+      });
+    }
+    return error;
+  }
+
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.active >= MAX_REFRESHING) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    else this.active++;
+    try {
+      return await work();
+    } finally {
+      const next = this.waiting.shift();
+      if (next === undefined) this.active--;
+      else next();
+    }
+  }
+}
+
+/** The account of one connection, or of one member at it. */
+class ConnectionAccount {
+  constructor(
+    private readonly accounts: UpstreamAccounts,
+    private readonly connection: Connection,
+  ) {}
+
+  token(): string | Promise<string> {
+    return this.accounts.tokenOf(this.connection);
+  }
+
+  renew(refused: string): Promise<string> {
+    return this.accounts.renew(this.connection, refused);
+  }
+
+  refused(token: string): DomainError {
+    return this.accounts.refused(this.connection, token);
+  }
+}

@@ -1,0 +1,43 @@
+import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
+
+/** An account at an upstream: that of the connection, or that of one member. Ends with the connection and the membership. */
+@Entity('upstream_authorizations')
+@Unique(['connectionId', 'userId'])
+@ForeignKey('connections', ['organizationId', 'connectionId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
+@ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
+export class UpstreamAuthorizationEntity {
+  /** A new one with each log-in. */
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column({ type: 'uuid', name: 'organization_id' })
+  @ForeignKey('organizations', { onDelete: 'CASCADE' })
+  organizationId: string;
+
+  @Column({ type: 'uuid', name: 'connection_id' })
+  connectionId: string;
+
+  @Column({ type: 'uuid', name: 'user_id', nullable: true })
+  userId: string | null;
+
+  /** The URL that the tokens are sent to; they are void once the connection has another one. */
+  @Column({ type: 'varchar', name: 'connection_url', length: 2048 })
+  connectionUrl: string;
+
+  /** `AccountTokens` as JSON text, sealed by the vault. */
+  @Column('text')
+  tokens: string;
+
+  /** When the access token is to be refreshed; null for one whose lifetime is unknown. */
+  @Column({ type: 'timestamptz', name: 'refresh_at', precision: 3, nullable: true })
+  refreshAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
+  expiresAt: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt: Date;
+}

@@ -1,0 +1,141 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, Repository } from 'typeorm';
+import { newId } from '../../common/ids.js';
+import { accountKey } from '../../connections/connection-account.js';
+import { SEALED_COLUMNS } from '../../vault/sealed-columns.js';
+import { VaultService } from '../../vault/vault.service.js';
+import type { Account, AccountTokens } from './account-tokens.js';
+import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
+
+/** Whose account it is: with `accountUserId` a member's, otherwise the connection's. */
+export interface AccountOwner {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly accountUserId?: string | undefined;
+}
+
+/** What becomes of a stored account. */
+export type AccountChange = { readonly kept: true } | { readonly replacement: Account } | { readonly removed: true };
+
+@Injectable()
+export class UpstreamAuthorizationRepository {
+  constructor(
+    @InjectRepository(UpstreamAuthorizationEntity) private readonly rows: Repository<UpstreamAuthorizationEntity>,
+    private readonly vault: VaultService,
+  ) {}
+
+  /** By `accountKey`. */
+  async findAll(keys: readonly string[]): Promise<Map<string, Account>> {
+    const wanted = keys.map((key) => key.split('/'));
+    const rows: { id: string }[] = await this.rows.query(
+      `SELECT stored.id FROM upstream_authorizations AS stored
+         JOIN unnest($1::uuid[], $2::uuid[]) AS wanted (connection_id, user_id)
+           ON stored.connection_id = wanted.connection_id AND stored.user_id IS NOT DISTINCT FROM wanted.user_id`,
+      [wanted.map(([id]) => id), wanted.map(([, userId]) => userId ?? null)],
+    );
+    const found = rows.length === 0 ? [] : await this.rows.findBy(rows);
+    return new Map(
+      found.map((row) => [
+        accountKey({ id: row.connectionId, ...(row.userId !== null && { accountUserId: row.userId }) }),
+        this.toAccount(row),
+      ]),
+    );
+  }
+
+  /** Stores the account of a new log-in in place of the previous one. */
+  async replace(owner: AccountOwner, account: Account): Promise<void> {
+    await this.rows.manager.transaction(async (manager) => {
+      await manager.delete(UpstreamAuthorizationEntity, whereOf(owner));
+      await this.insert(manager, owner, account);
+    });
+  }
+
+  /** Removes the account and returns it; undefined if there was none. */
+  remove(owner: AccountOwner): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
+      return this.toAccount(row);
+    });
+  }
+
+  /**
+   * Changes the account as `decide` says. The row is locked meanwhile, so that one process at a time refreshes its tokens and the
+   * others then see the result. Returns the account afterwards.
+   */
+  change(owner: AccountOwner, decide: (account: Account) => Promise<AccountChange>): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      const change = await decide(account);
+      if ('kept' in change) return account;
+      if ('removed' in change) {
+        await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
+        return undefined;
+      }
+      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, this.columnsOf(owner, change.replacement));
+      return change.replacement;
+    });
+  }
+
+  private async insert(manager: EntityManager, owner: AccountOwner, account: Account): Promise<void> {
+    const { id: connectionId, organizationId } = owner;
+    const userId = owner.accountUserId ?? null;
+    const columns = this.columnsOf(owner, account);
+    await manager.insert(UpstreamAuthorizationEntity, {
+      id: newId(),
+      organizationId,
+      connectionId,
+      userId,
+      ...columns,
+    });
+  }
+
+  private columnsOf({ id, accountUserId }: AccountOwner, { connectionUrl, tokens, refreshAt, expiresAt }: Account) {
+    return {
+      connectionUrl,
+      tokens: this.vault.seal(JSON.stringify(tokens), contextOf(id, accountUserId ?? null)),
+      refreshAt: toDate(refreshAt),
+      expiresAt: toDate(expiresAt),
+    };
+  }
+
+  private toAccount({
+    connectionId,
+    userId,
+    connectionUrl,
+    tokens,
+    refreshAt,
+    expiresAt,
+  }: UpstreamAuthorizationEntity): Account {
+    return {
+      connectionUrl,
+      // The envelope is authentic, so it contains what was sealed.
+      tokens: JSON.parse(this.vault.open(tokens, contextOf(connectionId, userId))) as AccountTokens,
+      refreshAt: refreshAt?.getTime() ?? Infinity,
+      expiresAt: expiresAt?.getTime() ?? Infinity,
+    };
+  }
+}
+
+function findLocked(manager: EntityManager, owner: AccountOwner): Promise<UpstreamAuthorizationEntity | null> {
+  return manager.findOne(UpstreamAuthorizationEntity, {
+    where: whereOf(owner),
+    lock: { mode: 'pessimistic_write' },
+  });
+}
+
+function whereOf({ id, accountUserId }: AccountOwner) {
+  return { connectionId: id, userId: accountUserId ?? IsNull() };
+}
+
+function contextOf(connectionId: string, userId: string | null): string {
+  return SEALED_COLUMNS.upstreamTokens.contextOf(`${connectionId}:${userId ?? ''}`);
+}
+
+function toDate(time: number): Date | null {
+  return time === Infinity ? null : new Date(time);
+}

@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ConnectionsModule } from '../../connections/connections.module.js';
+import { NetModule } from '../../net/net.module.js';
+import { VaultModule } from '../../vault/vault.module.js';
+import { AuthorizationFetch } from '../authorization-fetch.js';
+import { TokenRequests } from './token-requests.js';
+import { UpstreamAccounts } from './upstream-accounts.js';
+import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
+import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+
+/** The access tokens for upstreams that demand OAuth. */
+@Module({
+  imports: [TypeOrmModule.forFeature([UpstreamAuthorizationEntity]), ConnectionsModule, NetModule, VaultModule],
+  providers: [AuthorizationFetch, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  exports: [AuthorizationFetch, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+})
+export class UpstreamTokensModule {}

@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import { PasswordChanges } from './password-changes.js';
+import { PasswordHasher } from './password-hasher.js';
+import type { UserEntity } from './user.entity.js';
+import { UserRepository } from './user.repository.js';
+
+/** What a new account consists of. The password has passed `passwordFault`. */
+export interface NewAccount {
+  readonly email: string;
+  readonly name: string;
+  /** From `hashPassword`; null for a person who signs in with an issuer. */
+  readonly passwordHash: string | null;
+  /** Whether a mailed link or an issuer has confirmed the address. */
+  readonly isVerified: boolean;
+}
+
+/** Accounts of people and their passwords. */
+@Injectable()
+export class UserService {
+  constructor(
+    private readonly repository: UserRepository,
+    private readonly hasher: PasswordHasher,
+    private readonly passwordChanges: PasswordChanges,
+  ) {}
+
+  /** @param manager the transaction to read in */
+  findById(id: string, manager?: EntityManager): Promise<UserEntity | null> {
+    return this.repository.findById(id, manager);
+  }
+
+  /** Ignores the case of the address. */
+  findByEmail(email: string, manager?: EntityManager): Promise<UserEntity | null> {
+    return this.repository.findByEmail(email, manager);
+  }
+
+  /**
+   * The account with this address and password. Takes the same time whether the account exists or not.
+   * @throws DomainError `service_unavailable` if too many passwords wait for verification
+   */
+  async verifyPassword(email: string, password: string): Promise<UserEntity | undefined> {
+    const found = await this.repository.findWithPassword(email);
+    const isRight = await this.hasher.verify(password, found?.passwordHash);
+    return isRight ? found?.user : undefined;
+  }
+
+  /** Hash before opening a transaction: it takes long. */
+  hashPassword(password: string): Promise<string> {
+    return this.hasher.hash(password);
+  }
+
+  create(manager: EntityManager, { email, name, passwordHash, isVerified }: NewAccount): Promise<UserEntity> {
+    const emailVerifiedAt = isVerified ? new Date() : null;
+    return this.repository.insert(manager, { id: newId(), email, name, passwordHash, emailVerifiedAt });
+  }
+
+  /** Sets the password, or removes it (null), and ends what the former one opened. */
+  async setPassword(manager: EntityManager, userId: string, passwordHash: string | null): Promise<void> {
+    await this.repository.lock(manager, userId);
+    await this.repository.update(manager, userId, { passwordHash });
+    await this.passwordChanges.endAccess(manager, userId);
+  }
+
+  /** Records that a mailed link or an issuer has confirmed the address. */
+  async markVerified(manager: EntityManager, userId: string): Promise<void> {
+    await this.repository.update(manager, userId, { emailVerifiedAt: new Date() });
+  }
+
+  transaction<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return this.repository.transaction(work);
+  }
+}

@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { IssuerIdentityEntity } from './issuer-identity.entity.js';
+import { PasswordChanges } from './password-changes.js';
+import { PasswordHasher } from './password-hasher.js';
+import { UserEntity } from './user.entity.js';
+import { UserRepository } from './user.repository.js';
+import { UserService } from './user.service.js';
+
+@Module({
+  imports: [TypeOrmModule.forFeature([UserEntity, IssuerIdentityEntity])],
+  providers: [UserService, UserRepository, PasswordHasher, PasswordChanges],
+  exports: [UserService, PasswordChanges],
+})
+export class UsersModule {}

@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import Provider, { type Configuration } from 'oidc-provider';
+
+/** An MCP server that demands OAuth, with its authorization server (oidc-provider, dynamic registration). */
+export interface OauthUpstream {
+  /** The MCP endpoint. */
+  readonly url: string;
+  readonly issuer: string;
+  /** Who logs in at the authorization server from now on. */
+  account: string;
+  /** Lifetime of the access tokens that are issued from now on, in seconds. */
+  lifetimeS: number;
+  /** How many access tokens were issued for a refresh token. */
+  refreshes: number;
+  /** How many clients have registered. */
+  registrations: number;
+  /** Each tool call that was done: the account of its token and of the session that it came in. */
+  readonly calls: { readonly account: string; readonly sessionAccount: string }[];
+  /** The authorization headers of all requests at the MCP endpoint. */
+  readonly authorizations: (string | undefined)[];
+  /** Changes answers of the authorization server, by path; returns false to leave the answer to the provider. */
+  intercept: (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
+  /** Ends all grants of an account: its tokens and refresh tokens. */
+  revokeAll(account: string): Promise<void>;
+  /** Ends the access tokens of an account, and leaves the refresh tokens. */
+  endAccessTokens(account: string): void;
+  close(): Promise<void>;
+}
+
+interface Session {
+  readonly account: string;
+  readonly transport: StreamableHTTPServerTransport;
+}
+
+const MCP_PATH = '/mcp';
+const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
+
+/** @param toolsOf additional tools, by account */
+export async function startOauthUpstream(toolsOf: (account: string) => string[] = () => []): Promise<OauthUpstream> {
+  const front = createServer();
+  const origin = await listen(front);
+  const upstream: OauthUpstream = {
+    url: `${origin}${MCP_PATH}`,
+    issuer: origin,
+    account: 'alice',
+    lifetimeS: 3600,
+    refreshes: 0,
+    registrations: 0,
+    calls: [],
+    authorizations: [],
+    intercept: () => false,
+    revokeAll: async (account) => {
+      for (const grant of grants.get(account) ?? []) {
+        await provider.RefreshToken.revokeByGrantId(grant);
+        await provider.AccessToken.revokeByGrantId(grant);
+      }
+      grants.delete(account);
+    },
+    endAccessTokens: (account) => {
+      for (const [token, owner] of issued) if (owner === account) ended.add(token);
+    },
+    close: async () => {
+      for (const { transport } of sessions.values()) await transport.close();
+      front.closeAllConnections();
+      await new Promise((resolve) => front.close(resolve));
+    },
+  };
+  const grants = new Map<string, string[]>();
+  const issued = new Map<string, string>();
+  const ended = new Set<string>();
+  const sessions = new Map<string, Session>();
+  const provider = new Provider(origin, configuration(upstream));
+  provider.on('access_token.saved', ({ jti, accountId, gty }: { jti: string; accountId: string; gty: string }) => {
+    issued.set(jti, accountId);
+    if (gty.includes('refresh_token')) upstream.refreshes++;
+  });
+  provider.on(
+    'grant.saved' as 'server_error',
+    ((grant: { jti: string; accountId: string }) => {
+      grants.set(grant.accountId, [...(grants.get(grant.accountId) ?? []), grant.jti]);
+    }) as never,
+  );
+  provider.on('registration_create.success', () => upstream.registrations++);
+  const handleProvider = provider.callback();
+
+  async function serveMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    upstream.authorizations.push(request.headers.authorization);
+    const token = request.headers.authorization?.replace(/^Bearer /, '');
+    const found = token === undefined ? undefined : await provider.AccessToken.find(token);
+    const account = found !== undefined && !ended.has(found.jti) && found.aud === upstream.url ? found.accountId : '';
+    if (account === '') {
+      await text(request);
+      const challenge = `Bearer resource_metadata="${origin}${METADATA_PATH}", scope="tools"`;
+      response.writeHead(401, { 'www-authenticate': challenge, 'content-type': 'application/json' }).end('{}');
+      return;
+    }
+    const id = request.headers['mcp-session-id'];
+    let session = typeof id === 'string' ? sessions.get(id) : undefined;
+    if (session === undefined && id !== undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    session ??= await openSession(account);
+    caller.set(session.transport, account);
+    await session.transport.handleRequest(request, response);
+  }
+
+  const caller = new Map<StreamableHTTPServerTransport, string>();
+  async function openSession(account: string): Promise<Session> {
+    const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: (id) => void sessions.set(id, session),
+    });
+    const session = { account, transport };
+    const server = new Server({ name: 'oauth-upstream', version: '1.0.0' }, { capabilities: { tools: {} } });
+    server.setRequestHandler(ListToolsRequestSchema, () => ({
+      tools: ['whoami', 'fails_with_401', ...toolsOf(account)].map((name) => ({
+        name,
+        inputSchema: { type: 'object' as const },
+      })),
+    }));
+    server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
+      const current = caller.get(transport) ?? '';
+      if (name === 'fails_with_401') return { isError: true, content: [{ type: 'text', text: '401 Unauthorized' }] };
+      upstream.calls.push({ account: current, sessionAccount: account });
+      return { content: [{ type: 'text', text: name === 'whoami' ? current : `${name} for ${current}` }] };
+    });
+    await server.connect(transport as never);
+    return session;
+  }
+
+  front.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const path = new URL(request.url ?? '', origin).pathname;
+    if (upstream.intercept(request, response, path)) return;
+    if (path === MCP_PATH) void serveMcp(request, response);
+    else if (path === METADATA_PATH) {
+      const document = { resource: upstream.url, authorization_servers: [origin], scopes_supported: ['tools'] };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+    } else if (path.startsWith('/interaction/')) void finishInteraction(provider, upstream, request, response);
+    else void handleProvider(request, response);
+  });
+  return upstream;
+}
+
+/** The person logs in and agrees to everything. */
+async function finishInteraction(
+  provider: Provider,
+  { account, url }: OauthUpstream,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { prompt, params, session } = await provider.interactionDetails(request, response);
+  if (prompt.name === 'login') {
+    await provider.interactionFinished(request, response, { login: { accountId: account } });
+    return;
+  }
+  const grant = new provider.Grant({ accountId: session?.accountId ?? account, clientId: String(params['client_id']) });
+  grant.addOIDCScope('openid offline_access tools');
+  grant.addResourceScope(url, 'tools');
+  const grantId = await grant.save();
+  await provider.interactionFinished(request, response, { consent: { grantId } });
+}
+
+function configuration(upstream: OauthUpstream): Configuration {
+  return {
+    findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    clientDefaults: { id_token_signed_response_alg: 'RS256' },
+    cookies: { keys: ['a key for the tests only'] },
+    scopes: ['openid', 'offline_access', 'tools'],
+    issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    ttl: {
+      AccessToken: () => upstream.lifetimeS,
+      RefreshToken: 86_400,
+      Grant: 86_400,
+      Interaction: 600,
+      Session: 86_400,
+      IdToken: 3600,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      revocation: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => upstream.url,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({ scope: 'tools', audience: upstream.url, accessTokenFormat: 'opaque' }),
+      },
+    },
+  };
+}
+
+async function listen(server: HttpServer): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
