@@ -1,4 +1,5 @@
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+import { isLoopback } from '../config/public-origin.js';
+
 /** The API of an organization, or an MCP endpoint. */
 const RESOURCE = /^\/api\/[^/]+(?:\/mcp\/(?:gateway\/)?[^/]+)?$|^\/mcp\/[^/]+$/;
 
@@ -13,8 +14,4 @@ export function resourcePathOf(audience: string, baseUrl: string): string | unde
   const isOwn = url.origin === own.origin || (isLoopback(url) && isLoopback(own) && url.port === own.port);
   const path = url.pathname.replace(/\/$/, '').toLowerCase();
   return isOwn && RESOURCE.test(path) ? path : undefined;
-}
-
-function isLoopback({ hostname }: URL): boolean {
-  return LOOPBACK_NAMES.has(hostname);
 }

@@ -122,6 +122,19 @@ describe('a token of a trusted issuer', () => {
     expect(answer.text).not.toContain(token.split('.')[2]);
   });
 
+  it('for another resource of the service is rejected', async () => {
+    const token = await signed({ aud: `${service.url}/api/default/mcp/self` });
+    expectProblem(await call(token), 401, 'credential_invalid');
+    const rpc = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const self = supertest(service.url).post('/api/default/mcp/self').set('authorization', `Bearer ${token}`);
+    await self.send(rpc).expect(200);
+  });
+
+  it('is narrowed by its scope', async () => {
+    await call(await signed({ scope: 'openid api' })).expect(200);
+    expectProblem(await call(await signed({ scope: 'openid mcp' })), 403, 'insufficient_scope');
+  });
+
   it('belongs to the organizations of the person only', async () => {
     expectProblem(await call(await signed(), 'other'), 403, 'organization_mismatch');
     expectProblem(await call(await signed(), 'unknown'), 403, 'organization_mismatch');
