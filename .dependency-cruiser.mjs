@@ -53,6 +53,7 @@ const LAYERS = {
   'upstream-oauth': ['net'],
   'upstream-oauth/tokens': ['connections', 'net', 'upstream-oauth', 'vault'],
   'upstream-oauth/authorization': [
+    'audit-events',
     'browser-sessions',
     'pages',
     'connections',

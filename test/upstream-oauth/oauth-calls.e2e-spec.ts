@@ -171,6 +171,26 @@ describe('calls to an upstream that demands OAuth', () => {
     }
   });
 
+  it('need log-ins and log-outs that are on record', async () => {
+    const id = await authorized();
+    await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
+    const { items } = await succeed<{ items: { event: string; target: { id: string } | null }[] }>(
+      service,
+      'AUDIT_EVENTS_LIST',
+      {},
+    );
+    const own = items.filter(({ target }) => target?.id === id);
+    expect(own.map(({ event }) => event).toSorted()).toEqual(['connection.authorized', 'connection.deauthorized']);
+    expect(own).toContainEqual(
+      expect.objectContaining({
+        event: 'connection.authorized',
+        actor: expect.objectContaining({ user_id: owner.id }),
+        target: { type: 'connection', id, name: 'Upstream' },
+        changes: { account: 'connection' },
+      }),
+    );
+  });
+
   it('leave a 401 alone that a tool reports as its result', async () => {
     const id = await authorized();
     expect(textOf(await call(id))).toBe('alice');

@@ -54,7 +54,7 @@ export class AuthorizationTools {
     annotations: DESTROYS,
   })
   async deauthorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<DeauthorizedAnswer> {
-    await this.authorizations.deauthorize(caller.organization.id, id, caller.userId);
+    await this.authorizations.deauthorize(id, caller);
     return { ok: true };
   }
 }

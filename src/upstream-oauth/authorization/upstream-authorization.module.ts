@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventsModule } from '../../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../../browser-sessions/browser-sessions.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
@@ -18,6 +19,7 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([UpstreamClientEntity, UpstreamLogInEntity]),
+    AuditEventsModule,
     BrowserSessionsModule,
     ConnectionsModule,
     UpstreamTokensModule,

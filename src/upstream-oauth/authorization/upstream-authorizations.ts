@@ -9,8 +9,12 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
+import type { EntityManager } from 'typeorm';
+import { type EventActor, personAsActor } from '../../audit-events/audit-event.js';
+import { AuditEvents } from '../../audit-events/audit-events.js';
 import { DomainError } from '../../common/domain-error.js';
 import { allows, SELF } from '../../common/permissions.js';
+import type { Principal } from '../../common/principal.js';
 import type { Connection } from '../../connections/connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
@@ -53,6 +57,7 @@ export class UpstreamAuthorizations {
     private readonly accounts: UpstreamAccounts,
     private readonly requests: TokenRequests,
     private readonly http: AuthorizationFetch,
+    private readonly events: AuditEvents,
   ) {}
 
   /**
@@ -105,7 +110,7 @@ export class UpstreamAuthorizations {
       throw new DomainError('conflict', 'The connection was changed during the log-in. Begin again.');
     }
     try {
-      await this.redeem(bound, logIn, { code, iss, error });
+      await this.redeem(bound, logIn, { code, iss, error }, browser.userId);
     } catch (cause) {
       throw this.explain(connection, cause);
     }
@@ -117,18 +122,20 @@ export class UpstreamAuthorizations {
    * Forgets the account of the connection or, if each member has an own one, that of the caller, and revokes its tokens.
    * @throws DomainError `not_found`, `invalid_request` for a connection without OAuth, or `permission_denied`
    */
-  async deauthorize(organizationId: string, id: string, userId: string | null): Promise<void> {
-    const connection = await this.directory.findConnection(organizationId, id);
+  async deauthorize(id: string, caller: Principal): Promise<void> {
+    const connection = await this.directory.findConnection(caller.organization.id, id);
     if (connection === undefined) throw unknownConnection();
     requireOauth(connection);
-    const bound = connectionFor(connection, userId);
+    const bound = connectionFor(connection, caller.userId);
     if (hasMemberAccounts(connection) && bound.accountUserId === undefined) {
       throw new DomainError(
         'permission_denied',
         'Each member uses an own account; this credential belongs to no person.',
       );
     }
-    const account = await this.stored.remove(bound);
+    const account = await this.stored.remove(bound, (manager) =>
+      this.record('connection.deauthorized', bound, caller, manager),
+    );
     await this.announce(bound);
     if (account !== undefined) await this.requests.revoke(id, account.tokens);
   }
@@ -145,6 +152,7 @@ export class UpstreamAuthorizations {
     connection: Connection,
     { server, client, resource, codeVerifier, redirectUri, connectionUrl }: LogIn,
     { code, iss, error }: AuthorizationAnswer,
+    userId: string,
   ): Promise<void> {
     const issParameterSupported = server.authorization_response_iss_parameter_supported === true;
     validateAuthorizationResponseIssuer({ iss, expectedIssuer: server.issuer, issParameterSupported });
@@ -166,13 +174,27 @@ export class UpstreamAuthorizations {
       if (tokens.token_type.toLowerCase() !== 'bearer') {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
-      await this.stored.replace(connection, accountOf(tokens, { server, client, resource }, connectionUrl));
+      const account = accountOf(tokens, { server, client, resource }, connectionUrl);
+      await this.stored.replace(connection, account, (manager) =>
+        this.record('connection.authorized', connection, personAsActor(userId), manager),
+      );
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
       const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
       if (isUnknownClient) await this.registrations.removeAll(connection.id);
       throw cause;
     }
+  }
+
+  private record(
+    event: 'connection.authorized' | 'connection.deauthorized',
+    { id, title, organizationId, accountUserId }: Connection,
+    actor: EventActor,
+    manager: EntityManager,
+  ): Promise<void> {
+    const target = { type: 'connection', id, name: title } as const;
+    const changes = { account: accountUserId === undefined ? 'connection' : 'member' };
+    return this.events.record(organizationId, { event, actor, target, changes }, manager);
   }
 
   /** Sessions with the upstream belong to the account of the connection that opened them. */

@@ -18,6 +18,8 @@ export interface AccountOwner {
 /** What becomes of a stored account. */
 export type AccountChange = { readonly kept: true } | { readonly replacement: Account } | { readonly removed: true };
 
+type InTransaction = (manager: EntityManager) => Promise<void>;
+
 @Injectable()
 export class UpstreamAuthorizationRepository {
   constructor(
@@ -43,20 +45,22 @@ export class UpstreamAuthorizationRepository {
     );
   }
 
-  /** Stores the account of a new log-in in place of the previous one. */
-  async replace(owner: AccountOwner, account: Account): Promise<void> {
+  /** Stores the account of a new log-in in place of the previous one. @param alongside runs in the same transaction */
+  async replace(owner: AccountOwner, account: Account, alongside: InTransaction): Promise<void> {
     await this.rows.manager.transaction(async (manager) => {
       await manager.delete(UpstreamAuthorizationEntity, whereOf(owner));
       await this.insert(manager, owner, account);
+      await alongside(manager);
     });
   }
 
-  /** Removes the account and returns it; undefined if there was none. */
-  remove(owner: AccountOwner): Promise<Account | undefined> {
+  /** Removes the account and returns it; undefined if there was none. @param alongside runs in the same transaction */
+  remove(owner: AccountOwner, alongside: InTransaction): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
       const row = await findLocked(manager, owner);
       if (row === null) return undefined;
       await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
+      await alongside(manager);
       return this.toAccount(row);
     });
   }
