@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Provider, { type KoaContextWithOIDC } from 'oidc-provider';
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { AppConfig } from '../config/app-config.js';
 import { publicOriginOf } from '../config/public-origin.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
@@ -117,7 +117,7 @@ export class AuthorizationServer {
     // `presentAs` sets the headers; those of the caller never get here.
     provider.proxy = true;
     markTokens(provider);
-    provider.use(addResourceScopes);
+    provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
     provider.on('server_error', (_ctx, error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
   }
@@ -142,10 +142,9 @@ function markTokens({ AccessToken, RefreshToken }: Provider): void {
 }
 
 /** The library's metadata document names only the scopes of OpenID Connect. */
-async function addResourceScopes(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
-  await next();
-  if (!ctx.path.startsWith('/.well-known/') || ctx.status !== 200) return;
-  const document = ctx.body as { scopes_supported?: readonly string[] };
+function addResourceScopes({ path, status, body }: KoaContextWithOIDC): void {
+  if (!path.startsWith('/.well-known/') || status !== 200) return;
+  const document = body as { scopes_supported?: readonly string[] };
   document.scopes_supported = [...(document.scopes_supported ?? []), 'mcp', 'api'];
 }
 

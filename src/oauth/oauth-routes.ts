@@ -14,7 +14,7 @@ export class OauthRoutes {
       if (route.config?.isOauth !== true) return;
       addOnRequest(route, (request, reply, done) => {
         // Fastify runs no further hook for a reply that is answered elsewhere.
-        this.server.answerRequest(request, reply).catch(done);
+        this.server.answerRequest(request, reply).then(undefined, (error: Error) => done(error));
       });
     });
   }

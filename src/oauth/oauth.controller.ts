@@ -1,4 +1,4 @@
-import { All, Controller } from '@nestjs/common';
+import { Controller, Get, Options, Post } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Access } from '../common/access.js';
@@ -11,23 +11,34 @@ declare module 'fastify' {
   }
 }
 
+const METADATA = ['.well-known/oauth-authorization-server', '.well-known/openid-configuration'];
+const CALLED_BY_CLIENTS = [OAUTH_PATHS.token, OAUTH_PATHS.register, OAUTH_PATHS.revoke];
+
 /** Declares the routes of the authorization server, whose answers do not pass through Nest: it reads and writes the sockets. */
 @ApiExcludeController()
 @Controller()
 @Access('public')
 export class OauthController {
-  @All([
-    OAUTH_PATHS.authorize,
-    `${OAUTH_PATHS.authorize}/:uid`,
-    OAUTH_PATHS.token,
-    OAUTH_PATHS.register,
-    OAUTH_PATHS.revoke,
-    OAUTH_PATHS.jwks,
-    '/.well-known/oauth-authorization-server',
-    '/.well-known/openid-configuration',
-  ])
+  @Get([OAUTH_PATHS.authorize, `${OAUTH_PATHS.authorize}/:uid`, OAUTH_PATHS.jwks, ...METADATA])
   @RouteConfig({ isOauth: true })
-  answer(): never {
-    throw new Error('OauthRoutes answers these requests.');
+  get(): never {
+    throw notHere();
   }
+
+  @Post(CALLED_BY_CLIENTS)
+  @RouteConfig({ isOauth: true })
+  post(): never {
+    throw notHere();
+  }
+
+  /** Preflights of clients that run in web pages. */
+  @Options([OAUTH_PATHS.jwks, ...CALLED_BY_CLIENTS, ...METADATA])
+  @RouteConfig({ isOauth: true })
+  preflight(): never {
+    throw notHere();
+  }
+}
+
+function notHere(): Error {
+  return new Error('OauthRoutes answers these requests.');
 }
