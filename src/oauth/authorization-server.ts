@@ -142,7 +142,7 @@ function markTokens({ AccessToken, RefreshToken }: Provider): void {
 }
 
 /** The library's metadata document names only the scopes of OpenID Connect. */
-function addResourceScopes({ path, status, body }: KoaContextWithOIDC): void {
+function addResourceScopes({ path, status, body }: Pick<KoaContextWithOIDC, 'path' | 'status' | 'body'>): void {
   if (!path.startsWith('/.well-known/') || status !== 200) return;
   const document = body as { scopes_supported?: readonly string[] };
   document.scopes_supported = [...(document.scopes_supported ?? []), 'mcp', 'api'];

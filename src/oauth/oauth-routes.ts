@@ -14,7 +14,8 @@ export class OauthRoutes {
       if (route.config?.isOauth !== true) return;
       addOnRequest(route, (request, reply, done) => {
         // Fastify runs no further hook for a reply that is answered elsewhere.
-        this.server.answerRequest(request, reply).then(undefined, (error: Error) => done(error));
+        const onError = (error: Error): void => done(error);
+        this.server.answerRequest(request, reply).then(undefined, onError);
       });
     });
   }

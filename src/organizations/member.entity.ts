@@ -1,4 +1,13 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, Generated, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import {
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Generated,
+  Index,
+  PrimaryColumn,
+  UpdateDateColumn,
+} from 'typeorm';
 
 /** A user's membership in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
