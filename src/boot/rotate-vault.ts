@@ -3,23 +3,20 @@
  * Uses the database at `DATABASE_URL`, or the embedded one of the service that runs on `DATA_DIR`. Exits with 0 if the first
  * key alone opens every envelope, otherwise with 1.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { DatabaseClient } from '../common/database-client.js';
 import { toDomainError } from '../common/to-domain-error.js';
-import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
-import { ConfigError } from '../config/env-reader.js';
+import type { EncryptionKey } from '../config/encryption-keys.js';
 import { readSettings } from '../config/settings.js';
 import { SEALED_COLUMNS, type SealedColumn } from '../vault/sealed-columns.js';
 import { rotateColumn, type UnreadableEnvelope } from '../vault/vault-rotation.js';
 import { VaultService } from '../vault/vault.service.js';
-import { runningDatabaseUrl } from './running-database.js';
+import { installedKeys, runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 
 try {
   const settings = readSettings(process.env);
   const databaseUrl = await runningDatabaseUrl(settings);
-  const keys = settings.encryptionKeys ?? (await storedKeys(settings.dataDir));
+  const keys = await installedKeys(settings);
   process.exitCode = (await rotate(databaseUrl, keys)) ? 0 : 1;
 } catch (error) {
   process.stderr.write(`${sentenceFor(error)}\n`);
@@ -54,15 +51,6 @@ async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Prom
   } finally {
     await client.end();
   }
-}
-
-/** The key ring of an embedded installation, which the service created at its first start. */
-async function storedKeys(dataDir: string): Promise<readonly EncryptionKey[]> {
-  const text = await readFile(join(dataDir, 'encryption.key'), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    throw new ConfigError(`ENCRYPTION_KEYS is not set and DATA_DIR (${dataDir}) does not contain encryption.key.`);
-  });
-  return parseEncryptionKeys(text.trim());
 }
 
 function describeUnreadable(column: SealedColumn, { id, missingKeyId }: UnreadableEnvelope): string {

@@ -46,11 +46,10 @@ export class ConsentController {
   async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('uid') uid: string): Promise<void> {
     const pending = await this.pendingOf(request, reply, uid);
     if (pending === undefined) return;
-    const { provider, interaction, user } = pending;
+    const { interaction, user } = pending;
     if (interaction.prompt.name === 'login') return finish(pending, request, reply, { login: { accountId: user.id } });
     const question = await this.questionOf(pending);
     if (question === undefined) return finish(pending, request, reply, REFUSED);
-    void provider;
     this.sendConsentPage(request, reply, user, question);
   }
 
@@ -91,7 +90,10 @@ export class ConsentController {
     // Another person has signed in with this browser since the request began: that person starts it again.
     if (isAnother) throw expired();
     if (user !== undefined) return { provider, interaction, user };
-    void reply.redirect(`/sign-in?return_to=${encodeURIComponent(`${OAUTH_PATHS.interaction}/${uid}`)}`, 303);
+    // The sign-in page must allow the redirect to a client whose consent is remembered: Chromium applies `form-action` to it.
+    const client = new URLSearchParams({ redirect_uri: String(interaction.params['redirect_uri']) });
+    const here = `${OAUTH_PATHS.interaction}/${uid}?${client.toString()}`;
+    void reply.redirect(`/sign-in?return_to=${encodeURIComponent(here)}`, 303);
     return undefined;
   }
 

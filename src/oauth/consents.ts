@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
+import { personAsActor } from '../audit-events/audit-event.js';
+import { AuditEvents } from '../audit-events/audit-events.js';
 import { OauthGrantsRepository } from './oauth-grants.repository.js';
 import { OauthResources, parseResource, type RequestedResource } from './oauth-resources.js';
 import { recordId } from './records/record-id.js';
@@ -29,6 +31,7 @@ export class Consents {
   constructor(
     private readonly grants: OauthGrantsRepository,
     private readonly resources: OauthResources,
+    private readonly events: AuditEvents,
   ) {}
 
   /** Stores the grant for a consent and returns it. */
@@ -40,8 +43,9 @@ export class Consents {
     grant.addOIDCScope(scopes.filter((scope) => scope !== resource.scope).join(' '));
     grant.addResourceScope(indicator, granted.join(' '));
     const value = await grant.save();
+    const id = recordId('Grant', value);
     await this.grants.insert({
-      id: recordId('Grant', value),
+      id,
       organizationId,
       userId,
       clientId: client.clientId,
@@ -49,6 +53,12 @@ export class Consents {
       resource: resource.path,
       scope: granted.join(' '),
       isRemembered: isRemembered(redirectUri),
+    });
+    await this.events.record(organizationId, {
+      event: 'grant.created',
+      actor: { ...personAsActor(userId), clientId: client.clientId },
+      target: { type: 'grant', id, name: client.clientName ?? client.clientId },
+      changes: { resource: { to: resource.path } },
     });
     return value;
   }

@@ -97,7 +97,7 @@ export class OauthGrantsRepository {
     id: string,
     userId: string | undefined,
   ): Promise<Pick<OauthGrantEntity, 'clientName'> | undefined> {
-    const [[revoked]]: [{ clientName: string }[]] = await this.grants.query(
+    const [revoked]: { clientName: string }[] = await this.grants.query(
       `WITH gone AS (
          DELETE FROM oauth_grants WHERE organization_id = $1 AND id = $2 AND ($3::uuid IS NULL OR user_id = $3)
          RETURNING id, client_name

@@ -86,11 +86,16 @@ export class McpOauthClient implements OAuthClientProvider {
     return this.stored;
   }
 
-  /** Follows the browser from the authorization endpoint through the consent page; resolves with the code. */
-  async consent(browser: Browser, decision = 'allow'): Promise<string> {
+  /** The address to which the authorization server sends the browser back. */
+  async redirect(browser: Browser, decision = 'allow'): Promise<string> {
     if (this.authorizationUrl === undefined) throw new Error('The client did not ask for authorization.');
     const { pathname, search } = this.authorizationUrl;
-    const target = await follow(browser, pathname + search, decision);
+    return follow(browser, pathname + search, decision);
+  }
+
+  /** Follows the browser from the authorization endpoint through the consent page; resolves with the code. */
+  async consent(browser: Browser, decision = 'allow'): Promise<string> {
+    const target = await this.redirect(browser, decision);
     const code = new URL(target).searchParams.get('code');
     if (code === null) throw new Error(`No code: ${target}`);
     return code;

@@ -32,6 +32,7 @@ export async function addPerson(
 
 /** What a browser does: keeps cookies, reads the hidden fields of forms and posts them. */
 export class Browser {
+  /** By name; those that belong to one path only, by name and path. */
   readonly cookies = new Map<string, string>();
   /** Headers of every request, such as `x-forwarded-for`. */
   headers: Record<string, string> = {};
@@ -39,12 +40,12 @@ export class Browser {
   constructor(readonly url: string) {}
 
   async get(path: string): Promise<supertest.Response> {
-    return this.#keep(await this.#prepare(supertest(this.url).get(path)));
+    return this.#keep(await this.#prepare(supertest(this.url).get(path), path));
   }
 
   /** Posts without having loaded a form. */
   async post(path: string, fields: Readonly<Record<string, string>>): Promise<supertest.Response> {
-    return this.#keep(await this.#prepare(supertest(this.url).post(path)).type('form').send(fields));
+    return this.#keep(await this.#prepare(supertest(this.url).post(path), path).type('form').send(fields));
   }
 
   /** Loads the page and submits its first form with these values. */
@@ -59,16 +60,22 @@ export class Browser {
     return this.submit(path, { email, password });
   }
 
-  #prepare(test: supertest.Test): supertest.Test {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  #prepare(test: supertest.Test, path: string): supertest.Test {
+    const cookie = [...this.cookies]
+      .map(([key, value]) => [...key.split(' '), value])
+      .filter((parts) => parts.length === 2 || path.startsWith(parts[1] ?? ''))
+      .map((parts) => `${parts[0]}=${parts.at(-1)}`)
+      .join('; ');
     return test.redirects(0).set({ ...this.headers, ...(cookie !== '' && { cookie }) });
   }
 
   #keep(response: supertest.Response): supertest.Response {
     for (const line of [response.headers['set-cookie'] ?? []].flat() as string[]) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      if (/max-age=0/i.test(line)) this.cookies.delete(name);
-      else this.cookies.set(name, value);
+      const path = /;\s*path=([^;]+)/i.exec(line)?.[1] ?? '/';
+      const key = path === '/' ? name : `${name} ${path}`;
+      if (/max-age=0|expires=Thu, 01 Jan 1970/i.test(line)) this.cookies.delete(key);
+      else this.cookies.set(key, value);
     }
     return response;
   }
