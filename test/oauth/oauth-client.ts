@@ -61,7 +61,15 @@ export class McpOauthClient implements OAuthClientProvider {
   }
 
   /** Connects an unmodified MCP client, with this browser doing the person's part. */
-  async connect(endpoint: string, browser: Browser): Promise<Client> {
+  connect(endpoint: string, browser: Browser): Promise<Client> {
+    return this.connectWith(endpoint, (address) => {
+      const { pathname, search } = new URL(address);
+      return follow(browser, pathname + search);
+    });
+  }
+
+  /** @param visit does the person's part at an address, and resolves with the address to which the browser is sent back */
+  async connectWith(endpoint: string, visit: (address: string) => Promise<string>): Promise<Client> {
     const first = new StreamableHTTPClientTransport(new URL(endpoint), { authProvider: this });
     const client = newClient();
     try {
@@ -70,7 +78,8 @@ export class McpOauthClient implements OAuthClientProvider {
     } catch (error) {
       if (!(error instanceof UnauthorizedError)) throw error;
     }
-    await first.finishAuth(await this.consent(browser));
+    const { searchParams } = new URL(await visit(this.authorizationUrl?.href ?? ''));
+    await first.finishAuth(searchParams.get('code') ?? '');
     const transport = new StreamableHTTPClientTransport(new URL(endpoint), { authProvider: this });
     const authorized = newClient();
     await authorized.connect(transport);
