@@ -8,6 +8,7 @@
  * --rounds <n>        number of rounds; the results are medians (25)
  * --only <names>      some of direct,bare,before,ours
  * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
+ * --oauth             also calls the service with an OAuth access token instead of an API key
  * --upstream sdk      an upstream on the official SDK, which answers with event streams, instead of a minimal one
  * --cpu-prof          profiles the service and prints where its main thread spent its time
  */
@@ -15,11 +16,12 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { oauthToken } from './lib/oauth-token.mjs';
 import { topOfProfile } from './lib/proxy-profile.mjs';
 import { recordedCalls } from './lib/proxy-recorded.mjs';
 import { methodOf, proxyTable, recordsLine } from './lib/proxy-report.mjs';
 import { measureInTurns } from './lib/proxy-rounds.mjs';
-import { startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { OWNER, startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine } from './lib/report.mjs';
 
 const CALLERS = [1, 16];
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '25' },
     only: { type: 'string', default: 'direct,bare,before,ours' },
     against: { type: 'string' },
+    oauth: { type: 'boolean', default: false },
     upstream: { type: 'string', default: 'bare' },
     'cpu-prof': { type: 'boolean', default: false },
   },
@@ -56,12 +59,17 @@ try {
   }
   if (isMeasured('ours')) {
     targets.ours = await keep(startOurs(upstream, await subfolder('ours'), { nodeArgs: profiling }));
+    if (values.oauth) {
+      const token = await oauthToken(targets.ours.url, OWNER);
+      targets.oauth = { ...targets.ours, headers: { ...targets.ours.headers, authorization: `Bearer ${token}` } };
+    }
   }
 
   console.log(`${machine()}\n`);
   const { figures, calls, since } = await measureInTurns(targets, { callers: CALLERS, rounds, ms: seconds * 1000 });
   for (const callers of CALLERS) console.log(`${proxyTable(figures, callers)}\n`);
-  if (targets.ours) console.log(`${recordsLine(calls.ours, await recordedCalls(targets.ours.records))}\n`);
+  const recorded = (calls.ours ?? 0) + (calls.oauth ?? 0);
+  if (targets.ours) console.log(`${recordsLine(recorded, await recordedCalls(targets.ours.records))}\n`);
   console.log(methodOf(rounds, seconds));
   measuredSince = since;
 } finally {

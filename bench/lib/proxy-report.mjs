@@ -4,7 +4,7 @@ import { quantile } from './report.mjs';
 const MOST_ADDED_MS = 0.3;
 const LEAST_PART_OF_BARE = 0.6;
 
-const TITLES = { direct: 'direct', bare: 'bare (peer)', before: 'before', ours: 'ours' };
+const TITLES = { direct: 'direct', bare: 'bare (peer)', before: 'before', ours: 'ours', oauth: 'OAuth token' };
 const FIGURES = [
   ['requests per second', 'rps', 0],
   ['p50, ms', 'p50', 3],
@@ -17,17 +17,19 @@ const FIGURES = [
 /**
  * Formats the results for one number of callers: medians of the rounds, with limit and verdict. The verdict compares `ours`
  * with `bare` in each round and uses the median of these comparisons, because the speed of a shared machine varies more
- * between rounds than the difference of interest. The ratio to `before` is computed in the same way.
+ * between rounds than the difference of interest. The ratios to `before` and to the
+ * OAuth token are computed in the same way.
  */
 export function proxyTable(figures, callers) {
   const names = Object.keys(figures);
   const median = (name, key) => middle(figures[name][callers].map((round) => round[key]));
-  const { bare, before, ours } = figures;
+  const { bare, before, oauth, ours } = figures;
   const comparedWith = (other, compare) => middle(ours[callers].map((round, i) => compare(round, other[callers][i])));
   const head = [
     callers === 1 ? '1 caller' : `${callers} callers`,
     ...names.map((name) => TITLES[name]),
     ...(before && ours ? ['ours / before'] : []),
+    ...(oauth && ours ? ['ours / OAuth'] : []),
     'limit',
     '',
   ];
@@ -38,6 +40,14 @@ export function proxyTable(figures, callers) {
       ? [
           number(
             comparedWith(before, (mine, theirs) => mine[key] / theirs[key]),
+            3,
+          ),
+        ]
+      : []),
+    ...(oauth && ours
+      ? [
+          number(
+            comparedWith(oauth, (mine, theirs) => mine[key] / theirs[key]),
             3,
           ),
         ]

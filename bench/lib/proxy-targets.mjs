@@ -12,6 +12,9 @@ import { findFreePort } from '../../dist/embedded-postgres/server.js';
 import { Child } from './child.mjs';
 import { postJson } from './http-client.mjs';
 
+/** Signs in for the target with an OAuth token. */
+export const OWNER = { email: 'owner@example.com', password: 'benchmark passphrase 31' };
+
 const START_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
 /** Headers of every caller, for all targets. */
@@ -81,6 +84,8 @@ export async function startOurs(upstream, folder, { nodeArgs = [], checkout = TH
       METRICS_PORT: String(metricsPort),
       DATA_DIR: dataDir,
       BOOTSTRAP_API_KEY: bootstrapKey,
+      BOOTSTRAP_OWNER_EMAIL: OWNER.email,
+      BOOTSTRAP_OWNER_PASSWORD: OWNER.password,
     },
   });
   const stop = () => stopProcess(child);

@@ -112,7 +112,9 @@ export class ConsentController {
 
   private sendConsentPage(request: FastifyRequest, reply: FastifyReply, user: SignedInUser, question: Question): void {
     const { client, own, resource, redirectUri } = question;
-    const name = client.clientName ?? hostOf(client.clientId) ?? 'An application';
+    // The host of a metadata document is verified; the name of a client is what the client says.
+    const publisher = URL.parse(client.clientId)?.host;
+    const name = client.clientName ?? publisher ?? 'An application';
     const target = new URL(redirectUri);
     sendPage(reply, {
       title: `Allow ${name}?`,
@@ -125,8 +127,11 @@ export class ConsentController {
           <dd>${describe(resource, own)}</dd>
           <dt>What it can do</dt>
           <dd>Whatever your role permits there, until you revoke it</dd>
-          <dt>Client</dt>
-          <dd>${client.clientId}</dd>
+          ${
+            publisher !== undefined &&
+            html`<dt>Published by</dt>
+              <dd>${publisher}</dd>`
+          }
           <dt>Returns to</dt>
           <dd>${destinationOf(target)}</dd>
         </dl>
@@ -165,10 +170,6 @@ function expired(): DomainError {
 function describe({ connectionId, isGateway, path }: RequestedResource, { title }: OwnResource): Html | string {
   if (connectionId !== undefined) return html`${isGateway === true ? 'Agent' : 'Connection'} <strong>${title}</strong>`;
   return path.endsWith('/mcp/self') ? 'The management tools of the organization' : 'The API of the organization';
-}
-
-function hostOf(clientId: string): string | undefined {
-  return URL.parse(clientId)?.host;
 }
 
 function destinationOf({ protocol, hostname, host }: URL): string {
