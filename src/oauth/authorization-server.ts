@@ -106,7 +106,9 @@ export class AuthorizationServer {
       providerConfiguration(origin, this.config.settings, {
         adapter,
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
-        loadExistingGrant: (ctx) => this.consents.loadGrant(ctx, origin),
+        loadExistingGrant: async (ctx) =>
+          (await this.consents.findGiven(ctx)) ??
+          ((await this.isSignedIn(ctx)) ? this.consents.grantAgain(ctx, origin) : undefined),
         isSignedIn: (ctx) => this.isSignedIn(ctx),
         renderError: renderOauthError,
         fetch: (url, options) => this.documents.fetchDocument(url, options),

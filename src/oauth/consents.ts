@@ -63,14 +63,15 @@ export class Consents {
     return value;
   }
 
-  /**
-   * The grant of this authorization request: that of the consent which was just given, or a new one if the person has consented
-   * to the same before. Undefined if the person has to be asked.
-   */
-  async loadGrant({ oidc }: KoaContextWithOIDC, origin: string): Promise<Grant | undefined> {
-    const GrantModel = oidc.provider.Grant;
+  /** The grant of the consent that was just given; undefined if the person was not asked. */
+  async findGiven({ oidc }: KoaContextWithOIDC): Promise<Grant | undefined> {
     const given = oidc.result?.consent?.grantId;
-    if (given !== undefined) return GrantModel.find(given);
+    return given === undefined ? undefined : oidc.provider.Grant.find(given);
+  }
+
+  /** A new grant for what the signed-in person has allowed this client before; undefined if the person has to be asked. */
+  async grantAgain({ oidc }: KoaContextWithOIDC, origin: string): Promise<Grant | undefined> {
+    const GrantModel = oidc.provider.Grant;
     const { session, client, params } = oidc;
     const [indicator, redirectUri] = [String(params?.['resource'] ?? ''), String(params?.['redirect_uri'] ?? '')];
     const resource = parseResource(indicator, origin);

@@ -20,7 +20,9 @@ export class OauthAdapter implements Adapter {
     await this.records.upsert(this.model, id, payload, { expiresIn, clientId, ...registration });
   }
 
-  find(id: string): Promise<AdapterPayload | undefined> {
+  /** A grant ends with the membership of its person, whatever is left of it here. */
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    if (this.model === 'Grant' && !(await this.records.hasGrant(recordId('Grant', id)))) return undefined;
     return this.records.find(this.model, id);
   }
 

@@ -88,6 +88,11 @@ export class OauthRecordsRepository {
     );
   }
 
+  async hasGrant(id: string): Promise<boolean> {
+    const [row] = await this.records.query('SELECT EXISTS (SELECT FROM oauth_grants WHERE id = $1) AS found', [id]);
+    return row.found;
+  }
+
   /** Deletes a client's metadata and every grant to it. */
   async deleteClient(clientId: string): Promise<void> {
     await this.records.query(
@@ -121,6 +126,8 @@ export class OauthRecordsRepository {
     const deleted = await Promise.all([
       // A used refresh token is kept until it would have expired: its reuse revokes the grant.
       batch('expires_at < now()'),
+      batch(`model = 'Grant' AND created_at < now() - interval '1 day'
+             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.id = oauth_records.id)`),
       batch(`model = 'Client' AND created_at < now() - interval '1 day'
              AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.client_id = oauth_records.client_id)
              AND NOT EXISTS (SELECT FROM oauth_clients WHERE oauth_clients.client_id = oauth_records.client_id)`),
