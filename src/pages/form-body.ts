@@ -17,15 +17,13 @@ declare module 'fastify' {
 }
 
 /**
- * Parses the bodies of HTML forms, on routes that accept them. A route that keeps bytes (`keepsBytes`) receives a Buffer, and
- * every other route refuses the media type.
+ * Parses the bodies of HTML forms, on routes that accept them. Every other route refuses the media type: a form of a foreign web
+ * page can send it without a preflight.
  */
 export function registerFormBody(fastify: FastifyInstance): void {
   const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT_BYTES } as const;
   fastify.addContentTypeParser(FORM_TYPE, options, (request, body: Buffer, done) => {
-    const { keepsBytes, acceptsForms } = request.routeOptions.config;
-    if (keepsBytes === true) done(null, body);
-    else if (acceptsForms === true) parse(body.toString('utf8'), done);
+    if (request.routeOptions.config.acceptsForms === true) parse(body.toString('utf8'), done);
     else done(new DomainError('unsupported_media_type'));
   });
 }

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { authorize, begin, connectOauth, signedIn } from '../upstream-oauth/log-in.support.js';
 import { startOauthUpstream } from '../upstream-oauth/oauth-upstream.js';
 import { SEALED_COLUMNS } from '../../src/vault/sealed-columns.js';
+import supertest from 'supertest';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { PROVIDER_KEY } from '../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
@@ -62,6 +63,7 @@ it('no row of any table contains a secret in plain text', async () => {
     data: { title: TITLE, kind: 'openai-compatible', base_url: refusing.origin, api_key: SECRETS.providerKey },
   });
   await useOauth();
+  await registerOauthClient();
   expect(await call('CONNECTION_TEST', { id: working })).toMatchObject({ ok: true });
   expect(await call('CONNECTION_TEST', { id: refused })).toMatchObject({ ok: false });
   await callTool(working);
@@ -87,6 +89,12 @@ async function call<T>(name: string, body: object): Promise<T> {
   const answer = await service.tool(name, body);
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
   return answer.body as T;
+}
+
+/** The first use of the authorization server also creates its signing key. */
+async function registerOauthClient(): Promise<void> {
+  const client = { redirect_uris: ['https://app.example/callback'], token_endpoint_auth_method: 'none' };
+  await supertest(service.url).post('/oauth/register').send(client).expect(201);
 }
 
 /** Stores tokens and a registered client, a log-in in progress, and the secret of a client that was set up. */
