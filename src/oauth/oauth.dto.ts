@@ -13,6 +13,7 @@ import {
 import { Type } from 'class-transformer';
 import { MayBeNull } from '../common/validation/presence.js';
 
+/** The input of a tool without parameters. */
 export class NoInput {}
 
 /** One sign-in of a person with a client. */
