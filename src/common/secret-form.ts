@@ -12,8 +12,11 @@ const CHECKSUM_LENGTH = 6;
 export class SecretForm {
   private readonly format: RegExp;
 
+  readonly prefix: string;
+
   /** @param prefix such as `sbx_`; `credential-forms.ts` must match it */
-  constructor(readonly prefix: string) {
+  constructor(prefix: string) {
+    this.prefix = prefix;
     this.format = new RegExp(`^${prefix}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
   }
 
