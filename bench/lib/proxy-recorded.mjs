@@ -13,7 +13,9 @@ const SETTLE_MS = 1000;
  */
 export async function recordedCalls({ tools, metricsUrl, logFile, bootstrapHeaders }) {
   await sleep(SETTLE_MS);
-  const { totalCount } = await postJson(`${tools}/MONITORING_LOGS_LIST`, bootstrapHeaders, { limit: 1 });
+  // The management calls that set the target up are on record too.
+  const where = { field: ['door'], operator: 'eq', value: 'proxy' };
+  const { totalCount } = await postJson(`${tools}/MONITORING_LOGS_LIST`, bootstrapHeaders, { limit: 1, where });
   return {
     'audit records': totalCount,
     'counted in metrics': await countInMetrics(metricsUrl),
