@@ -59,7 +59,7 @@ function toEntity(organizationId: string, { event, actor, target, changes, sourc
     targetType: target?.type ?? null,
     targetId: text(target?.id ?? null, MAX_ID_LENGTH),
     targetName: text(target?.name ?? null, MAX_NAME_LENGTH),
-    changes: changes === undefined ? null : (JSON.parse(contentJson(changes)) as object),
+    changes: changes === undefined ? null : (JSON.parse(contentJson(changes, { listsNames: true })) as object),
   };
 }
 

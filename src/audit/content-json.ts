@@ -19,10 +19,12 @@ const BEGINS_JSON = /^\s*[[{]/;
  * Converts arguments or a result to the JSON text that is recorded. Secrets are replaced, and PostgreSQL's `jsonb` accepts
  * the text for any input. More than 16 KiB or 64 levels become `{"truncated": true, "bytes": <original size>}`.
  * @param value as returned by `JSON.parse`
+ * @param options.listsNames elements of lists are names, such as those of tools; otherwise a list can be a command line, in which a
+ * secret follows its name
  */
-export function contentJson(value: unknown): string {
+export function contentJson(value: unknown, { listsNames = false } = {}): string {
   try {
-    const text = new ContentWriter(MAX_BYTES);
+    const text = new ContentWriter(MAX_BYTES, listsNames);
     text.write(value, 0);
     return text.json;
   } catch (error) {
@@ -38,7 +40,10 @@ class ContentWriter {
   json = '';
   private left: number;
 
-  constructor(maxBytes: number) {
+  constructor(
+    maxBytes: number,
+    private readonly listsNames: boolean,
+  ) {
     this.left = maxBytes;
   }
 
@@ -57,7 +62,8 @@ class ContentWriter {
     let before: unknown;
     for (const [index, element] of list.entries()) {
       if (index > 0) this.put(',');
-      const isValue = typeof before === 'string' && ELEMENT_NAME.test(before) && isSecretName(before);
+      const isValue =
+        !this.listsNames && typeof before === 'string' && ELEMENT_NAME.test(before) && isSecretName(before);
       if (isValue) this.put(quoted(HIDDEN));
       else this.write(element, depth + 1);
       before = element;
@@ -87,7 +93,7 @@ class ContentWriter {
     this.requireRoomFor(text);
     const inner = BEGINS_JSON.test(text) ? parsed(text) : undefined;
     if (inner === undefined) return redactText(text);
-    const writer = new ContentWriter(this.left);
+    const writer = new ContentWriter(this.left, this.listsNames);
     writer.write(inner, depth + 1);
     return writer.json;
   }

@@ -104,6 +104,14 @@ describe('events of API keys', () => {
   });
 });
 
+it('events of roles show every permission, also those whose names resemble the names of secrets', async () => {
+  const permissions = { self: ['API_KEY_CREATE', 'API_KEY_LIST', 'THREAD_TOKEN_CREATE', 'OAUTH_GRANT_LIST'] };
+  await service.tool('ROLE_CREATE', { name: 'key-maker', permissions }).expect(200);
+  const where = { field: ['event'], operator: 'eq', value: 'role.created' };
+  const { body } = await service.tool('AUDIT_EVENTS_LIST', { where }).expect(200);
+  expect(body.items[0]).toMatchObject({ target: { name: 'key-maker' }, changes: { permissions: { to: permissions } } });
+});
+
 it('events of AI providers and tiers contain no provider key', async () => {
   const data = { title: 'Models', kind: 'openai', api_key: 'sk-first-secret' };
   const { id } = (await service.tool('AI_PROVIDER_CREATE', { data }).expect(200)).body.item;
