@@ -4,16 +4,24 @@ import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import type { DomainError } from '../common/domain-error.js';
+import type { ErrorCode } from '../common/error-codes.js';
 import { ErrorResponder } from '../common/error-responder.js';
 import { html } from './html.js';
 import { sendPage } from './send-page.js';
+
+/** Headings for people, where the title of the code is written for programs. */
+const HEADINGS: Partial<Record<ErrorCode, string>> = {
+  permission_denied: 'You do not have access',
+  invalid_request: 'This did not work',
+  internal: 'Something went wrong',
+};
 
 /** Responds to errors of page routes with a page. */
 class ErrorPages extends ErrorResponder {
   protected sendError(error: DomainError, request: FastifyRequest, reply: FastifyReply): void {
     void reply.headers(error.headers);
     sendPage(reply, {
-      title: error.title,
+      title: HEADINGS[error.code] ?? error.title,
       status: error.status,
       body: html`<p>${error.detail ?? 'Please try again later.'}</p>
         <p class="note">Request ${request.id}</p>`,

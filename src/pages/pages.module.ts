@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { StylesheetController } from './stylesheet.controller.js';
+import { PageFilesController } from './page-files.controller.js';
 
-/** Server-rendered pages: `sendPage` and `form` need no provider, only the stylesheet's route. */
-@Module({ controllers: [StylesheetController] })
+/** Server-rendered pages: `sendPage` and `form` need no provider, only the route of their files. */
+@Module({ controllers: [PageFilesController] })
 export class PagesModule {}

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { html, type Html } from './html.js';
+import { ICON_PATH } from './icon.js';
 import { STYLESHEET_PATH } from './stylesheet.js';
 
 /** A page of the service. */
@@ -20,7 +21,7 @@ const LAYOUT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; bas
 /** No character that could end a directive or a header. */
 const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
-/** Sends a page. It contains no script, loads nothing but the stylesheet, is not stored and cannot be framed. */
+/** Sends a page. It contains no script, loads nothing but the stylesheet and the icon, is not stored and cannot be framed. */
 export function sendPage(reply: FastifyReply, { status = 200, formActions = [], ...page }: Page): void {
   void reply.status(status).headers(pageHeaders(formActions)).type('text/html; charset=utf-8').send(pageMarkup(page));
 }
@@ -52,6 +53,7 @@ function layout(title: string, body: Html): Html {
         <meta name="robots" content="noindex" />
         <title>${title} · Signalbox</title>
         <link rel="stylesheet" href="${STYLESHEET_PATH}" />
+        <link rel="icon" type="image/svg+xml" href="${ICON_PATH}" />
       </head>
       <body>
         <main>

@@ -65,6 +65,7 @@ button, .button {
 .alert > :last-child { margin-bottom: 0; }
 .or { display: flex; align-items: center; gap: 0.75rem; margin: 1.25rem 0; color: var(--muted); font-size: 0.875rem; }
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
+.after { margin-top: 1.25rem; }
 .note { color: var(--muted); font-size: 0.875rem; }
 main > :last-child { margin-bottom: 0; }
 @media (max-width: 30rem) {

@@ -211,7 +211,10 @@ export class UpstreamAuthorizations {
     if (permissions === undefined) throw unknownConnection();
     requireOauth(connection);
     if (!hasMemberAccounts(connection) && !allows(permissions, SELF, PERMISSION)) {
-      throw new DomainError('permission_denied', `This requires the permission ${PERMISSION}.`);
+      throw new DomainError(
+        'permission_denied',
+        `To log in for this connection, you need the permission ${PERMISSION}. Ask an owner or admin of the organization.`,
+      );
     }
     return connection;
   }
