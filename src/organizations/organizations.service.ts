@@ -6,7 +6,7 @@ import type { Principal } from '../common/principal.js';
 import { OrganizationEntity } from './organization.entity.js';
 import type { OrganizationItem, OrganizationUpdateInput } from './organization.dto.js';
 import { OrganizationLock } from './organization-lock.js';
-import { OrganizationsRepository } from './organizations.repository.js';
+import { type Membership, OrganizationsRepository } from './organizations.repository.js';
 
 @Injectable()
 export class OrganizationsService {
@@ -18,6 +18,11 @@ export class OrganizationsService {
 
   findBySlug(slug: string): Promise<OrganizationEntity | null> {
     return this.repository.findBySlug(slug);
+  }
+
+  /** The organizations that the person is a member of, by name. */
+  membershipsOf(userId: string): Promise<Membership[]> {
+    return this.repository.findMemberships(userId);
   }
 
   /** Returns the organization with this slug. Creates it, without members, if it does not exist. */

@@ -88,7 +88,7 @@ export class SetupController {
       newPasswordField(faults.password),
     ] as const;
     sendPage(reply, {
-      title: `Set up ${organization}`,
+      title: `Set up the organization ${organization}`,
       status: isFaulty ? 422 : 200,
       body: html`<p>
           ${user === undefined ? 'Create the account of the owner, who can do everything in this organization.' : `You are signed in as ${user.email} and become an owner of this organization.`}

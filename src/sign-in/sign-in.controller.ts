@@ -1,6 +1,8 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
+import { DomainError } from '../common/domain-error.js';
+import { OrganizationsService } from '../organizations/organizations.service.js';
 import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
@@ -13,6 +15,8 @@ import { OpenIdClient } from './openid-client.js';
 import { SignInService } from './sign-in.service.js';
 
 export const SIGN_IN_PATH = '/sign-in';
+/** Where a signed-in person changes the password. */
+export const PASSWORD_PATH = '/password';
 
 /** Signs people in with their password, and out. */
 @Controller()
@@ -22,6 +26,7 @@ export class SignInController {
     private readonly sessions: BrowserSessions,
     private readonly csrf: CsrfTokens,
     private readonly issuer: OpenIdClient,
+    private readonly organizations: OrganizationsService,
   ) {}
 
   @GetPage('sign-in')
@@ -29,7 +34,7 @@ export class SignInController {
     const user = await this.sessions.userOf(request);
     const returnTo = localPathOf(queryOf(request, 'return_to'));
     if (user === undefined) this.sendForm(request, reply, { returnTo });
-    else if (returnTo === undefined) this.sendSignedIn(request, reply, user);
+    else if (returnTo === undefined) await this.sendSignedIn(request, reply, user);
     else void reply.redirect(returnTo, 303);
   }
 
@@ -38,9 +43,9 @@ export class SignInController {
     this.csrf.requireValid(request);
     const email = fieldOf(request, 'email').trim();
     const returnTo = localPathOf(fieldOf(request, 'return_to'));
-    const user = await this.signIns.verify(request, email, fieldOf(request, 'password'));
-    if (user === undefined) {
-      const fault = 'The e-mail address or the password is wrong.';
+    const user = await this.signIns.verify(request, email, fieldOf(request, 'password')).catch(tooMany);
+    if (user === undefined || user instanceof DomainError) {
+      const fault = user ?? new DomainError('credential_invalid', 'The e-mail address or the password is wrong.');
       return this.sendForm(request, reply, { returnTo, email, fault });
     }
     await this.signIns.complete(request, reply, user);
@@ -57,26 +62,30 @@ export class SignInController {
   private sendForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { returnTo, email, fault }: { returnTo: string | undefined; email?: string; fault?: string },
+    { returnTo, email, fault }: { returnTo: string | undefined; email?: string; fault?: DomainError },
   ): void {
     const fields = [
       { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', maxLength: 254 },
       { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', maxLength: 1024 },
     ] as const;
     const [address, password] = fields;
+    if (fault?.code === 'too_many_requests') void reply.headers(fault.headers);
     sendPage(reply, {
       title: 'Sign in',
-      status: fault === undefined ? 200 : 401,
+      status: fault?.status ?? 200,
       formActions: redirectTargetOf(returnTo),
-      body: html`${fault !== undefined && alert(fault)}
-      ${form({
-        action: SIGN_IN_PATH,
-        csrfToken: this.csrf.tokenFor(request, reply),
-        hidden: { return_to: returnTo },
-        fields: [{ ...address, ...(email === undefined ? { hasFocus: true } : { value: email }) }, password],
-        buttons: [{ label: 'Sign in' }],
-      })}
-      ${this.issuerLink(returnTo)}`,
+      body: html`${fault?.detail !== undefined && alert(fault.detail)}
+        ${form({
+          action: SIGN_IN_PATH,
+          csrfToken: this.csrf.tokenFor(request, reply),
+          hidden: { return_to: returnTo },
+          fields: [{ ...address, ...(email === undefined ? { hasFocus: true } : { value: email }) }, password],
+          buttons: [{ label: 'Sign in' }],
+        })}
+        ${this.issuerLink(returnTo)}
+        <p class="note after">
+          Forgot the password? An owner or admin of your organization can give you a link to set a new one.
+        </p>`,
     });
   }
 
@@ -88,10 +97,23 @@ export class SignInController {
       <a class="button secondary" href="/auth/oidc${query}">Sign in with ${issuerName}</a>`;
   }
 
-  private sendSignedIn(request: FastifyRequest, reply: FastifyReply, { name, email }: SignedInUser): void {
+  private async sendSignedIn(request: FastifyRequest, reply: FastifyReply, user: SignedInUser): Promise<void> {
+    const memberships = await this.organizations.membershipsOf(user.id);
     sendPage(reply, {
-      title: `Signed in as ${name}`,
-      body: html`<p>${email}</p>
+      title: `Signed in as ${user.name}`,
+      body: html`<p>${user.email}</p>
+        ${
+          memberships.length === 0
+            ? html`<p>You are not a member of any organization.</p>`
+            : html`<dl>
+                ${memberships.map(
+                  ({ organizationName, role }) =>
+                    html`<dt>Role in ${organizationName}</dt>
+                      <dd>${role}</dd>`,
+                )}
+              </dl>`
+        }
+        <p><a href="${PASSWORD_PATH}">Change your password</a></p>
         ${form({
           action: '/sign-out',
           csrfToken: this.csrf.tokenFor(request, reply),
@@ -99,6 +121,11 @@ export class SignInController {
         })}`,
     });
   }
+}
+
+function tooMany(error: unknown): DomainError {
+  if (error instanceof DomainError && error.code === 'too_many_requests') return error;
+  throw error;
 }
 
 /**

@@ -11,6 +11,7 @@ import { IssuerAccounts } from './issuer-accounts.js';
 import { IssuerSignInController } from './issuer-sign-in.controller.js';
 import { OpenIdClient } from './openid-client.js';
 import { InvitationController } from './invitation.controller.js';
+import { PasswordController } from './password.controller.js';
 import { ResetController } from './reset.controller.js';
 import { SetupController } from './setup.controller.js';
 import { SignInController } from './sign-in.controller.js';
@@ -19,7 +20,14 @@ import { SignInService } from './sign-in.service.js';
 /** Pages and routes with which people sign in. */
 @Module({
   imports: [AuditEventsModule, UsersModule, OrganizationsModule, BrowserSessionsModule, PagesModule, VaultModule],
-  controllers: [SignInController, SetupController, InvitationController, ResetController, IssuerSignInController],
+  controllers: [
+    SignInController,
+    SetupController,
+    InvitationController,
+    ResetController,
+    PasswordController,
+    IssuerSignInController,
+  ],
   providers: [SignInService, FailedSignIns, KnownAccounts, OpenIdClient, IssuerAccounts],
 })
 export class SignInModule {}

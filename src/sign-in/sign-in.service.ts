@@ -4,6 +4,7 @@ import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { personAsActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
+import { passwordChanged } from '../organizations/password-resets.js';
 import { UserService } from '../users/user.service.js';
 import { FailedSignIns } from './failed-sign-ins.js';
 import { KnownAccounts } from './known-accounts.js';
@@ -54,5 +55,26 @@ export class SignInService {
     await this.sessions.start(request, reply, id);
     const target = { type: 'user', id, name: email } as const;
     await this.events.recordForMember(id, { event: 'login.succeeded', actor: personAsActor(id), target });
+  }
+
+  /**
+   * Sets the person's password, ends all sessions and grants of the person, and signs this browser in again.
+   * @param verified from `verify` with the current password
+   * @param password has passed `passwordFault`
+   * @throws DomainError `conflict` if the account has changed since the verification
+   */
+  async changePassword(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: UserEntity,
+    password: string,
+  ): Promise<void> {
+    const passwordHash = await this.users.hashPassword(password);
+    await this.users.transaction(async (manager) => {
+      await this.users.replacePassword(manager, verified, passwordHash);
+      await this.events.recordForMember(verified.id, passwordChanged(verified), manager);
+    });
+    this.known.remember(request, reply, verified.id);
+    await this.sessions.start(request, reply, verified.id);
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import { PasswordChanges } from './password-changes.js';
 import { PasswordHasher } from './password-hasher.js';
@@ -45,6 +46,11 @@ export class UserService {
     return isRight ? found?.user : undefined;
   }
 
+  /** Whether the person can sign in with a password. */
+  async hasPassword(email: string): Promise<boolean> {
+    return typeof (await this.repository.findWithPassword(email))?.passwordHash === 'string';
+  }
+
   /** Hash before opening a transaction: it takes long. */
   hashPassword(password: string): Promise<string> {
     return this.hasher.hash(password);
@@ -60,6 +66,20 @@ export class UserService {
     await this.repository.lock(manager, userId);
     await this.repository.update(manager, userId, { passwordHash });
     await this.passwordChanges.endAccess(manager, userId);
+  }
+
+  /**
+   * Sets the password of a person whose current password has just been verified, and ends what that one opened.
+   * @param verified from `verifyPassword`
+   * @throws DomainError `conflict` if the account has changed since the verification: it can be a reset, which must stand
+   */
+  async replacePassword(manager: EntityManager, verified: UserEntity, passwordHash: string): Promise<void> {
+    await this.repository.lock(manager, verified.id);
+    const current = await this.repository.findById(verified.id, manager);
+    if (current?.updatedAt.getTime() !== verified.updatedAt.getTime()) {
+      throw new DomainError('conflict', 'The account has changed in the meantime. Sign in and try again.');
+    }
+    await this.setPassword(manager, verified.id, passwordHash);
   }
 
   /** Records that a mailed link or an issuer has confirmed the address. */

@@ -39,6 +39,7 @@ describe('failed sign-ins', () => {
     expect(answer.status).toBe(429);
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(900);
+    expect(answer.text).toContain('Too many failed sign-ins. Try again in');
     expect((await browserAt().signIn(email)).status).toBe(303);
     const other = await newPerson();
     expect((await browser.signIn(other)).status).toBe(303);

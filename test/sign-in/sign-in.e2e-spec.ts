@@ -29,6 +29,16 @@ describe('signing in', () => {
     );
   });
 
+  it('leads to a page that shows the organizations of the person', async () => {
+    const { id, email, browser } = await personWithBrowser();
+    await browser.signIn(email);
+    expect((await browser.get('/sign-in')).text).toMatch(/Role in default<\/dt>\s*<dd>member/);
+    const where = { field: ['user_id'], operator: 'eq', value: id };
+    const { body } = await service.tool('MEMBER_LIST', { where }).expect(200);
+    await service.tool('MEMBER_REMOVE', { id: body.items[0].id }).expect(200);
+    expect((await browser.get('/sign-in')).text).toContain('You are not a member of any organization.');
+  });
+
   it('answers a wrong password and an unknown address with the same page', async () => {
     const { email, browser } = await personWithBrowser();
     const wrong = await browser.signIn(email, 'wrong password 123');
