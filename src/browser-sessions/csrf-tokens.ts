@@ -36,7 +36,7 @@ export class CsrfTokens {
     const header = request.headers[CSRF_HEADER];
     const token = typeof header === 'string' ? header : fieldOf(request, CSRF_FIELD);
     if (secret !== undefined && isEqual(token, tokenOf(secret)) && !isFromOtherSite(request)) return;
-    throw new DomainError('csrf_invalid', 'The form has expired. Go back, reload the page and try again.');
+    throw new DomainError('csrf_invalid', 'Go back, reload the page and try again.');
   }
 
   private secretOf(request: FastifyRequest): string | undefined {

@@ -1,28 +1,23 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import supertest from 'supertest';
 import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { hasChromium, inBrowser, launchChromium } from '../support/chromium.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { freePort } from '../support/free-port.js';
 import { type ScriptedServer, legacyServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { McpOauthClient } from './oauth-client.js';
 
-/** Where Debian's package installs it (`.ci/run`). */
-const CHROMIUM = '/usr/bin/chromium';
-const hasChromium = existsSync(CHROMIUM) || process.env['CI'] !== undefined;
-if (!hasChromium) process.stderr.write(`There is no ${CHROMIUM}. The tests in a browser are left out.\n`);
-const inBrowser = hasChromium ? describe : describe.skip;
 const OWNER = { email: 'olga@example.com', password: 'correct horse battery staple 7' };
 const TIMEOUT_MS = 120_000;
 
@@ -75,7 +70,7 @@ beforeAll(async () => {
   application = createServer((_request, response) => response.end('You can close this window.')).listen(0, '127.0.0.1');
   await once(application, 'listening');
   redirectUrl = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback`;
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await launchChromium();
 }, TIMEOUT_MS);
 afterAll(async () => {
   await browser?.close();
