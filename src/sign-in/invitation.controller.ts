@@ -13,6 +13,7 @@ import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
 import { nameFault, nameField, newPasswordField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
+import { SignInService } from './sign-in.service.js';
 
 interface Faults {
   readonly name?: string | undefined;
@@ -28,6 +29,7 @@ export class InvitationController {
   constructor(
     private readonly joining: Joining,
     private readonly users: UserService,
+    private readonly signIns: SignInService,
     private readonly sessions: BrowserSessions,
     private readonly csrf: CsrfTokens,
   ) {}
@@ -63,7 +65,7 @@ export class InvitationController {
     }
     const passwordHash = await this.users.hashPassword(password);
     const { id } = await this.joining.acceptAsNew(token, { name, passwordHash });
-    await this.sessions.start(request, reply, id);
+    await this.signIns.start(request, reply, id);
     void reply.redirect(SIGN_IN_PATH, 303);
   }
 

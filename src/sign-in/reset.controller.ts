@@ -1,6 +1,5 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { PasswordResets } from '../organizations/password-resets.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
@@ -13,6 +12,7 @@ import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
 import { newPasswordField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
+import { SignInService } from './sign-in.service.js';
 
 /** The page of a link that sets a new password. Ends all sessions of the person, and signs this browser in. */
 @Controller()
@@ -20,7 +20,7 @@ export class ResetController {
   constructor(
     private readonly resets: PasswordResets,
     private readonly users: UserService,
-    private readonly sessions: BrowserSessions,
+    private readonly signIns: SignInService,
     private readonly csrf: CsrfTokens,
   ) {}
 
@@ -38,7 +38,7 @@ export class ResetController {
     const fault = passwordFault(password, user.email ?? '');
     if (fault !== undefined) return this.sendForm(request, reply, { token, user, fault });
     const id = await this.resets.setPassword(token, await this.users.hashPassword(password));
-    await this.sessions.start(request, reply, id);
+    await this.signIns.start(request, reply, id);
     void reply.redirect(SIGN_IN_PATH, 303);
   }
 

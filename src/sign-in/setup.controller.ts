@@ -13,6 +13,7 @@ import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
 import { emailFault, nameFault, nameField, newPasswordField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
+import { SignInService } from './sign-in.service.js';
 
 interface Entered {
   readonly token: string;
@@ -32,6 +33,7 @@ export class SetupController {
   constructor(
     private readonly ownership: Ownership,
     private readonly users: UserService,
+    private readonly signIns: SignInService,
     private readonly sessions: BrowserSessions,
     private readonly csrf: CsrfTokens,
   ) {}
@@ -61,7 +63,7 @@ export class SetupController {
     const passwordHash = await this.users.hashPassword(password);
     try {
       const id = await this.ownership.claim(token, { email, name, passwordHash });
-      await this.sessions.start(request, reply, id);
+      await this.signIns.start(request, reply, id);
       void reply.redirect(SIGN_IN_PATH, 303);
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== 'conflict') throw error;

@@ -51,8 +51,7 @@ export class SignInService {
 
   /** Signs the person in with this browser. */
   async complete(request: FastifyRequest, reply: FastifyReply, { id, email }: UserEntity): Promise<void> {
-    this.known.remember(request, reply, id);
-    await this.sessions.start(request, reply, id);
+    await this.start(request, reply, id);
     const target = { type: 'user', id, name: email } as const;
     await this.events.recordForMember(id, { event: 'login.succeeded', actor: personAsActor(id), target });
   }
@@ -74,7 +73,12 @@ export class SignInService {
       await this.users.replacePassword(manager, verified, passwordHash);
       await this.events.recordForMember(verified.id, passwordChanged(verified), manager);
     });
-    this.known.remember(request, reply, verified.id);
-    await this.sessions.start(request, reply, verified.id);
+    await this.start(request, reply, verified.id);
+  }
+
+  /** Opens a session for a person who has just proved who they are, and remembers that this browser knows the account. */
+  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<void> {
+    this.known.remember(request, reply, userId);
+    await this.sessions.start(request, reply, userId);
   }
 }

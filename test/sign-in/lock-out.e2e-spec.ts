@@ -127,3 +127,22 @@ it('a forwarded address counts only from a trusted proxy', async () => {
     await own.close();
   }
 });
+
+describe('a person who is locked out', () => {
+  it('signs in again with the browser in which a reset link was used', async () => {
+    const email = await newPerson();
+    const browser = browserAt();
+    await browser.get('/sign-in');
+    await fail(browser, email, 10);
+    expect((await browser.signIn(email)).status).toBe(429);
+    const where = { field: ['email'], operator: 'eq', value: email };
+    const members = await service.tool('MEMBER_LIST', { where }).expect(200);
+    const { body } = await service.tool('MEMBER_RESET', { id: members.body.items[0].id }).expect(200);
+    const { pathname, search } = new URL(body.reset_url);
+    const password = 'walnut kettle orbit marble';
+    await browser.submit(pathname + search, { password });
+    await browser.submit('/sign-in', {});
+    expect((await browser.signIn(email, password)).status).toBe(303);
+    expect((await browserAt(browser.headers['x-forwarded-for']).signIn(email, password)).status).toBe(429);
+  });
+});
