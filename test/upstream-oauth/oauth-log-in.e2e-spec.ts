@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
@@ -188,6 +189,36 @@ describe('a log-in at an upstream', () => {
     }
   });
 
+  it('uses the endpoints of MCP 2025-03-26 at an upstream without any metadata', async () => {
+    const id = await connectOauth(service, upstream);
+    const registrations: unknown[] = [];
+    const register = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const metadata = (await json(request)) as object;
+      registrations.push(metadata);
+      response.writeHead(201, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...metadata, client_id: 'registered' }));
+    };
+    upstream.intercept = (request, response, path) => {
+      if (path === '/register') void register(request, response);
+      else response.writeHead(path === '/mcp' ? 401 : 404).end();
+      return true;
+    };
+    const url = new URL(await begin(owner, id));
+    expect(url.origin + url.pathname).toBe(`${upstream.issuer}/authorize`);
+    expect(url.searchParams.get('client_id')).toBe('registered');
+    expect(registrations).toEqual([expect.objectContaining({ application_type: 'native' })]);
+  });
+
+  it('refuses an authorization server without metadata that the upstream names', async () => {
+    const id = await connectOauth(service, upstream);
+    upstream.intercept = (_request, response, path) => {
+      if (!path.startsWith('/.well-known/') || path.includes('protected-resource')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    expect((await start(owner, id)).text).toContain('no metadata document');
+  });
+
   it('refuses protected-resource metadata that describes another resource', async () => {
     const id = await connectOauth(service, upstream);
     answering('/.well-known/oauth-protected-resource/mcp', 200, {
@@ -257,6 +288,7 @@ describe('a log-in at an upstream', () => {
         client_id: `https://box.example${path}`,
         redirect_uris: ['https://box.example/oauth/callback'],
         token_endpoint_auth_method: 'none',
+        application_type: 'web',
       });
     } finally {
       await secure.close();

@@ -5,6 +5,7 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client';
+import { isLoopbackUrl } from '../../common/loopback-url.js';
 import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
@@ -86,6 +87,8 @@ export class UpstreamClients {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
+      // Servers accept http redirects only from native clients, and only loopback ones (OpenID Connect Registration §2).
+      application_type: isLoopbackUrl(baseUrl) ? 'native' : 'web',
     };
   }
 }
