@@ -13,7 +13,7 @@ import {
 } from '../support/proxy-calls.js';
 import { answerOf, begin, connectOauth, type Person, signedIn } from '../upstream-oauth/log-in.support.js';
 import { AUTH_EXCEPTIONS, AUTH_SCENARIOS } from './client-auth-scenarios.js';
-import { type ClientTask, listAuthScenarios, runClientScenario } from './run-client-scenario.js';
+import { type ClientTask, listAuthScenarios, runClientScenario, SCENARIO_TIMEOUT_MS } from './run-client-scenario.js';
 
 /** How often the person logs in for one call. The suite allows three authorization requests in all. */
 const MAX_LOG_INS = 4;
@@ -89,30 +89,38 @@ describe('the service as the client of an upstream that demands OAuth', () => {
     expect(Object.keys(AUTH_SCENARIOS)).toEqual(expect.arrayContaining(Object.keys(AUTH_EXCEPTIONS)));
   });
 
-  it.each(RUNS)('%s (%s)', async (scenario, revision) => {
-    const { checks, passes, output } = await runClientScenario(scenario, revision, client.use);
-    const failures = [...checks].filter(([, { status }]) => status !== 'SUCCESS');
-    const exceptions = (AUTH_EXCEPTIONS[scenario]?.checks ?? []).map((check) => `${scenario} / ${check}`);
-    expect(checks.size).toBeGreaterThan(exceptions.length);
-    if (exceptions.length > 0) {
-      expect(failures.map(([name]) => name).toSorted()).toEqual(exceptions.toSorted());
-    } else if (failures.length > 0 || !passes) {
-      throw new Error(`${JSON.stringify(failures, null, 2)}\n${output}`);
-    }
-  });
+  it.each(RUNS)(
+    '%s (%s)',
+    async (scenario, revision) => {
+      const { checks, passes, output } = await runClientScenario(scenario, revision, client.use);
+      const failures = [...checks].filter(([, { status }]) => status !== 'SUCCESS');
+      const exceptions = (AUTH_EXCEPTIONS[scenario]?.checks ?? []).map((check) => `${scenario} / ${check}`);
+      expect(checks.size).toBeGreaterThan(exceptions.length);
+      if (exceptions.length > 0) {
+        expect(failures.map(([name]) => name).toSorted()).toEqual(exceptions.toSorted());
+      } else if (failures.length > 0 || !passes) {
+        throw new Error(`${JSON.stringify(failures, null, 2)}\n${output}`);
+      }
+    },
+    SCENARIO_TIMEOUT_MS,
+  );
 
-  it('presents its own client id metadata document, where the suite expects that of its example', async () => {
-    const { checks } = await runClientScenario('auth/basic-cimd', '2026-07-28', secureClient.use);
-    const failures = [...checks].filter(([, { status }]) => status !== 'SUCCESS');
-    expect(failures).toEqual([
-      [
-        'auth/basic-cimd / cimd-client-id-used',
-        {
-          status: 'WARNING',
-          reason: expect.stringContaining(`"actualClientId":"${SECURE_URL}/oauth/client-metadata.json"`),
-        },
-      ],
-    ]);
-    expect([...checks.keys()]).not.toContain('auth/basic-cimd / client-registration');
-  });
+  it(
+    'presents its own client id metadata document, where the suite expects that of its example',
+    async () => {
+      const { checks } = await runClientScenario('auth/basic-cimd', '2026-07-28', secureClient.use);
+      const failures = [...checks].filter(([, { status }]) => status !== 'SUCCESS');
+      expect(failures).toEqual([
+        [
+          'auth/basic-cimd / cimd-client-id-used',
+          {
+            status: 'WARNING',
+            reason: expect.stringContaining(`"actualClientId":"${SECURE_URL}/oauth/client-metadata.json"`),
+          },
+        ],
+      ]);
+      expect([...checks.keys()]).not.toContain('auth/basic-cimd / client-registration');
+    },
+    SCENARIO_TIMEOUT_MS,
+  );
 });

@@ -12,7 +12,9 @@ import { type Checks, readChecks } from './run-suite.js';
 
 const ENTRY = fileURLToPath(new URL('../../node_modules/mcp-conformance-modern/dist/index.js', import.meta.url));
 const DRIVER = fileURLToPath(new URL('./client-driver.mjs', import.meta.url));
-const TIMEOUT_MS = 120_000;
+/** For a scenario, and for the client in it. */
+export const SCENARIO_TIMEOUT_MS = 120_000;
+const CLIENT_TIMEOUT_MS = 100_000;
 /** `  - auth/pre-registration [2025-11-25,2026-07-28]` */
 const LISTED = /^ {2}- (auth\/\S+) \[(\S+)\]$/gm;
 
@@ -61,18 +63,16 @@ export async function runClientScenario(
     const address = `http://127.0.0.1:${(tasks.address() as AddressInfo).port}`;
     const at = revision === 'extension' ? [] : ['--spec-version', revision];
     const command = `${process.execPath} ${DRIVER} ${address}`;
-    const child = spawn(
-      process.execPath,
-      [ENTRY, 'client', '--command', command, '--scenario', name, '-o', folder, ...at],
-      {
-        env: { PATH: process.env['PATH'] },
-        stdio: ['ignore', 'ignore', 'pipe'],
-        timeout: TIMEOUT_MS,
-        killSignal: 'SIGKILL',
-      },
-    );
+    const limit = ['--timeout', String(CLIENT_TIMEOUT_MS)];
+    const args = [ENTRY, 'client', '--command', command, '--scenario', name, '-o', folder, ...limit, ...at];
+    const child = spawn(process.execPath, args, {
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: SCENARIO_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    });
     const [output, [exitCode, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-    if (signal !== null) throw new Error(`${name} was not done within ${TIMEOUT_MS} ms.`);
+    if (signal !== null) throw new Error(`${name} was not done within ${SCENARIO_TIMEOUT_MS} ms.`);
     // The results are in a folder below `auth`, because the names of the scenarios contain a slash.
     return { checks: await readChecks(join(folder, 'auth'), () => name), passes: exitCode === 0, output };
   } finally {

@@ -93,6 +93,34 @@ describe('a log-in at an upstream', () => {
     expect(upstream.registrations).toBe(before + 1);
   });
 
+  it('uses a configured client only at the authorization server that accepted it', async () => {
+    const registration = await fetch(`${upstream.issuer}/reg`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        redirect_uris: [`${service.url}/oauth/callback`],
+        application_type: 'native',
+        token_endpoint_auth_method: 'client_secret_basic',
+      }),
+    });
+    const { client_id, client_secret } = (await registration.json()) as Record<string, string>;
+    const id = await connectOauth(service, upstream, { client_id, client_secret });
+    expect((await authorize(owner, upstream, id)).status).toBe(200);
+    expect(await callText(id)).toBe('alice');
+    const other = await startOauthUpstream();
+    try {
+      answering('/.well-known/oauth-protected-resource/mcp', 200, {
+        resource: upstream.url,
+        authorization_servers: [other.issuer],
+      });
+      expect((await start(owner, id)).text).toContain('to which auth.client_id belongs');
+      await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
+      expect(new URL(await begin(owner, id)).origin).toBe(other.issuer);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('does not disturb other log-ins that are in progress', async () => {
     const ids = [await connectOauth(service, upstream), await connectOauth(service, upstream)];
     upstream.account = 'alice';

@@ -139,6 +139,8 @@ export class UpstreamAuthorizations {
     const account = await this.stored.remove(bound, (manager) =>
       this.record('connection.deauthorized', bound, caller, manager),
     );
+    // The next log-in can be at another authorization server.
+    if (!hasMemberAccounts(connection)) await this.registrations.removeAll(id);
     await this.announce(bound);
     if (account !== undefined) await this.requests.revoke(id, account.tokens);
   }
@@ -177,6 +179,7 @@ export class UpstreamAuthorizations {
       if (tokens.token_type.toLowerCase() !== 'bearer') {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
+      await this.clients.bindConfigured(connection, server.issuer);
       const account = accountOf(tokens, { server, client, resource, scope }, connectionUrl);
       await this.stored.replace(connection, account, (manager) =>
         this.record('connection.authorized', connection, personAsActor(userId), manager),
@@ -184,7 +187,8 @@ export class UpstreamAuthorizations {
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
       const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
-      if (isUnknownClient) await this.registrations.removeAll(connection.id);
+      const isConfigured = connection.oauth?.clientId != null;
+      if (isUnknownClient && !isConfigured) await this.registrations.removeAll(connection.id);
       throw cause;
     }
   }

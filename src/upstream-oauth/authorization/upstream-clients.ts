@@ -44,10 +44,10 @@ export class UpstreamClients {
    * @throws AuthorizationServerFault, and what the exchange throws
    */
   async clientFor(connection: Connection, metadata: AuthorizationServerMetadata): Promise<OAuthClientInformationMixed> {
-    const configured = connection.oauth?.clientId ?? null;
-    if (configured !== null) {
-      const secret = this.secrets.openClientSecret(connection);
-      return { client_id: configured, ...(secret !== undefined && { client_secret: secret }) };
+    const configured = this.configuredClient(connection);
+    if (configured !== undefined) {
+      await this.requireIssuerOf(configured, connection, metadata);
+      return configured;
     }
     const { metadataUrl } = this;
     if (metadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
@@ -71,6 +71,34 @@ export class UpstreamClients {
     };
     await this.registrations.save(place, information as OAuthClientInformationMixed);
     return information as OAuthClientInformationMixed;
+  }
+
+  /** Binds a configured client to the issuer that has accepted it: the upstream cannot have its secret sent elsewhere later. */
+  async bindConfigured(connection: Connection, issuer: string): Promise<void> {
+    const configured = this.configuredClient(connection);
+    if (configured === undefined) return;
+    const place = { connectionId: connection.id, issuer, redirectUri: this.redirectUri };
+    await this.registrations.save(place, { ...configured, isConfigured: true });
+  }
+
+  private configuredClient(connection: Connection): OAuthClientInformationMixed | undefined {
+    const id = connection.oauth?.clientId ?? null;
+    if (id === null) return undefined;
+    const secret = this.secrets.openClientSecret(connection);
+    return { client_id: id, ...(secret !== undefined && { client_secret: secret }) };
+  }
+
+  /** @throws AuthorizationServerFault for another authorization server than before */
+  private async requireIssuerOf(
+    client: OAuthClientInformationMixed,
+    { id }: Connection,
+    { issuer }: AuthorizationServerMetadata,
+  ): Promise<void> {
+    const bound = await this.registrations.findIssuerOf(id, client);
+    if (bound === undefined || bound === issuer) return;
+    throw new AuthorizationServerFault(
+      'The upstream names another authorization server than the one to which auth.client_id belongs. Store the client of the new server.',
+    );
   }
 
   private get metadataUrl(): string | undefined {
