@@ -7,7 +7,8 @@ import {
   extractWWWAuthenticateParams,
   type OAuthProtectedResourceMetadata,
 } from '@modelcontextprotocol/client';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
+import { BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 
 /** Any request that a server which demands OAuth refuses. */
 const PROBE = {
@@ -30,7 +31,7 @@ export interface DiscoveredServer {
  */
 @Injectable()
 export class ServerDiscovery {
-  constructor(private readonly http: AuthorizationFetch) {}
+  constructor(private readonly http: BoundedFetch) {}
 
   /** @throws AuthorizationServerFault, and what the exchange throws */
   async discover(url: string): Promise<DiscoveredServer> {

@@ -19,7 +19,8 @@ import type { Connection } from '../../connections/connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { AddressRefusedError } from '../../net/address-refused-error.js';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
+import { AnswerRefusedError, BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
 import { metadataOf, TokenRequests } from '../tokens/token-requests.js';
@@ -57,7 +58,7 @@ export class UpstreamAuthorizations {
     private readonly stored: UpstreamAuthorizationRepository,
     private readonly accounts: UpstreamAccounts,
     private readonly requests: TokenRequests,
-    private readonly http: AuthorizationFetch,
+    private readonly http: BoundedFetch,
     private readonly events: AuditEvents,
   ) {}
 
@@ -235,7 +236,7 @@ export class UpstreamAuthorizations {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof AuthorizationServerFault) return error.message;
+  if (error instanceof AuthorizationServerFault || error instanceof AnswerRefusedError) return error.message;
   if (error instanceof IssuerMismatchError) return 'The answer came from another authorization server (RFC 9207).';
   if (error instanceof RegistrationRejectedError) return 'The authorization server refused to register this service.';
   if (error instanceof InsecureTokenEndpointError)

@@ -9,7 +9,8 @@ import { isLoopbackUrl } from '../../common/loopback-url.js';
 import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
+import { BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 
 /** Below the base URL. */
@@ -22,7 +23,7 @@ export class UpstreamClients {
   constructor(
     private readonly registrations: UpstreamClientRepository,
     private readonly secrets: ConnectionSecrets,
-    private readonly http: AuthorizationFetch,
+    private readonly http: BoundedFetch,
     private readonly config: AppConfig,
   ) {}
 
