@@ -5,7 +5,7 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client';
-import { isLoopbackUrl } from '../../common/loopback-url.js';
+import { isLoopback } from '../../common/loopback.js';
 import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
@@ -117,7 +117,7 @@ export class UpstreamClients {
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
       // Servers accept http redirects only from native clients, and only loopback ones (OpenID Connect Registration §2).
-      application_type: isLoopbackUrl(baseUrl) ? 'native' : 'web',
+      application_type: isLoopback(new URL(baseUrl)) ? 'native' : 'web',
     };
   }
 }
