@@ -6,7 +6,7 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { AppConfig } from '../config/app-config.js';
 import { publicOriginOf } from '../config/public-origin.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { ClientDocumentFetch } from './client-document-fetch.js';
+import { BoundedFetch } from '../net/bounded-fetch.js';
 import { Consents } from './consents.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { OauthAdapter } from './oauth-adapter.js';
@@ -44,7 +44,7 @@ export class AuthorizationServer {
     private readonly records: OauthRecordsRepository,
     private readonly consents: Consents,
     private readonly sessions: BrowserSessions,
-    private readonly documents: ClientDocumentFetch,
+    private readonly http: BoundedFetch,
   ) {}
 
   /** Answers a request to one of its endpoints. */
@@ -109,7 +109,9 @@ export class AuthorizationServer {
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
         loadExistingGrant: async (ctx) => (await this.consents.findGiven(ctx)) ?? this.consents.grantAgain(ctx, origin),
         renderError: renderOauthError,
-        fetch: (url, options) => this.documents.fetchDocument(url, options),
+        // In place of the library's, which refuses special-use addresses even where the operator allows them.
+        fetch: (url, { headers } = {}) =>
+          this.http.fetch(url instanceof Request ? url.url : url, headers === undefined ? {} : { headers }),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
       }),
