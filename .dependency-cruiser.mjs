@@ -50,7 +50,7 @@ const LAYERS = {
   tools: ['audit'],
   connections: ['config', 'database', 'net', 'vault'],
   models: ['audit-events', 'database', 'net', 'vault', 'models/builtin'],
-  'upstream-oauth': ['net'],
+  'upstream-oauth': [],
   'upstream-oauth/tokens': ['connections', 'net', 'upstream-oauth', 'vault'],
   'upstream-oauth/authorization': [
     'audit-events',

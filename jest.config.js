@@ -48,7 +48,7 @@ export const e2e = {
 
 export default {
   projects: [{ ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] }, e2e],
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   maxWorkers: 2,
   // A worker keeps what the modules of its specs hold: beyond this it is replaced, or its collections of garbage take seconds.
   workerIdleMemoryLimit: '1GB',

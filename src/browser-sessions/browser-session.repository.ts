@@ -10,6 +10,7 @@ export interface SignedInUser {
   readonly name: string;
   /** Identifies the browser session; it is not its secret. States of external sign-ins can be bound to it. */
   readonly sessionId: string;
+  readonly signedInAt: Date;
 }
 
 /** A session ends after this time without a request. */
@@ -31,7 +32,7 @@ export class BrowserSessionRepository {
 
   async findUser(secretHash: string): Promise<SignedInUser | undefined> {
     const [found]: (SignedInUser & { isStale: boolean })[] = await this.sessions.query(
-      `SELECT u.id, u.email, u.name, s.id AS "sessionId", s.last_seen_at < now() - ${LAST_SEEN_RESOLUTION} AS "isStale"
+      `SELECT u.id, u.email, u.name, s.id AS "sessionId", s.created_at AS "signedInAt", s.last_seen_at < now() - ${LAST_SEEN_RESOLUTION} AS "isStale"
          FROM browser_sessions s JOIN users u ON u.id = s.user_id
         WHERE s.secret_hash = $1 AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND u.email IS NOT NULL`,
       [secretHash],

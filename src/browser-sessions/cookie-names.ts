@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
-import { isLoopbackUrl } from '../common/loopback-url.js';
+import { isLoopback } from '../common/loopback.js';
 
 /**
  * The names of the service's cookies. With the prefix `__Host-` (RFC 6265bis), no other host of the domain can set them. The
@@ -12,7 +12,7 @@ export class CookieNames {
 
   get isSecure(): boolean {
     const { baseUrl } = this.config;
-    return baseUrl.startsWith('https:') || !isLoopbackUrl(baseUrl);
+    return baseUrl.startsWith('https:') || !isLoopback(new URL(baseUrl));
   }
 
   /** The session of a signed-in browser. */

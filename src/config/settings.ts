@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isLoopbackUrl } from '../common/loopback-url.js';
+import { isLoopback } from '../common/loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
@@ -191,7 +191,7 @@ function readOidc(read: EnvReader): Settings['oidc'] {
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
     throw new ConfigError('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together.');
   }
-  if (!issuer.startsWith('https:') && !isLoopbackUrl(issuer)) {
+  if (!issuer.startsWith('https:') && !isLoopback(new URL(issuer))) {
     throw new ConfigError('OIDC_ISSUER must start with https:// unless it is on this machine.');
   }
   return { issuer, clientId, clientSecret };

@@ -2,10 +2,12 @@ import { Module } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
 import { AddressPolicy } from './address-policy.js';
 import { parseAllowList } from './allow-list.js';
+import { BoundedFetch } from './bounded-fetch.js';
 
-/** Provides the configured address policy, which applies to every outgoing connection. */
+/** Provides the configured address policy, which applies to every outgoing connection, and a `fetch` under it. */
 @Module({
   providers: [
+    BoundedFetch,
     {
       provide: AddressPolicy,
       inject: [AppConfig],
@@ -16,6 +18,6 @@ import { parseAllowList } from './allow-list.js';
         }),
     },
   ],
-  exports: [AddressPolicy],
+  exports: [AddressPolicy, BoundedFetch],
 })
 export class NetModule {}

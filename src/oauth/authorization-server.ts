@@ -6,13 +6,14 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { AppConfig } from '../config/app-config.js';
 import { publicOriginOf } from '../config/public-origin.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { ClientDocumentFetch } from './client-document-fetch.js';
+import { BoundedFetch } from '../net/bounded-fetch.js';
 import { Consents } from './consents.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { OauthAdapter } from './oauth-adapter.js';
 import { OAUTH_TOKEN_PREFIX } from './oauth-token-value.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
 import { parseResource } from './oauth-resources.js';
+import { useBrowserSessions } from './provider-sessions.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 import { type PrivateJwk, SigningKeys } from './signing-keys.js';
 
@@ -43,7 +44,7 @@ export class AuthorizationServer {
     private readonly records: OauthRecordsRepository,
     private readonly consents: Consents,
     private readonly sessions: BrowserSessions,
-    private readonly documents: ClientDocumentFetch,
+    private readonly http: BoundedFetch,
   ) {}
 
   /** Answers a request to one of its endpoints. */
@@ -106,12 +107,11 @@ export class AuthorizationServer {
       providerConfiguration(origin, this.config.settings, {
         adapter,
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
-        loadExistingGrant: async (ctx) =>
-          (await this.consents.findGiven(ctx)) ??
-          ((await this.isSignedIn(ctx)) ? this.consents.grantAgain(ctx, origin) : undefined),
-        isSignedIn: (ctx) => this.isSignedIn(ctx),
+        loadExistingGrant: async (ctx) => (await this.consents.findGiven(ctx)) ?? this.consents.grantAgain(ctx, origin),
         renderError: renderOauthError,
-        fetch: (url, options) => this.documents.fetchDocument(url, options),
+        // In place of the library's, which refuses special-use addresses even where the operator allows them.
+        fetch: (url, { headers } = {}) =>
+          this.http.fetch(url instanceof Request ? url.url : url, headers === undefined ? {} : { headers }),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
       }),
@@ -119,15 +119,13 @@ export class AuthorizationServer {
     // `presentAs` sets the headers; those of the caller never get here.
     provider.proxy = true;
     markTokens(provider);
+    useBrowserSessions(provider, async (raw) => {
+      const request = this.requests.get(raw);
+      return request && this.sessions.userOf(request);
+    });
     provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
     provider.on('server_error', (_ctx, error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
-  }
-
-  private async isSignedIn({ req, oidc }: KoaContextWithOIDC): Promise<boolean> {
-    const request = this.requests.get(req);
-    const person = request && (await this.sessions.userOf(request));
-    return person !== undefined && person.id === oidc.session?.accountId;
   }
 }
 

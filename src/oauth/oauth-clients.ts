@@ -6,7 +6,7 @@ import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { requireRoom } from '../database/require-room.js';
-import { isLoopback } from '../config/public-origin.js';
+import { isLoopback } from '../common/loopback.js';
 import type { OauthClientCreateInput, OauthClientItem } from './oauth.dto.js';
 import { OauthClientEntity } from './records/oauth-client.entity.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';

@@ -17,7 +17,6 @@ const CLIENT_DOCUMENT_DRAFT = 'draft-02';
 const MAX_DOCUMENT_BYTES = 64 * 1024;
 const CODE_TTL_S = 60;
 const INTERACTION_TTL_S = 3_600;
-const SESSION_TTL_S = 86_400;
 /** A grant ends when it is revoked, or some time after its last token has expired. */
 const GRANT_TTL_S = 10 * 365 * 86_400;
 const CLOCK_TOLERANCE_S = 30;
@@ -27,8 +26,6 @@ export interface ProviderParts {
   readonly adapter: NonNullable<Configuration['adapter']>;
   readonly findAccount: NonNullable<Configuration['findAccount']>;
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
-  /** Whether the browser is signed in to the service as the account of the authorization server's session. */
-  readonly isSignedIn: (ctx: KoaContextWithOIDC) => Promise<boolean>;
   readonly renderError: NonNullable<Configuration['renderError']>;
   readonly fetch: NonNullable<Configuration['fetch']>;
   readonly signingKeys: readonly PrivateJwk[];
@@ -74,7 +71,7 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
       url: (_ctx, { uid }) => `${OAUTH_PATHS.interaction}/${uid}`,
-      policy: policyWith(parts.isSignedIn),
+      policy: consentPolicy(),
     },
     routes: {
       authorization: OAUTH_PATHS.authorize,
@@ -90,7 +87,6 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
       IdToken: settings.oauthAccessTokenTtlS,
       Interaction: INTERACTION_TTL_S,
       RefreshToken: settings.oauthRefreshTokenTtlS,
-      Session: SESSION_TTL_S,
     },
     features: {
       devInteractions: { enabled: false },
@@ -147,16 +143,11 @@ function makeNative(metadata: { application_type?: string; scope?: string | unde
  * The library asks native clients for consent every time. Here the redirect decides: an https redirect belongs to its host, so an
  * earlier consent counts; any program can listen on a loopback port or register a custom scheme.
  */
-function policyWith(isSignedIn: ProviderParts['isSignedIn']): interactionPolicy.DefaultPolicy {
+function consentPolicy(): interactionPolicy.DefaultPolicy {
   const { base, Check } = interactionPolicy;
   const policy = base();
-  const { login, consent } = { login: policy.get('login'), consent: policy.get('consent') };
-  if (login === undefined || consent === undefined) throw new Error('oidc-provider has no login or consent prompt.');
-  login.checks.add(
-    new Check('signed_out', 'the person is not signed in to the service', async (ctx) =>
-      (await isSignedIn(ctx)) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT,
-    ),
-  );
+  const consent = policy.get('consent');
+  if (consent === undefined) throw new Error('oidc-provider has no consent prompt.');
   consent.checks.remove('native_client_prompt');
   consent.checks.add(
     new Check('redirect_needs_consent', 'clients without an https redirect need consent every time', ({ oidc }) =>

@@ -34,6 +34,11 @@ export function excessOf(value: unknown): string | undefined {
   return exceeded === 'depth' ? `nested more than ${MAX_VALUE_DEPTH} deep` : `larger than ${MAX_VALUE_BYTES} bytes`;
 }
 
+/** Whether the nesting alone keeps a JSON value out of an answer: no part of it can be left out then. */
+export function isTooDeep(value: unknown): boolean {
+  return exceededLimit(value, { ...VALUE_LIMITS, nodes: Infinity, characters: Infinity }) === 'depth';
+}
+
 /**
  * The approximate size of a chunk in the stream, in characters. Deltas are frequent, so they are not serialized to measure
  * them.

@@ -147,6 +147,19 @@ function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools
   const conversation = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
   return convertToModelMessages(
     conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),
-    { tools, ignoreIncompleteToolCalls: true },
+    { tools: { ...earlierTools(conversation), ...tools }, ignoreIncompleteToolCalls: true },
   );
 }
+
+/** The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others. */
+function earlierTools(conversation: readonly Pick<UIMessage, 'parts'>[]): ToolSet {
+  const names = conversation.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'dynamic-tool' ? [part.toolName] : [])),
+  );
+  return Object.fromEntries(names.map((name) => [name, EARLIER_TOOL]));
+}
+
+const EARLIER_TOOL = dynamicTool({
+  inputSchema: jsonSchema({ type: 'object' }),
+  toModelOutput: ({ output }) => toModelOutput(output),
+});

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import * as openid from 'openid-client';
-import { isLoopbackUrl } from '../common/loopback-url.js';
+import { isLoopback } from '../common/loopback.js';
 import { AppConfig } from '../config/app-config.js';
 
 export const OIDC_CALLBACK_PATH = '/auth/oidc/callback';
@@ -92,7 +92,7 @@ export class OpenIdClient {
     if (oidc === undefined) throw new Error('OIDC_ISSUER is not set.');
     const { issuer, clientId, clientSecret } = oidc;
     // The settings allow http for issuers on the same machine only.
-    const execute = isLoopbackUrl(issuer) ? [openid.allowInsecureRequests] : [];
+    const execute = isLoopback(new URL(issuer)) ? [openid.allowInsecureRequests] : [];
     const options = { execute, timeout: TIMEOUT_S };
     const found = await openid.discovery(new URL(issuer), clientId, undefined, openid.None(), options);
     const metadata = found.serverMetadata();

@@ -1,4 +1,4 @@
-import { isLoopback } from '../config/public-origin.js';
+import { isLoopback } from '../common/loopback.js';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SECURITY_HEADERS } from '../common/security-headers.js';

@@ -1,9 +1,11 @@
 import { HELD_PER_JSON_BYTE } from '../common/answers/answer-budget.js';
 import { MESSAGE_BYTES } from './message.entity.js';
 
-/** Limits the history of one run: more than most models' contexts, and small enough for many concurrent runs. */
-export const MAX_HISTORY_MESSAGES = 1000;
+/** Limits the history of one run, whatever its agent allows: small enough for many concurrent runs. */
 export const MAX_HISTORY_BYTES = 2_097_152;
+
+/** Converts an agent's limit in tokens: a rough estimate that holds for most texts and models. */
+const BYTES_PER_TOKEN = 4;
 
 /** The share of the heap for the histories of all runs of a process. */
 const SHARE_OF_HEAP = 4;
@@ -15,23 +17,33 @@ export function historyBytesFor(heapBytes: number, runs: number): number {
 
 /**
  * The conversation of a run, newest first: the messages of its own request, whatever their size, and the newest earlier
- * runs that fit into both limits. A run is included with its request and its answer or not at all, so that every answer
- * follows its question. Sizes are summed before any message is unpacked. Values: organization, thread, position of the
- * run, id of its own answer, maximum messages, maximum bytes.
+ * runs that fit into the limits. A run is included with its request and its answer or not at all, so that every answer
+ * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large tool
+ * outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read. The
+ * limits come from the agent in the same round trip. Values: organization, thread, position of the run, id of its own answer,
+ * agent, maximum bytes.
  */
 export const HISTORY = {
   name: 'transcript_history',
   text: `
+    WITH allowed AS (
+      SELECT coalesce(max(history_max_messages), 0) AS messages,
+             least($6, max(history_max_tokens)::bigint * ${BYTES_PER_TOKEN}) AS bytes
+        FROM agents WHERE id = $5
+    )
     SELECT id, role, parts, metadata, run_id AS "runId" FROM (
       SELECT id, role, parts, metadata, run_id, run_position, ordinal,
-             count(*) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
+             dense_rank() OVER newer AS rank,
+             count(*) FILTER (WHERE run_position < $3) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
         FROM (
-          SELECT * FROM messages
-           WHERE organization_id = $1 AND thread_id = $2 AND run_position <= $3 AND id <> $4
-           ORDER BY run_position DESC, ordinal DESC LIMIT $5 + 1
+          SELECT * FROM messages WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4
+           UNION ALL
+          (SELECT * FROM messages WHERE organization_id = $1 AND thread_id = $2 AND run_position < $3
+            ORDER BY run_position DESC, ordinal DESC LIMIT (SELECT messages FROM allowed) + 1)
         ) message
       WINDOW newer AS (ORDER BY run_position DESC)
-    ) measured
-     WHERE run_position = $3 OR (messages <= $5 AND bytes <= $6)
+    ) measured, allowed
+     WHERE run_position = $3
+        OR measured.messages <= allowed.messages AND (measured.bytes <= allowed.bytes OR rank = 2 AND measured.bytes <= $6)
      ORDER BY run_position DESC, ordinal DESC`,
 };

@@ -7,16 +7,17 @@ import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
-import { HISTORY, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from './history-query.js';
+import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
 /** A message in the form that the agent loop reads. */
 export type TranscriptMessage = UIMessage & { runId: string };
 
-/** The fields of a run that the transcript needs: its place in the thread and the message with its answer. */
+/** The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer. */
 export interface TranscriptRun {
   readonly organizationId: string;
   readonly threadId: string;
+  readonly agentId: string;
   readonly position: number;
   readonly messageId: string;
 }
@@ -47,18 +48,18 @@ export class TranscriptService {
     organizationId,
     threadId,
     messageId,
-  }: Omit<TranscriptRun, 'position'>): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
+  }: Omit<TranscriptRun, 'agentId' | 'position'>): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
     return this.messages.findOneBy({ organizationId, threadId, id: messageId });
   }
 
   /**
    * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
-   * but not the run's own answer. A long conversation is cut to the newest runs that fit, see `HISTORY`.
+   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see `HISTORY`.
    * @param maxBytes of JSON text
    */
   async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
-    const { organizationId, threadId, position, messageId } = run;
-    const values = [organizationId, threadId, position, messageId, MAX_HISTORY_MESSAGES, maxBytes];
+    const { organizationId, threadId, agentId, position, messageId } = run;
+    const values = [organizationId, threadId, position, messageId, agentId, maxBytes];
     return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
   }
 }

@@ -8,7 +8,7 @@ import {
   type JWSHeaderParameters,
 } from 'jose';
 import { DomainError } from '../common/domain-error.js';
-import { IssuerDocumentFetch } from './issuer-document-fetch.js';
+import { BoundedFetch } from '../net/bounded-fetch.js';
 
 /** How long keys are used before they are read again. */
 const FRESH_MS = 600_000;
@@ -41,7 +41,7 @@ export class IssuerKeys {
   private readonly logger = new Logger(IssuerKeys.name);
   private readonly known = new Map<string, KnownKeys>();
 
-  constructor(private readonly documents: IssuerDocumentFetch) {}
+  constructor(private readonly http: BoundedFetch) {}
 
   /**
    * The key that a token of this issuer names.
@@ -93,13 +93,22 @@ export class IssuerKeys {
   }
 
   private async fetchKeys(issuer: string): Promise<FindKey> {
-    const metadata = await this.documents.fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+    const metadata = await this.fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     const { issuer: named, jwks_uri: address } = metadata;
     // Otherwise one issuer's metadata could lead to the keys of another (OpenID Connect Discovery 1.0 §4.3).
     if (named !== issuer) throw new Error('The metadata names another issuer.');
     if (typeof address !== 'string') throw new Error('The metadata names no jwks_uri.');
-    const keySet = await this.documents.fetchJson(address);
+    const keySet = await this.fetchJson(address);
     return createLocalJWKSet(keySet as unknown as JSONWebKeySet);
+  }
+
+  /** @throws Error for a status other than 200, no JSON object, and what `BoundedFetch` throws */
+  private async fetchJson(url: string): Promise<Record<string, unknown>> {
+    const answer = await this.http.fetch(url, { headers: { accept: 'application/json' } });
+    if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}.`);
+    const document: unknown = await answer.json();
+    if (typeof document !== 'object' || document === null) throw new Error(`${url} answers no JSON object.`);
+    return document as Record<string, unknown>;
   }
 }
 

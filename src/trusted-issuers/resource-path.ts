@@ -1,4 +1,4 @@
-import { isLoopback } from '../config/public-origin.js';
+import { isLoopback } from '../common/loopback.js';
 
 /** The API of an organization, or an MCP endpoint. */
 const RESOURCE = /^\/api\/[^/]+(?:\/mcp\/(?:gateway\/)?[^/]+)?$|^\/mcp\/[^/]+$/;

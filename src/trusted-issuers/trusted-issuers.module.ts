@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { NetModule } from '../net/net.module.js';
-import { IssuerDocumentFetch } from './issuer-document-fetch.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { IssuerMembersRepository } from './issuer-members.repository.js';
 import { IssuerTokenVerifier } from './issuer-token.verifier.js';
@@ -8,6 +7,6 @@ import { IssuerTokenVerifier } from './issuer-token.verifier.js';
 /** Bearer tokens of the organization's own OpenID providers (`TRUSTED_ISSUERS`). */
 @Module({
   imports: [NetModule],
-  providers: [IssuerDocumentFetch, IssuerKeys, IssuerMembersRepository, IssuerTokenVerifier],
+  providers: [IssuerKeys, IssuerMembersRepository, IssuerTokenVerifier],
 })
 export class TrustedIssuersModule {}

@@ -58,6 +58,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       description: null,
       instructions: null,
       tier: null,
+      history: { max_messages: 200, max_tokens: 100_000 },
       max_steps: 20,
       status: 'active',
       connections: [],

@@ -47,10 +47,14 @@ export async function runSuite({ entry, args }: Suite, url: string): Promise<Che
   }
 }
 
-export async function readChecks(folder: string): Promise<Checks> {
+/** @param scenarioOf the scenario of a folder of results */
+export async function readChecks(
+  folder: string,
+  scenarioOf = (name: string): string => RESULT_FOLDER.exec(name)?.[1] ?? name,
+): Promise<Checks> {
   const checks = new Map<string, Check>();
   for (const name of (await readdir(folder)).sort()) {
-    const scenario = RESULT_FOLDER.exec(name)?.[1] ?? name;
+    const scenario = scenarioOf(name);
     const saved = JSON.parse(await readFile(join(folder, name, 'checks.json'), 'utf8')) as SavedCheck[];
     for (const { id, status, errorMessage, details } of saved) {
       if (status === 'INFO') continue;

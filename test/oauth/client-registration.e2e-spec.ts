@@ -66,6 +66,14 @@ describe('the metadata', () => {
     expect(body.issuer).toBe(flows.url.replace('127.0.0.1', 'localhost'));
   });
 
+  it('does not follow other loopback names, of which there are too many', async () => {
+    const { port } = new URL(flows.url);
+    for (const host of [`app.localhost:${port}`, `127.0.0.2:${port}`]) {
+      const answer = supertest(flows.url).get('/.well-known/oauth-authorization-server').set('host', host);
+      expect((await answer.expect(200)).body.issuer).toBe(flows.url);
+    }
+  });
+
   it('is a JSON 404 for unknown documents', async () => {
     const { body } = await supertest(flows.url).get('/.well-known/nothing').expect(404);
     expect(body.code).toBe('unknown_route');

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { connectTo } from '../support/proxy-connections.js';
-import { McpOauthClient } from './oauth-client.js';
+import { follow, McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
 let browser: Browser;
@@ -78,6 +79,19 @@ describe.each(['direct', 'gateway', 'self'] as const)('an unmodified client at %
   });
 });
 
+/** Follows the redirects from an interaction to its consent page; resolves with the address of that page. */
+async function consentPageOf(browser: Browser, interaction: string): Promise<string> {
+  let path = interaction;
+  let response = await browser.get(path);
+  while (response.headers.location !== undefined) {
+    const { pathname, search } = new URL(response.headers.location, browser.url);
+    path = pathname + search;
+    response = await browser.get(path);
+  }
+  expect(response.text).toContain('name="decision"');
+  return path;
+}
+
 describe('several clients of one person', () => {
   it('sign in at the same time without disturbing each other', async () => {
     const clients = await Promise.all(
@@ -86,6 +100,33 @@ describe('several clients of one person', () => {
     for (const client of clients) {
       expect((await client.listTools()).tools.length).toBeGreaterThan(0);
       await client.close();
+    }
+  });
+
+  it('can wait on the sign-in page together, and continue with one sign-in', async () => {
+    const email = newEmail();
+    await addPerson(upstream.app, { email, role: 'admin' });
+    const another = new Browser(upstream.app.url);
+    const waiting = await Promise.all(
+      Object.values(endpoints).map(async (endpoint) => {
+        const provider = new McpOauthClient();
+        await auth(provider, { serverUrl: endpoint });
+        const { pathname, search } = provider.authorizationUrl ?? new URL(endpoint);
+        const interaction = (await another.get(pathname + search)).headers.location ?? '';
+        const signIn = (await another.get(interaction)).headers.location ?? '';
+        expect(signIn).toContain('/sign-in?');
+        return { endpoint, provider, interaction, signIn };
+      }),
+    );
+    await another.signIn(email, undefined, waiting[0]?.signIn);
+    const consents = await Promise.all(waiting.map(({ interaction }) => consentPageOf(another, interaction)));
+    // A second sign-in replaces the browser session. The consent pages that are open stay valid.
+    await another.submit('/sign-in', {}); // Signs out: a signed-in person finds nothing else there.
+    await another.signIn(email);
+    for (const [index, { endpoint, provider }] of waiting.entries()) {
+      const code = new URL(await follow(another, consents[index] ?? '')).searchParams.get('code');
+      await auth(provider, { serverUrl: endpoint, authorizationCode: code ?? '' });
+      expect(provider.stored?.access_token).toMatch(/^sbo_/);
     }
   });
 });

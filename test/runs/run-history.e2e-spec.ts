@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { HELD_PER_JSON_BYTE } from '../../src/common/answers/answer-budget.js';
-import { historyBytesFor, MAX_HISTORY_BYTES, MAX_HISTORY_MESSAGES } from '../../src/threads/history-query.js';
+import { MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS } from '../../src/agents/records/agent.js';
+import { historyBytesFor, HISTORY, MAX_HISTORY_BYTES } from '../../src/threads/history-query.js';
 import { ANSWER_ORDINAL } from '../../src/threads/message.entity.js';
 import type { RunEntity } from '../../src/runs/records/run.entity.js';
 import { TranscriptService } from '../../src/threads/transcript.service.js';
@@ -18,8 +19,8 @@ beforeAll(async () => {
   database = service.app.get(DataSource);
   const [organization] = await database.query<{ id: string }[]>('SELECT id FROM organizations');
   organizationId = organization?.id ?? '';
-  const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } }).expect(200);
-  agentId = agent.body.item.id as string;
+  const data = { title: 'Agent', history: { max_messages: MAX_HISTORY_MESSAGES, max_tokens: MAX_HISTORY_TOKENS } };
+  agentId = (await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data }).expect(200)).body.item.id as string;
 });
 afterAll(() => service?.close());
 
@@ -29,8 +30,8 @@ interface Turn {
   answer?: number;
 }
 
-/** The ids in the history of the last of these runs, whose messages are `q<run>` and `a<run>`. */
-async function historyOf(turns: readonly Turn[], maxBytes?: number): Promise<string[]> {
+/** Stores the messages `q<run>` and `a<run>` of these runs in a new thread; resolves with the last run. */
+async function store(turns: readonly Turn[]): Promise<RunEntity> {
   const data = { title: 'Thread', virtual_mcp_id: agentId };
   const created = await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
   const threadId = created.body.item.id as string;
@@ -46,9 +47,22 @@ async function historyOf(turns: readonly Turn[], maxBytes?: number): Promise<str
     [organizationId, threadId, randomUUID(), JSON.stringify(messages)],
   );
   const position = turns.length - 1;
-  const run = { organizationId, threadId, position, messageId: `a${position}` } as RunEntity;
+  return { organizationId, threadId, agentId, position, messageId: `a${position}` } as RunEntity;
+}
+
+/** The ids in the history of the last of these runs. */
+async function historyOf(turns: readonly Turn[], maxBytes?: number): Promise<string[]> {
+  return read(await store(turns), maxBytes);
+}
+
+async function read(run: RunEntity, maxBytes?: number): Promise<string[]> {
   const history = await service.app.get(TranscriptService, { strict: false }).readHistory(run, maxBytes);
   return history.map(({ id }) => id);
+}
+
+async function setHistory(history: object | null): Promise<object> {
+  const updated = await service.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { history } }).expect(200);
+  return updated.body.item.history as object;
 }
 
 describe('the history of a run', () => {
@@ -91,8 +105,59 @@ describe('the history of a run', () => {
   it('is bounded in messages too', async () => {
     const turns = Array.from({ length: 2 * MAX_HISTORY_MESSAGES }, () => ({ request: 1, answer: 1 }));
     const ids = await historyOf(turns);
-    expect(ids).toHaveLength(MAX_HISTORY_MESSAGES - 1);
-    expect(ids[0]).toBe(`q${1.5 * MAX_HISTORY_MESSAGES}`);
+    expect(ids).toHaveLength(MAX_HISTORY_MESSAGES + 1);
+    expect(ids[0]).toBe(`q${1.5 * MAX_HISTORY_MESSAGES - 1}`);
     expect(ids.at(-1)).toBe(`q${2 * MAX_HISTORY_MESSAGES - 1}`);
   });
+
+  it('follows the limits of the agent', async () => {
+    const run = await store(Array.from({ length: 300 }, () => ({ request: 400, answer: 400 })));
+    expect(await setHistory({ max_messages: 5 })).toEqual({ max_messages: 5, max_tokens: 100_000 });
+    expect(await read(run)).toEqual(['q297', 'a297', 'q298', 'a298', 'q299']);
+    expect(await setHistory({ max_messages: 1 })).toEqual({ max_messages: 1, max_tokens: 100_000 });
+    expect(await read(run)).toEqual(['q299']);
+    await setHistory({ max_tokens: 1000 });
+    expect(await read(run)).toEqual(['q297', 'a297', 'q298', 'a298', 'q299']);
+    // The run before is always in it.
+    await setHistory({ max_tokens: 1 });
+    expect(await read(run)).toEqual(['q298', 'a298', 'q299']);
+    expect(await setHistory(null)).toEqual({ max_messages: 200, max_tokens: 100_000 });
+    expect(await read(run)).toHaveLength(201);
+  });
+
+  it.each([{ max_messages: 0 }, { max_messages: 1001 }, { max_tokens: 1.5 }, { max_words: 5 }, [], 'short'])(
+    'refuses the limits %j',
+    async (history) => {
+      await service.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { history } }).expect(400);
+    },
+  );
+
+  it('reads no message beyond the limits, however long the thread is', async () => {
+    await setHistory({ max_messages: 20 });
+    const run = await store(Array.from({ length: 2500 }, () => ({ request: 1000, answer: 1000 })));
+    await database.query('ANALYZE messages');
+    const text = HISTORY.text.replaceAll('\n', ' ');
+    const values = [organizationId, run.threadId, run.position, run.messageId, agentId, MAX_HISTORY_BYTES];
+    const [{ 'QUERY PLAN': plan } = { 'QUERY PLAN': [] }] = await database.query<{ 'QUERY PLAN': PlanNode[] }[]>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+      values,
+    );
+    expect(rowsOf(plan, 'messages')).toBe(22);
+  });
 });
+
+interface PlanNode {
+  'Relation Name'?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  Plan?: PlanNode;
+  Plans?: PlanNode[];
+}
+
+/** How many rows of a table the plan read. */
+function rowsOf(nodes: readonly PlanNode[], table: string): number {
+  return nodes.reduce((sum, node) => {
+    const own = node['Relation Name'] === table ? (node['Actual Rows'] ?? 0) * (node['Actual Loops'] ?? 1) : 0;
+    return sum + own + rowsOf([...(node.Plans ?? []), ...(node.Plan === undefined ? [] : [node.Plan])], table);
+  }, 0);
+}

@@ -114,6 +114,37 @@ describe('the tools of a run', () => {
   });
 });
 
+describe('the output of a tool', () => {
+  it('is bounded in the transcript and for the model, also when the agent has lost the tool, and says so', async () => {
+    const text = 'x'.repeat(700_000);
+    const { script } = legacyServer((request, response) => {
+      const { method } = request.message as { method: string };
+      const tool = { name: 'large', inputSchema: { type: 'object' } };
+      const content = Array.from({ length: 2 }, () => ({ type: 'text', text }));
+      sendResult(response, request.message, method === 'tools/list' ? { tools: [tool] } : { content });
+    });
+    const member = await connectTo(app, (await upstreams.scripted(script)).url);
+    const id = await agentOf(app, [member]);
+    const thread = await ThreadClient.create(app, id);
+    const { taskId, ...collected } = await thread.ask('/call large {}');
+    const { parts } = await thread.expectWhole(taskId, collected);
+    const [part] = parts.filter((part) => 'toolCallId' in part) as unknown as {
+      output: { content: { text: string }[] };
+    }[];
+    const blocks = part?.output.content.map((block) => block.text) ?? [];
+    const leftOut = 1_400_000 - 1_048_576 + 4096;
+    expect(blocks.map(({ length }) => length)).toEqual([700_000, 700_000 - leftOut, expect.any(Number)]);
+    expect(blocks[2]).toBe(`[${leftOut} characters of this output were left out.]`);
+    const history = { max_tokens: 500_000 };
+    for (const connections of [[{ connection_id: member }], []]) {
+      await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections, history } });
+      await thread.ask('And now?', { tier: 'thinking' });
+      const output = fake.requests.at(-1)?.body.messages.find(({ role }) => role === 'tool')?.content as string;
+      expect(output).toMatch(/^x{100000}\n\[\d+ characters of this output were left out\.\]$/);
+    }
+  });
+});
+
 describe('a connection that is down', () => {
   const sentence = (title: string): object =>
     expect.stringContaining(`The connection "${title}" is not available right now: `);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
@@ -90,6 +91,34 @@ describe('a log-in at an upstream', () => {
     const { searchParams } = new URL(await begin(owner, configured));
     expect(Object.fromEntries(searchParams)).toMatchObject({ client_id: 'set-up', scope: 'own offline_access' });
     expect(upstream.registrations).toBe(before + 1);
+  });
+
+  it('uses a configured client only at the authorization server that accepted it', async () => {
+    const registration = await fetch(`${upstream.issuer}/reg`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        redirect_uris: [`${service.url}/oauth/callback`],
+        application_type: 'native',
+        token_endpoint_auth_method: 'client_secret_basic',
+      }),
+    });
+    const { client_id, client_secret } = (await registration.json()) as Record<string, string>;
+    const id = await connectOauth(service, upstream, { client_id, client_secret });
+    expect((await authorize(owner, upstream, id)).status).toBe(200);
+    expect(await callText(id)).toBe('alice');
+    const other = await startOauthUpstream();
+    try {
+      answering('/.well-known/oauth-protected-resource/mcp', 200, {
+        resource: upstream.url,
+        authorization_servers: [other.issuer],
+      });
+      expect((await start(owner, id)).text).toContain('to which auth.client_id belongs');
+      await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
+      expect(new URL(await begin(owner, id)).origin).toBe(other.issuer);
+    } finally {
+      await other.close();
+    }
   });
 
   it('does not disturb other log-ins that are in progress', async () => {
@@ -188,6 +217,36 @@ describe('a log-in at an upstream', () => {
     }
   });
 
+  it('uses the endpoints of MCP 2025-03-26 at an upstream without any metadata', async () => {
+    const id = await connectOauth(service, upstream);
+    const registrations: unknown[] = [];
+    const register = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const metadata = (await json(request)) as object;
+      registrations.push(metadata);
+      response.writeHead(201, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...metadata, client_id: 'registered' }));
+    };
+    upstream.intercept = (request, response, path) => {
+      if (path === '/register') void register(request, response);
+      else response.writeHead(path === '/mcp' ? 401 : 404).end();
+      return true;
+    };
+    const url = new URL(await begin(owner, id));
+    expect(url.origin + url.pathname).toBe(`${upstream.issuer}/authorize`);
+    expect(url.searchParams.get('client_id')).toBe('registered');
+    expect(registrations).toEqual([expect.objectContaining({ application_type: 'native' })]);
+  });
+
+  it('refuses an authorization server without metadata that the upstream names', async () => {
+    const id = await connectOauth(service, upstream);
+    upstream.intercept = (_request, response, path) => {
+      if (!path.startsWith('/.well-known/') || path.includes('protected-resource')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    expect((await start(owner, id)).text).toContain('no metadata document');
+  });
+
   it('refuses protected-resource metadata that describes another resource', async () => {
     const id = await connectOauth(service, upstream);
     answering('/.well-known/oauth-protected-resource/mcp', 200, {
@@ -257,6 +316,7 @@ describe('a log-in at an upstream', () => {
         client_id: `https://box.example${path}`,
         redirect_uris: ['https://box.example/oauth/callback'],
         token_endpoint_auth_method: 'none',
+        application_type: 'web',
       });
     } finally {
       await secure.close();

@@ -1,7 +1,8 @@
 import { DomainError } from '../../common/domain-error.js';
 import type { VirtualConnection } from '../../connections/virtual-connections.js';
-import type { AgentConnection } from './agent.js';
-import type { AgentConnectionData, AgentItem } from './agent.dto.js';
+import { type AgentConnection, DEFAULT_HISTORY_MESSAGES, DEFAULT_HISTORY_TOKENS } from './agent.js';
+import type { AgentConnectionData, AgentHistoryData, AgentItem } from './agent.dto.js';
+import type { AgentEntity } from './agent.entity.js';
 import type { StoredAgent } from './agent.repository.js';
 
 /** The agent as returned to callers. */
@@ -13,6 +14,7 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     instructions: agent.instructions,
     tier: agent.tier,
     max_steps: agent.maxSteps,
+    history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
     status: connection.status,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix }) => ({
       connection_id: connectionId,
@@ -21,6 +23,16 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     })),
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+/** The stored limits of the history; an absent one has its default. */
+export function toHistory(
+  history: AgentHistoryData | null | undefined,
+): Pick<AgentEntity, 'historyMaxMessages' | 'historyMaxTokens'> {
+  return {
+    historyMaxMessages: history?.max_messages ?? DEFAULT_HISTORY_MESSAGES,
+    historyMaxTokens: history?.max_tokens ?? DEFAULT_HISTORY_TOKENS,
   };
 }
 

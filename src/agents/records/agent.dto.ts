@@ -23,7 +23,7 @@ import {
 import { IsText, IsTitle } from '../../connections/field-rules.js';
 import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
 import { type Tier, TIERS } from '../../common/tier.js';
-import { MAX_CONNECTIONS, MAX_MAX_STEPS } from './agent.js';
+import { MAX_CONNECTIONS, MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, MAX_MAX_STEPS } from './agent.js';
 import { ItemOf, PageOf } from '../../common/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
@@ -54,6 +54,23 @@ export class AgentConnectionData {
   prefix?: string | null;
 }
 
+/** How much of the thread a run reads before its own request. An absent limit has its default. */
+export class AgentHistoryData {
+  /** By default 200. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_HISTORY_MESSAGES)
+  max_messages?: number;
+
+  /** Estimated as one token for each 4 bytes of JSON. By default 100,000. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_HISTORY_TOKENS)
+  max_tokens?: number;
+}
+
 /** Properties that are optional when an agent is created or updated. Null clears the value. */
 class AgentOptions {
   @MayBeAbsent()
@@ -79,6 +96,14 @@ class AgentOptions {
   @Min(1)
   @Max(MAX_MAX_STEPS)
   max_steps?: number;
+
+  /** Null restores the defaults. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => AgentHistoryData)
+  history?: AgentHistoryData | null;
 
   @MayBeAbsent()
   @IsIn(SETTABLE_STATUSES)
@@ -142,6 +167,14 @@ export class AgentConnectionItem {
   prefix: string | null;
 }
 
+export class AgentHistoryItem {
+  @IsInt()
+  max_messages: number;
+
+  @IsInt()
+  max_tokens: number;
+}
+
 export class AgentItem {
   @IsUUID()
   id: string;
@@ -163,6 +196,10 @@ export class AgentItem {
 
   @IsInt()
   max_steps: number;
+
+  @ValidateNested()
+  @Type(() => AgentHistoryItem)
+  history: AgentHistoryItem;
 
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;

@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../../common/tier.js';
-import { DEFAULT_MAX_STEPS } from './agent.js';
+import { DEFAULT_HISTORY_MESSAGES, DEFAULT_HISTORY_TOKENS, DEFAULT_MAX_STEPS } from './agent.js';
 
 /** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
 @Entity('agents')
@@ -21,4 +21,12 @@ export class AgentEntity {
 
   @Column('integer', { name: 'max_steps', default: DEFAULT_MAX_STEPS })
   maxSteps: number;
+
+  /** How many earlier messages of the thread a run reads at most. */
+  @Column('integer', { name: 'history_max_messages', default: DEFAULT_HISTORY_MESSAGES })
+  historyMaxMessages: number;
+
+  /** How many tokens of earlier messages a run reads at most, estimated from their size. */
+  @Column('integer', { name: 'history_max_tokens', default: DEFAULT_HISTORY_TOKENS })
+  historyMaxTokens: number;
 }

@@ -68,7 +68,9 @@ export class AgentRepository {
   async update(
     manager: EntityManager,
     id: string,
-    settings: Partial<Pick<AgentEntity, 'instructions' | 'tier' | 'maxSteps'>>,
+    settings: Partial<
+      Pick<AgentEntity, 'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens'>
+    >,
   ): Promise<void> {
     if (Object.values(settings).every((value) => value === undefined)) return;
     await manager.update(AgentEntity, { id }, settings);

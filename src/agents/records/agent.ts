@@ -3,6 +3,10 @@ import type { ConnectionStatus } from '../../connections/connection.js';
 
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
+export const DEFAULT_HISTORY_MESSAGES = 200;
+export const MAX_HISTORY_MESSAGES = 1000;
+export const DEFAULT_HISTORY_TOKENS = 100_000;
+export const MAX_HISTORY_TOKENS = 500_000;
 export const MAX_CONNECTIONS = 100;
 /** For one agent, including all agents inside it. */
 export const MAX_AGENTS = 200;

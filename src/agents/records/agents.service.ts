@@ -11,7 +11,7 @@ import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
 import { type AgentConnection, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
-import { toConnections, toItem } from './agent-item.js';
+import { toConnections, toHistory, toItem } from './agent-item.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import { AGENT_BYTES, AgentRepository, type StoredAgent } from './agent.repository.js';
 
@@ -67,7 +67,14 @@ export class AgentsService {
       const { title, description = null, status = 'active' } = data;
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
-      await this.repository.insert(manager, { id, organizationId, instructions, tier, maxSteps });
+      await this.repository.insert(manager, {
+        id,
+        organizationId,
+        instructions,
+        tier,
+        maxSteps,
+        ...toHistory(data.history),
+      });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
       const connections = toConnections(data.connections ?? []);
       await this.compose(manager, organizationId, id, connections);
@@ -92,7 +99,8 @@ export class AgentsService {
       const members = connections === undefined ? stored : toConnections(connections);
       const isInstructed =
         instructions !== undefined && instructions !== (await this.repository.findInstructions(manager, id));
-      await this.repository.update(manager, id, { instructions, tier, maxSteps });
+      const history = data.history === undefined ? {} : toHistory(data.history);
+      await this.repository.update(manager, id, { instructions, tier, maxSteps, ...history });
       if (connections !== undefined) {
         await this.compose(manager, organizationId, id, members);
         await this.refuseCycle(manager, id);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import { AppConfig } from '../../config/app-config.js';
-import { isLoopback } from '../../config/public-origin.js';
+import { isLoopback } from '../../common/loopback.js';
 
 /**
  * Protects the MCP endpoints from foreign web pages (MCP 2025-11-25, transports, "Security Warning"). Allowed are the service's

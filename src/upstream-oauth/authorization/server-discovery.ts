@@ -7,7 +7,8 @@ import {
   extractWWWAuthenticateParams,
   type OAuthProtectedResourceMetadata,
 } from '@modelcontextprotocol/client';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
+import { BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 
 /** Any request that a server which demands OAuth refuses. */
 const PROBE = {
@@ -24,10 +25,13 @@ export interface DiscoveredServer {
   readonly scope: string | undefined;
 }
 
-/** Finds the authorization server of an upstream (MCP 2025-11-25, "Authorization Server Discovery"). */
+/**
+ * Finds the authorization server of an upstream (MCP 2025-11-25, "Authorization Server Discovery"). An upstream of MCP 2025-03-26 has no
+ * document about the protected resource: it is its own authorization server, with or without metadata.
+ */
 @Injectable()
 export class ServerDiscovery {
-  constructor(private readonly http: AuthorizationFetch) {}
+  constructor(private readonly http: BoundedFetch) {}
 
   /** @throws AuthorizationServerFault, and what the exchange throws */
   async discover(url: string): Promise<DiscoveredServer> {
@@ -37,9 +41,10 @@ export class ServerDiscovery {
     if (!checkResourceAllowed({ requestedResource: url, configuredResource: resource })) {
       throw new AuthorizationServerFault('The metadata of the upstream describes another resource (RFC 9728).');
     }
-    // Servers of MCP 2025-03-26 have no such document, and are their own authorization server.
     const issuer = document?.authorization_servers?.[0] ?? new URL('/', url).href;
-    const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: this.http.fetch });
+    const metadata =
+      (await discoverAuthorizationServerMetadata(issuer, { fetchFn: this.http.fetch })) ??
+      (document === undefined ? defaultMetadata(new URL(url).origin) : undefined);
     if (metadata === undefined) {
       throw new AuthorizationServerFault(
         `The authorization server ${new URL(issuer).origin} has no metadata document.`,
@@ -64,6 +69,18 @@ export class ServerDiscovery {
       return undefined;
     }
   }
+}
+
+/** The endpoints of a server without metadata (MCP 2025-03-26, "Fallbacks for Servers without Metadata Discovery"). */
+function defaultMetadata(origin: string): AuthorizationServerMetadata {
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+  };
 }
 
 /** @throws AuthorizationServerFault */

@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../../browser-sessions/browser-sessions.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
+import { NetModule } from '../../net/net.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
 import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
 import { AuthorizationController } from './authorization.controller.js';
@@ -22,6 +23,7 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
     AuditEventsModule,
     BrowserSessionsModule,
     ConnectionsModule,
+    NetModule,
     UpstreamTokensModule,
     VaultModule,
   ],

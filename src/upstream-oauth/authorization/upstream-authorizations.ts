@@ -19,8 +19,10 @@ import type { Connection } from '../../connections/connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { AddressRefusedError } from '../../net/address-refused-error.js';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
-import { accountOf } from '../tokens/account-tokens.js';
+import { AnswerRefusedError, BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
+import { type Account, accountOf } from '../tokens/account-tokens.js';
+import { uniteScopes } from '../tokens/scopes.js';
 import { metadataOf, TokenRequests } from '../tokens/token-requests.js';
 import { UpstreamAccounts } from '../tokens/upstream-accounts.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
@@ -56,7 +58,7 @@ export class UpstreamAuthorizations {
     private readonly stored: UpstreamAuthorizationRepository,
     private readonly accounts: UpstreamAccounts,
     private readonly requests: TokenRequests,
-    private readonly http: AuthorizationFetch,
+    private readonly http: BoundedFetch,
     private readonly events: AuditEvents,
   ) {}
 
@@ -71,7 +73,8 @@ export class UpstreamAuthorizations {
       const client = await this.clients.clientFor(connection, server.metadata);
       const { redirectUri } = this.clients;
       const state = randomBytes(32).toString('base64url');
-      const scope = scopeOf(connection, server);
+      const accountUserId = hasMemberAccounts(connection) ? browser.userId : null;
+      const scope = scopeOf(connection, server, await this.stored.find(connectionFor(connection, accountUserId)));
       const { authorizationUrl, codeVerifier } = await startAuthorization(server.metadata.issuer, {
         metadata: server.metadata,
         clientInformation: client,
@@ -84,10 +87,11 @@ export class UpstreamAuthorizations {
         server: tokenServerOf(server),
         client,
         resource: server.resource,
+        scope,
         codeVerifier,
         redirectUri,
         connectionUrl: connection.url,
-        accountUserId: hasMemberAccounts(connection) ? browser.userId : null,
+        accountUserId,
       });
       return authorizationUrl.href;
     } catch (error) {
@@ -136,6 +140,8 @@ export class UpstreamAuthorizations {
     const account = await this.stored.remove(bound, (manager) =>
       this.record('connection.deauthorized', bound, caller, manager),
     );
+    // The next log-in can be at another authorization server.
+    if (!hasMemberAccounts(connection)) await this.registrations.removeAll(id);
     await this.announce(bound);
     if (account !== undefined) await this.requests.revoke(id, account.tokens);
   }
@@ -150,7 +156,7 @@ export class UpstreamAuthorizations {
 
   private async redeem(
     connection: Connection,
-    { server, client, resource, codeVerifier, redirectUri, connectionUrl }: LogIn,
+    { server, client, resource, scope, codeVerifier, redirectUri, connectionUrl }: LogIn,
     { code, iss, error }: AuthorizationAnswer,
     userId: string,
   ): Promise<void> {
@@ -174,14 +180,16 @@ export class UpstreamAuthorizations {
       if (tokens.token_type.toLowerCase() !== 'bearer') {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
-      const account = accountOf(tokens, { server, client, resource }, connectionUrl);
+      await this.clients.bindConfigured(connection, server.issuer);
+      const account = accountOf(tokens, { server, client, resource, scope }, connectionUrl);
       await this.stored.replace(connection, account, (manager) =>
         this.record('connection.authorized', connection, personAsActor(userId), manager),
       );
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
       const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
-      if (isUnknownClient) await this.registrations.removeAll(connection.id);
+      const isConfigured = connection.oauth?.clientId != null;
+      if (isUnknownClient && !isConfigured) await this.registrations.removeAll(connection.id);
       throw cause;
     }
   }
@@ -231,7 +239,7 @@ export class UpstreamAuthorizations {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof AuthorizationServerFault) return error.message;
+  if (error instanceof AuthorizationServerFault || error instanceof AnswerRefusedError) return error.message;
   if (error instanceof IssuerMismatchError) return 'The answer came from another authorization server (RFC 9207).';
   if (error instanceof RegistrationRejectedError) return 'The authorization server refused to register this service.';
   if (error instanceof InsecureTokenEndpointError)
@@ -243,12 +251,20 @@ function reasonOf(error: unknown): string {
   return 'The authorization server could not be used: it did not answer as OAuth 2.1 requires.';
 }
 
-/** Refresh tokens need their own scope at some servers. */
-function scopeOf({ oauth }: Connection, { scope, metadata }: DiscoveredServer): string | undefined {
-  const wanted = oauth?.scope ?? scope;
-  const scopes = new Set(wanted?.split(' '));
-  if (metadata.scopes_supported?.includes('offline_access') === true) scopes.add('offline_access');
-  return scopes.size === 0 ? undefined : [...scopes].join(' ');
+/**
+ * The configured scopes, or those that the upstream asks for together with what the account has requested and lacked so far. Refresh tokens
+ * need their own scope at some servers.
+ */
+function scopeOf(
+  { oauth, url }: Connection,
+  { scope, metadata }: DiscoveredServer,
+  account: Account | undefined,
+): string | undefined {
+  const previous =
+    account?.connectionUrl === url && account?.tokens.server.issuer === metadata.issuer ? account?.tokens : undefined;
+  const wanted = oauth?.scope ?? uniteScopes(scope, previous?.scope, previous?.demandedScope);
+  const isOffline = metadata.scopes_supported?.includes('offline_access') === true;
+  return uniteScopes(wanted, isOffline ? 'offline_access' : undefined);
 }
 
 function tokenServerOf({ metadata }: DiscoveredServer): LogIn['server'] {

@@ -14,7 +14,10 @@ export interface Registration {
   readonly redirectUri: string;
 }
 
-/** The clients that this service has registered. */
+/** A configured client is kept only for its issuer. */
+type StoredClient = OAuthClientInformationMixed & { readonly isConfigured?: boolean };
+
+/** The clients that this service has registered, and where a configured one was used. */
 @Injectable()
 export class UpstreamClientRepository {
   constructor(
@@ -24,11 +27,21 @@ export class UpstreamClientRepository {
 
   async find({ connectionId, issuer, redirectUri }: Registration): Promise<OAuthClientInformationMixed | undefined> {
     const row = await this.rows.findOneBy({ connectionId, issuer, redirectUri });
-    if (row === null) return undefined;
-    return JSON.parse(this.vault.open(row.client, contextOf(connectionId))) as OAuthClientInformationMixed;
+    const client = row === null ? undefined : this.clientOf(row);
+    return client?.isConfigured === true ? undefined : client;
   }
 
-  async save({ connectionId, issuer, redirectUri }: Registration, client: OAuthClientInformationMixed): Promise<void> {
+  /** The issuer at which this client was used, if it was configured for the connection then. */
+  async findIssuerOf(connectionId: string, client: OAuthClientInformationMixed): Promise<string | undefined> {
+    const rows = await this.rows.findBy({ connectionId });
+    const row = rows.find((one) => {
+      const { isConfigured, client_id: id, client_secret: secret } = this.clientOf(one);
+      return isConfigured === true && id === client.client_id && secret === client.client_secret;
+    });
+    return row?.issuer;
+  }
+
+  async save({ connectionId, issuer, redirectUri }: Registration, client: StoredClient): Promise<void> {
     await this.rows.query(
       `INSERT INTO upstream_clients (id, connection_id, issuer, redirect_uri, client) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (connection_id, issuer, redirect_uri) DO UPDATE SET client = excluded.client, created_at = now()`,
@@ -39,6 +52,10 @@ export class UpstreamClientRepository {
   /** Forgets the clients of a connection, which are registered again with the next log-in. */
   async removeAll(connectionId: string): Promise<void> {
     await this.rows.delete({ connectionId });
+  }
+
+  private clientOf({ client, connectionId }: UpstreamClientEntity): StoredClient {
+    return JSON.parse(this.vault.open(client, contextOf(connectionId))) as StoredClient;
   }
 }
 

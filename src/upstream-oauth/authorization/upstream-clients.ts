@@ -5,10 +5,12 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client';
+import { isLoopback } from '../../common/loopback.js';
 import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
-import { AuthorizationFetch, AuthorizationServerFault } from '../authorization-fetch.js';
+import { BoundedFetch } from '../../net/bounded-fetch.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 
 /** Below the base URL. */
@@ -21,7 +23,7 @@ export class UpstreamClients {
   constructor(
     private readonly registrations: UpstreamClientRepository,
     private readonly secrets: ConnectionSecrets,
-    private readonly http: AuthorizationFetch,
+    private readonly http: BoundedFetch,
     private readonly config: AppConfig,
   ) {}
 
@@ -43,10 +45,10 @@ export class UpstreamClients {
    * @throws AuthorizationServerFault, and what the exchange throws
    */
   async clientFor(connection: Connection, metadata: AuthorizationServerMetadata): Promise<OAuthClientInformationMixed> {
-    const configured = connection.oauth?.clientId ?? null;
-    if (configured !== null) {
-      const secret = this.secrets.openClientSecret(connection);
-      return { client_id: configured, ...(secret !== undefined && { client_secret: secret }) };
+    const configured = this.configuredClient(connection);
+    if (configured !== undefined) {
+      await this.requireIssuerOf(configured, connection, metadata);
+      return configured;
     }
     const { metadataUrl } = this;
     if (metadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
@@ -72,6 +74,34 @@ export class UpstreamClients {
     return information as OAuthClientInformationMixed;
   }
 
+  /** Binds a configured client to the issuer that has accepted it: the upstream cannot have its secret sent elsewhere later. */
+  async bindConfigured(connection: Connection, issuer: string): Promise<void> {
+    const configured = this.configuredClient(connection);
+    if (configured === undefined) return;
+    const place = { connectionId: connection.id, issuer, redirectUri: this.redirectUri };
+    await this.registrations.save(place, { ...configured, isConfigured: true });
+  }
+
+  private configuredClient(connection: Connection): OAuthClientInformationMixed | undefined {
+    const id = connection.oauth?.clientId ?? null;
+    if (id === null) return undefined;
+    const secret = this.secrets.openClientSecret(connection);
+    return { client_id: id, ...(secret !== undefined && { client_secret: secret }) };
+  }
+
+  /** @throws AuthorizationServerFault for another authorization server than before */
+  private async requireIssuerOf(
+    client: OAuthClientInformationMixed,
+    { id }: Connection,
+    { issuer }: AuthorizationServerMetadata,
+  ): Promise<void> {
+    const bound = await this.registrations.findIssuerOf(id, client);
+    if (bound === undefined || bound === issuer) return;
+    throw new AuthorizationServerFault(
+      'The upstream names another authorization server than the one to which auth.client_id belongs. Store the client of the new server.',
+    );
+  }
+
   private get metadataUrl(): string | undefined {
     const { baseUrl } = this.config;
     return baseUrl.startsWith('https://') ? `${baseUrl}${METADATA_PATH}` : undefined;
@@ -86,6 +116,8 @@ export class UpstreamClients {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
+      // Servers accept http redirects only from native clients, and only loopback ones (OpenID Connect Registration §2).
+      application_type: isLoopback(new URL(baseUrl)) ? 'native' : 'web',
     };
   }
 }

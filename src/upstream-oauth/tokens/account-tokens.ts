@@ -20,6 +20,10 @@ export interface AccountTokens {
   readonly client: OAuthClientInformationMixed;
   /** The resource indicator (RFC 8707) that the tokens are for. */
   readonly resource: string;
+  /** The scopes that the log-in requested, separated by spaces. */
+  readonly scope?: string | undefined;
+  /** The scopes that the upstream has demanded since, and that the next log-in requests too. */
+  readonly demandedScope?: string | undefined;
 }
 
 /** The account of a connection, or of a member at it. Times in milliseconds since the epoch; `Infinity` if unknown. */
@@ -34,10 +38,10 @@ export interface Account {
 /** @param before the tokens or the log-in that the answer belongs to */
 export function accountOf(
   { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds }: OAuthTokens,
-  { server, client, resource }: Omit<AccountTokens, 'accessToken'>,
+  { server, client, resource, scope, demandedScope }: Omit<AccountTokens, 'accessToken'>,
   connectionUrl: string,
 ): Account {
-  const tokens = { accessToken, refreshToken, server, client, resource };
+  const tokens = { accessToken, refreshToken, server, client, resource, scope, demandedScope };
   if (seconds === undefined) return { connectionUrl, tokens, refreshAt: Infinity, expiresAt: Infinity };
   const lifetimeMs = seconds * 1000;
   const expiresAt = Date.now() + lifetimeMs;

@@ -5,7 +5,7 @@ import {
   refreshAuthorization,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client';
-import { AuthorizationFetch } from '../authorization-fetch.js';
+import { BoundedFetch } from '../../net/bounded-fetch.js';
 import type { AccountTokens, TokenServer } from './account-tokens.js';
 
 /** The errors (RFC 6749 §5.2) after which the same request cannot succeed later: a person has to log in again. */
@@ -26,7 +26,7 @@ export class AuthorizationEnded extends Error {
 export class TokenRequests {
   private readonly logger = new Logger(TokenRequests.name);
 
-  constructor(private readonly http: AuthorizationFetch) {}
+  constructor(private readonly http: BoundedFetch) {}
 
   /** New tokens (RFC 6749 §6). @throws AuthorizationEnded; any other error can pass */
   async refresh({ refreshToken, server, client, resource }: AccountTokens): Promise<OAuthTokens> {

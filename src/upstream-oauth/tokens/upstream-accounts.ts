@@ -6,9 +6,10 @@ import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
-import { authorizationRequired, pageOf } from '../authorization-page.js';
+import { authorizationRequired, pageOf, scopeRequired } from '../authorization-page.js';
 import { type Account, accountOf } from './account-tokens.js';
 import { AuthorizationEnded, TokenRequests } from './token-requests.js';
+import { judgeDemand, uniteScopes } from './scopes.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
 /** A log-in and a revocation in another process must be visible within a second. */
@@ -85,6 +86,29 @@ export class UpstreamAccounts {
     return this.missing(connection);
   }
 
+  /**
+   * Notes scopes that the upstream demands beyond those of the token, for the next log-in.
+   * @returns the error for callers, or undefined if another log-in is of no use
+   */
+  async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
+    // Who configures the scopes also limits them.
+    if (connection.oauth?.scope != null) return undefined;
+    const key = accountKey(connection);
+    const known = await this.cache.get(key);
+    if (known === undefined) return this.missing(connection);
+    let demand = judgeDemand(known.tokens, demanded);
+    if (demand === 'new') {
+      await this.repository.change(connection, (account) => {
+        demand = judgeDemand(account.tokens, demanded);
+        if (demand !== 'new') return { kept: true };
+        const demandedScope = uniteScopes(account.tokens.demandedScope, demanded);
+        return { replacement: { ...account, tokens: { ...account.tokens, demandedScope } } };
+      });
+      this.cache.forget(key);
+    }
+    return demand === 'useless' ? undefined : this.missing(connection, scopeRequired);
+  }
+
   /** The account was stored or removed in this process. */
   forget(connection: Pick<Connection, 'id' | 'accountUserId'>): void {
     const key = accountKey(connection);
@@ -157,8 +181,8 @@ export class UpstreamAccounts {
     return { kept: true };
   }
 
-  private missing(connection: Connection): DomainError {
-    const error = authorizationRequired(connection.title, pageOf(this.config.baseUrl, connection.id));
+  private missing(connection: Connection, errorOf = authorizationRequired): DomainError {
+    const error = errorOf(connection.title, pageOf(this.config.baseUrl, connection.id));
     if (!hasMemberAccounts(connection)) {
       this.directory.recordMissingAuthorization(connection, error.message).catch((cause: Error) => {
         this.logger.warn({ connection_id: connection.id, err: cause }, 'Could not record the status of a connection');
@@ -197,5 +221,9 @@ class ConnectionAccount {
 
   refused(token: string): DomainError {
     return this.accounts.refused(this.connection, token);
+  }
+
+  demandScope(scope: string): Promise<DomainError | undefined> {
+    return this.accounts.demandScope(this.connection, scope);
   }
 }

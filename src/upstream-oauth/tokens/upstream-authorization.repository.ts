@@ -45,6 +45,11 @@ export class UpstreamAuthorizationRepository {
     );
   }
 
+  async find(owner: AccountOwner): Promise<Account | undefined> {
+    const row = await this.rows.findOneBy(whereOf(owner));
+    return row === null ? undefined : this.toAccount(row);
+  }
+
   /** Stores the account of a new log-in in place of the previous one. @param alongside runs in the same transaction */
   async replace(owner: AccountOwner, account: Account, alongside: InTransaction): Promise<void> {
     await this.rows.manager.transaction(async (manager) => {
@@ -69,7 +74,10 @@ export class UpstreamAuthorizationRepository {
    * Changes the account as `decide` says. The row is locked meanwhile, so that one process at a time refreshes its tokens and the
    * others then see the result. Returns the account afterwards.
    */
-  change(owner: AccountOwner, decide: (account: Account) => Promise<AccountChange>): Promise<Account | undefined> {
+  change(
+    owner: AccountOwner,
+    decide: (account: Account) => AccountChange | Promise<AccountChange>,
+  ): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
       const row = await findLocked(manager, owner);
       if (row === null) return undefined;

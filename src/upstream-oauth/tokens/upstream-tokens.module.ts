@@ -3,7 +3,6 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { NetModule } from '../../net/net.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
-import { AuthorizationFetch } from '../authorization-fetch.js';
 import { TokenRequests } from './token-requests.js';
 import { UpstreamAccounts } from './upstream-accounts.js';
 import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
@@ -12,7 +11,7 @@ import { UpstreamAuthorizationRepository } from './upstream-authorization.reposi
 /** The access tokens for upstreams that demand OAuth. */
 @Module({
   imports: [TypeOrmModule.forFeature([UpstreamAuthorizationEntity]), ConnectionsModule, NetModule, VaultModule],
-  providers: [AuthorizationFetch, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
-  exports: [AuthorizationFetch, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  providers: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  exports: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
 })
 export class UpstreamTokensModule {}

@@ -12,7 +12,7 @@ interface TargetBase {
   timeoutMs: number;
 }
 
-/** The account at an upstream that demands OAuth. Both methods reject with DomainError, also if a person has to authorize it. */
+/** The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize it. */
 export interface AccountAccess {
   /** The access token to send; a promise only if it has to be read or refreshed. */
   token(): string | Promise<string>;
@@ -23,6 +23,11 @@ export interface AccountAccess {
   renew(refused: string): Promise<string>;
   /** The error for callers when the upstream refuses the renewed token too. */
   refused(token: string): DomainError;
+  /**
+   * The error for callers when the upstream demands these scopes, separated by spaces. Undefined if another log-in is of no use, so
+   * that the answer is an ordinary refusal.
+   */
+  demandScope(scope: string): Promise<DomainError | undefined>;
 }
 
 /** Everything that is needed to call the upstream of one HTTP connection. */
