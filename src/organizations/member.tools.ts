@@ -50,7 +50,8 @@ export class MemberTools {
     name: 'MEMBER_UPDATE',
     description:
       'Gives a member or an invitation another role. Nobody can change their own role, only owners can change owners, and the ' +
-      'last owner keeps the role. Neither role can hold more than the caller.',
+      'last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, ' +
+      'invite the person again.',
     input: MemberUpdateInput,
     output: MemberUpdated,
     annotations: UPDATES,

@@ -126,6 +126,29 @@ describe('the rights to decide about others', () => {
     );
   });
 
+  it('of a narrow key do not reach the password of its own person', async () => {
+    const { memberId, key } = await addKeyHolder(service, 'owner', { self: ['MEMBER_RESET'] });
+    expectProblem(await service.tool('MEMBER_RESET', { id: memberId }, key), 403, 'permission_widening');
+    await service.tool('MEMBER_RESET', { id: owner.memberId }, owner.key).expect(200);
+  });
+
+  it('do not raise the role of an invitation, whose link somebody with fewer rights may have', async () => {
+    await service.tool('ROLE_CREATE', { name: 'inviter', permissions: { self: ['MEMBER_INVITE'] } }).expect(200);
+    const inviter = await addKeyHolder(service, 'inviter');
+    const email = newEmail();
+    const former = await invite(service, email, 'inviter', inviter.key);
+    const { id } = await findMember(service, email);
+    for (const role of ['admin', 'owner']) {
+      expectProblem(await service.tool('MEMBER_UPDATE', { id, role }, owner.key), 409, 'conflict');
+    }
+    await service.tool('MEMBER_UPDATE', { id, role: 'member' }, owner.key).expect(200);
+    expect((await fetch(service.url + former)).status).toBe(200);
+    await invite(service, email, 'admin', owner.key);
+    expect((await fetch(service.url + former)).status).toBe(404);
+    const { id: ofAdmin } = await findMember(service, email);
+    expectProblem(await service.tool('MEMBER_UPDATE', { id: ofAdmin, role: 'owner' }, owner.key), 409, 'conflict');
+  });
+
   it('end with a key of the person that was deleted meanwhile', async () => {
     const other = await addKeyHolder(service, 'admin');
     await service.tool('MEMBER_LIST', {}, other.key).expect(200);
