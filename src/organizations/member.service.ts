@@ -76,6 +76,7 @@ export class MemberService {
         role,
         tokenHash: shown.tokenHash,
         mailedHash: mailed?.tokenHash ?? null,
+        madeBy: caller.userId,
         expiresAt: new Date(Date.now() + expiresIn * 1000),
       });
       const person = await this.personOf(locked, id);
@@ -118,7 +119,8 @@ export class MemberService {
   }
 
   /**
-   * Removes a member together with the keys and grants that the person has in the organization, or withdraws an invitation.
+   * Removes a member together with the keys and grants that the person has in the organization, and the invitations and reset
+   * links that the person made; or withdraws an invitation.
    * Everyone can remove themselves.
    * @throws DomainError `not_found`, `last_owner`, `permission_widening`
    */
@@ -155,7 +157,8 @@ export class MemberService {
           'The person is also a member of other organizations, so the link can only be mailed. Set SMTP_URL.';
         throw new DomainError('conflict', detail);
       }
-      const link = { organizationId: organization.id, userId, expiresAt: new Date(Date.now() + RESET_SECONDS * 1000) };
+      const expiresAt = new Date(Date.now() + RESET_SECONDS * 1000);
+      const link = { organizationId: organization.id, userId, madeBy: caller.userId, expiresAt };
       if (isShown)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });
       if (mailed)

@@ -63,8 +63,8 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_REMOVE',
     description:
-      'Removes a member, together with the API keys and grants that the person has in this organization, or withdraws an ' +
-      'invitation. The last owner cannot be removed.',
+      'Removes a member, together with the API keys and grants that the person has in this organization, and the invitations and ' +
+      'reset links that the person made; or withdraws an invitation. The last owner cannot be removed.',
     input: MemberIdInput,
     output: MemberRemoved,
     annotations: DESTROYS,

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { newEmail } from '../sign-in/people.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
-import { addKeyHolder, findMember, invite, type Person } from './organizations.support.js';
+import { addKeyHolder, findMember, invite, pathOf, type Person } from './organizations.support.js';
 
 let service: TestApp;
 let owner: Person;
@@ -176,6 +176,18 @@ describe('removing a member', () => {
     } finally {
       await other.close();
     }
+  });
+
+  it('ends the invitations and reset links that the person made, and no others', async () => {
+    const [maker, other] = [await addKeyHolder(service, 'admin'), await addKeyHolder(service, 'member')];
+    const reset = async (key: string) =>
+      pathOf((await service.tool('MEMBER_RESET', { id: other.memberId }, key).expect(200)).body.reset_url);
+    const ended = [await invite(service, newEmail(), 'admin', maker.key), await reset(maker.key)];
+    const kept = [await invite(service, newEmail(), 'admin', owner.key), await invite(service, newEmail())];
+    for (const path of [...ended, ...kept]) expect((await fetch(service.url + path)).status).toBe(200);
+    await service.tool('MEMBER_REMOVE', { id: maker.memberId }, owner.key).expect(200);
+    for (const path of ended) expect((await fetch(service.url + path)).status).toBe(404);
+    for (const path of [...kept, await reset(owner.key)]) expect((await fetch(service.url + path)).status).toBe(200);
   });
 
   it("is everyone's own right, and withdraws invitations too", async () => {
