@@ -78,6 +78,14 @@ describe('a token of a trusted issuer', () => {
     ]);
   });
 
+  it('is no token of a person whose address the database would take its own for', async () => {
+    await makeMember('kimi@example.com', 'default', 'admin');
+    await call(await signed({ email: 'KIMI@example.com' })).expect(200);
+    for (const email of ['k\u0130mi@example.com', '\u212Aimi@example.com']) {
+      expectProblem(await call(await signed({ email })), 401, 'credential_invalid');
+    }
+  });
+
   it.each(['RS256', 'ES384', 'EdDSA'])('can be signed with %s', async (alg) => {
     await issuer.rotate(alg);
     const token = await signed();
