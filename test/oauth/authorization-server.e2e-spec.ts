@@ -1,9 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
+import { startSecondOrganization } from '../support/second-organization.js';
+import { newId } from '../../src/common/ids.js';
 import { rpc } from '../support/proxy-calls.js';
 import { follow } from './oauth-client.js';
 
@@ -12,13 +16,14 @@ const REDIRECT = 'http://127.0.0.1:33418/callback';
 let upstream: ProxiedUpstream;
 let url: string;
 let browser: Browser;
+let email: string;
 let path: string;
 let resource: string;
 
 beforeAll(async () => {
   upstream = await startProxiedUpstream();
   url = upstream.app.url;
-  const email = newEmail();
+  email = newEmail();
   await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
   browser = new Browser(url);
   await browser.signIn(email);
@@ -99,6 +104,22 @@ function callWith(token: string, at = path): supertest.Test {
     .post(at)
     .set({ authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' })
     .send(rpc('tools/list'));
+}
+
+/** Waits for the moment at which no process knows the token any longer. */
+async function untilRefused(token: string): Promise<void> {
+  while ((await callWith(token)).status !== 401);
+}
+
+/** Makes the person an admin of another organization, too; returns its slug. */
+async function secondOrganizationOf(person: string): Promise<string> {
+  const { id, slug } = await startSecondOrganization(upstream.app.app, url, 'second');
+  await upstream.app.app.get(DataSource).query(
+    `INSERT INTO members (organization_id, user_id, role) SELECT $1, id, 'admin' FROM users WHERE email = $2
+       ON CONFLICT DO NOTHING`,
+    [id, person],
+  );
+  return slug;
 }
 
 describe('an authorization request', () => {
@@ -217,13 +238,20 @@ describe('a code', () => {
     await callWith(body.access_token).expect(200);
     expect((await exchange(flow, code)).body.error).toBe('invalid_grant');
     expect((await refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
+    await untilRefused(body.access_token);
   });
 
   it('is exchanged by one of many concurrent requests at most', async () => {
     const flow = await newFlow();
     const code = (await answerOf(flow)).get('code') ?? '';
     const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(flow, code)));
-    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { body } of answers.filter(({ status }) => status !== 200)) expect(body.error).toBe('invalid_grant');
+    for (const { body } of given) {
+      await untilRefused(body.access_token);
+      expect((await refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
+    }
   });
 
   it.each([
@@ -254,7 +282,19 @@ describe('a refresh token', () => {
     await callWith(second.access_token).expect(200);
     expect((await refresh(flow, first.refresh_token)).body.error).toBe('invalid_grant');
     expect((await refresh(flow, second.refresh_token)).body.error).toBe('invalid_grant');
+    for (const { access_token } of [first, second]) await untilRefused(access_token);
     await callWith(other.access_token).expect(200);
+  });
+
+  it('that several requests use at once gives at most one of them tokens, which end with the family', async () => {
+    const flow = await newFlow();
+    const tokens = await tokensOf(flow);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(flow, tokens.refresh_token)));
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { body } of answers.filter(({ status }) => status !== 200)) expect(body.error).toBe('invalid_grant');
+    for (const { body } of [{ body: tokens }, ...given]) await untilRefused(body.access_token);
+    for (const { body } of given) expect((await refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
   });
 
   it('of another client is refused and kills nothing', async () => {
@@ -269,7 +309,14 @@ describe('an access token', () => {
   it('opens its resource and nothing else', async () => {
     const { access_token } = await tokensOf(await newFlow());
     await callWith(access_token).expect(200);
-    for (const at of [await upstream.connected(), '/api/default/mcp/self', '/api/elsewhere/mcp/self']) {
+    const other = await secondOrganizationOf(email);
+    for (const at of [
+      await upstream.connected(),
+      '/api/default/mcp/self',
+      `/api/default/mcp/gateway/${newId()}`,
+      `/api/${other}/mcp/self`,
+      path.replace('/default/', `/${other}/`),
+    ]) {
       const refused = await callWith(access_token, at).expect(401);
       expect(refused.headers['www-authenticate']).toContain('error="invalid_token"');
     }
@@ -325,6 +372,44 @@ describe('registration', () => {
     const answer = await register({ redirect_uris: [redirect] });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatch(/^invalid_(redirect_uri|client_metadata)$/);
+  });
+
+  it.each([['two\nlines'], ['a\u0000b'], ['\u202Ereversed'], ['x'.repeat(257)]])(
+    'refuses the name %j, which the consent page cannot show',
+    async (client_name) => {
+      const answer = await register({ client_name });
+      expect(answer.status).toBe(400);
+      expect(answer.body.error).toBe('invalid_client_metadata');
+    },
+  );
+
+  it('connects to no address that the client names', async () => {
+    let connections = 0;
+    const server = createServer(() => connections++).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const at = (name: string) => `https://127.0.0.1:${port}/${name}`;
+    const metadata = { sector_identifier_uri: at('sector'), jwks_uri: at('keys'), logo_uri: at('logo') };
+    try {
+      expect((await answerOf(await newFlow({}, metadata))).has('code')).toBe(true);
+      expect(connections).toBe(0);
+    } finally {
+      server.close();
+    }
+  });
+
+  it("of a client with another's redirect inherits none of its consents", async () => {
+    const redirect = 'https://web.example/callback';
+    const known = await newFlow({ redirect_uri: redirect }, { redirect_uris: [redirect] });
+    expect((await answerOf(known)).has('code')).toBe(true);
+    const again = await browser.get(authorizePath(known));
+    expect(again.headers['location']).toMatch(/^https:\/\/web\.example\/callback\?code=/);
+    const imitator = await newFlow({ redirect_uri: redirect }, { redirect_uris: [redirect] });
+    expect((await browser.get(authorizePath(imitator))).headers['location']).toMatch(/^\/oauth\/interaction\//);
+    expect((await answerOf(imitator, 'deny')).get('error')).toBe('access_denied');
+    const stolen = (await answerOf(known)).get('code') ?? '';
+    const answer = await exchange(imitator, stolen, { redirect_uri: redirect });
+    expect(answer.body.error).toBe('invalid_grant');
   });
 
   it('accepts https, loopback and a custom scheme in one client, and matches the scheme exactly', async () => {
