@@ -107,12 +107,7 @@ export class AuthorizationServer {
   }
 
   private start(origin: string, signingKeys: readonly PrivateJwk[]): StartedProvider {
-    const adapter = (model: string): OauthAdapter =>
-      new OauthAdapter(model, this.records, () => {
-        const raw = Provider.ctx?.req;
-        const request = raw && this.requests.get(raw);
-        return request && networkOf(request.ip);
-      });
+    const adapter = (model: string): OauthAdapter => new OauthAdapter(model, this.records, () => this.currentSource());
     const provider = new Provider(
       origin,
       providerConfiguration(origin, this.config.settings, {
@@ -123,7 +118,7 @@ export class AuthorizationServer {
           ((await this.isSignedIn(ctx)) ? this.consents.grantAgain(ctx, origin) : undefined),
         isSignedIn: (ctx) => this.isSignedIn(ctx),
         renderError: renderOauthError,
-        fetch: (url, options) => this.documents.fetchDocument(url, options),
+        fetch: (url, options) => this.documents.fetchDocument(url, options, this.currentSource()),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
       }),
@@ -134,6 +129,13 @@ export class AuthorizationServer {
     provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
     provider.on('server_error', (_ctx, error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
+  }
+
+  /** The network that sent the request under way; undefined outside of the library's requests. */
+  private currentSource(): string | undefined {
+    const raw = Provider.ctx?.req;
+    const request = raw && this.requests.get(raw);
+    return request && networkOf(request.ip);
   }
 
   private async isSignedIn({ req, oidc }: KoaContextWithOIDC): Promise<boolean> {
