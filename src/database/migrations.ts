@@ -20,6 +20,7 @@ import { SignIn1763700000605 } from './migrations/1763700000605-sign-in.js';
 import { PeopleList1763700000606 } from './migrations/1763700000606-people-list.js';
 import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-events.js';
 import { ThreadTokens1763700000621 } from './migrations/1763700000621-thread-tokens.js';
+import { LinkMakers1763700000630 } from './migrations/1763700000630-link-makers.js';
 import { AgentHistory1763700000640 } from './migrations/1763700000640-agent-history.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
@@ -48,5 +49,6 @@ export const MIGRATIONS = [
   UpstreamOauth1763700000610,
   AuditEvents1763700000620,
   ThreadTokens1763700000621,
+  LinkMakers1763700000630,
   AgentHistory1763700000640,
 ];

@@ -1,7 +1,8 @@
 import type { Server, ServerResponse } from 'node:http';
-import { isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../common/domain-error.js';
+import { networkOf } from '../common/network-of.js';
 
 /** The share of unauthenticated connections that one address can hold. */
 const PER_ADDRESS = 1 / 4;
@@ -137,16 +138,7 @@ function addressOf(socket: Socket): string {
   const known = ADDRESSES.get(socket);
   if (known !== undefined) return known;
   const { remoteAddress = '' } = socket;
-  const address = isIPv6(remoteAddress) && !remoteAddress.includes('.') ? networkOf(remoteAddress) : remoteAddress;
+  const address = networkOf(remoteAddress);
   ADDRESSES.set(socket, address);
   return address;
-}
-
-/** The /64 of an IPv6 address. */
-function networkOf(address: string): string {
-  const [head = '', tail] = address.split('::', 2);
-  const groups = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
-  return [...groups, ...Array<string>(zeros).fill('0'), ...after].slice(0, 4).join(':');
 }

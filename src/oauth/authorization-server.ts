@@ -5,11 +5,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { AppConfig } from '../config/app-config.js';
 import { publicOriginOf } from '../config/public-origin.js';
+import { networkOf } from '../common/network-of.js';
+import { html } from '../pages/html.js';
+import { sendPage } from '../pages/send-page.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { BoundedFetch } from '../net/bounded-fetch.js';
+import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
 import { renderOauthError } from './oauth-error-page.js';
-import { OauthAdapter } from './oauth-adapter.js';
+import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
 import { OAUTH_TOKEN_PREFIX } from './oauth-token-value.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
 import { parseResource } from './oauth-resources.js';
@@ -17,9 +20,15 @@ import { useBrowserSessions } from './provider-sessions.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 import { type PrivateJwk, SigningKeys } from './signing-keys.js';
 
-const MAX_REGISTRATIONS_PER_HOUR = 100;
 /** After this time a process notices that another one has rotated the signing keys. */
 const KEYS_FRESH_MS = 30_000;
+
+/** Routes that store something for callers without a credential, with its model. */
+const LIMITED: Readonly<Record<string, keyof typeof MAX_PER_HOUR>> = {
+  [OAUTH_PATHS.register]: 'Client',
+  [OAUTH_PATHS.authorize]: 'Interaction',
+};
+const RETRY_AFTER_S = '3600';
 
 interface StartedProvider {
   readonly provider: Provider;
@@ -44,17 +53,13 @@ export class AuthorizationServer {
     private readonly records: OauthRecordsRepository,
     private readonly consents: Consents,
     private readonly sessions: BrowserSessions,
-    private readonly http: BoundedFetch,
+    private readonly documents: ClientDocumentFetch,
   ) {}
 
   /** Answers a request to one of its endpoints. */
   async answerRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { raw } = request;
-    const isRegistration = request.method === 'POST' && raw.url?.startsWith(OAUTH_PATHS.register) === true;
-    if (isRegistration && (await this.records.countRegistrations(request.ip)) >= MAX_REGISTRATIONS_PER_HOUR) {
-      refuseRegistration(reply);
-      return;
-    }
+    if (await this.hasReachedLimit(request)) return refuse(request, reply);
     const origin = this.originOf(request);
     const { provider } = await this.providerFor(origin);
     this.requests.set(raw, request);
@@ -71,6 +76,12 @@ export class AuthorizationServer {
     const origin = this.originOf(request);
     presentAs(request.raw, origin);
     return (await this.providerFor(origin)).provider;
+  }
+
+  /** Whether the network of the caller has registered too many clients, or begun too many sign-ins: each is stored. */
+  private async hasReachedLimit({ method, routeOptions, ip }: FastifyRequest): Promise<boolean> {
+    const model = method === 'OPTIONS' ? undefined : LIMITED[routeOptions.url ?? ''];
+    return model !== undefined && (await this.records.countOfSource(model, networkOf(ip))) >= MAX_PER_HOUR[model];
   }
 
   private originOf({ headers }: FastifyRequest): string {
@@ -97,11 +108,7 @@ export class AuthorizationServer {
   }
 
   private start(origin: string, signingKeys: readonly PrivateJwk[]): StartedProvider {
-    const adapter = (model: string): OauthAdapter =>
-      new OauthAdapter(model, this.records, () => {
-        const raw = Provider.ctx?.req;
-        return raw && this.requests.get(raw)?.ip;
-      });
+    const adapter = (model: string): OauthAdapter => new OauthAdapter(model, this.records, () => this.currentSource());
     const provider = new Provider(
       origin,
       providerConfiguration(origin, this.config.settings, {
@@ -109,9 +116,7 @@ export class AuthorizationServer {
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
         loadExistingGrant: async (ctx) => (await this.consents.findGiven(ctx)) ?? this.consents.grantAgain(ctx, origin),
         renderError: renderOauthError,
-        // In place of the library's, which refuses special-use addresses even where the operator allows them.
-        fetch: (url, { headers } = {}) =>
-          this.http.fetch(url instanceof Request ? url.url : url, headers === undefined ? {} : { headers }),
+        fetch: (url, options) => this.documents.fetchDocument(url, options, this.currentSource()),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
       }),
@@ -126,6 +131,13 @@ export class AuthorizationServer {
     provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
     provider.on('server_error', (_ctx, error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
+  }
+
+  /** The network that sent the request under way; undefined outside of the library's requests. */
+  private currentSource(): string | undefined {
+    const raw = Provider.ctx?.req;
+    const request = raw && this.requests.get(raw);
+    return request && networkOf(request.ip);
   }
 }
 
@@ -169,10 +181,15 @@ function cookieKeyOf({ d = '' }: PrivateJwk): string {
   return createHmac('sha256', d).update('oauth cookies').digest('base64url');
 }
 
-function refuseRegistration(reply: FastifyReply): void {
+/** Refuses before the body is read: a registration as RFC 7591 says, a sign-in with a page. */
+function refuse({ routeOptions }: FastifyRequest, reply: FastifyReply): void {
+  void reply.header('retry-after', RETRY_AFTER_S);
+  if (routeOptions.url === OAUTH_PATHS.authorize) {
+    const body = html`<p>Too many sign-ins were started from this network. Try again later.</p>`;
+    return sendPage(reply, { title: 'This sign-in cannot continue', status: 429, body });
+  }
   void reply
     .status(429)
-    .header('retry-after', '3600')
     .header('access-control-allow-origin', '*')
-    .send({ error: 'too_many_requests', error_description: 'Too many clients were registered from this address.' });
+    .send({ error: 'too_many_requests', error_description: TOO_MANY_REGISTRATIONS });
 }

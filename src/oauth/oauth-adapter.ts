@@ -2,11 +2,26 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { recordId } from './records/record-id.js';
 import type { OauthRecordsRepository } from './records/oauth-records.repository.js';
 
+/** How many clients one network can register, and how many sign-ins it can begin, within an hour. */
+export const MAX_PER_HOUR = { Client: 100, Interaction: 1_000 } as const;
+
+/** What the library answers to a registration beyond the limit. */
+class TooManyRegistrations extends errors.CustomOIDCProviderError {
+  override readonly status = 429;
+  override readonly statusCode = 429;
+
+  constructor() {
+    super('too_many_requests', TOO_MANY_REGISTRATIONS);
+  }
+}
+
+export const TOO_MANY_REGISTRATIONS = 'Too many clients were registered from this address.';
+
 /** Stores one model of oidc-provider in PostgreSQL, so that any process can answer any step. */
 export class OauthAdapter implements Adapter {
   /**
    * @param model of oidc-provider, such as `AccessToken`
-   * @param sourceOf the address that sent the request under way
+   * @param sourceOf the network (`networkOf`) that sent the request under way; undefined for a request that a page handles
    */
   constructor(
     private readonly model: string,
@@ -15,9 +30,9 @@ export class OauthAdapter implements Adapter {
   ) {}
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { clientId, ...registration } =
-      this.model === 'Client' ? { clientId: id, source: this.sourceOf() } : { clientId: payload.clientId };
-    await this.records.upsert(this.model, id, payload, { expiresIn, clientId, ...registration });
+    if (this.model === 'Client') return this.register(id, payload);
+    const source = this.model === 'Interaction' ? this.sourceOf() : undefined;
+    await this.records.upsert(this.model, id, payload, { expiresIn, clientId: payload.clientId, source });
   }
 
   /** A grant ends with the membership of its person, whatever is left of it here. */
@@ -49,6 +64,11 @@ export class OauthAdapter implements Adapter {
   async destroy(id: string): Promise<void> {
     if (this.model === 'Grant') await this.records.deleteGrant(recordId('Grant', id));
     else await this.records.delete(this.model, id);
+  }
+
+  private async register(clientId: string, payload: AdapterPayload): Promise<void> {
+    const limit = { source: this.sourceOf() ?? '', max: MAX_PER_HOUR.Client };
+    if (!(await this.records.register(clientId, payload, limit))) throw new TooManyRegistrations();
   }
 
   revokeByGrantId(grantId: string): Promise<void> {

@@ -8,6 +8,7 @@ import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { AccessTokenVerifier } from './access-token.verifier.js';
 import { AuthorizationServer } from './authorization-server.js';
+import { ClientDocumentFetch } from './client-document-fetch.js';
 import { ConsentController } from './consent.controller.js';
 import { Consents } from './consents.js';
 import { OauthClients } from './oauth-clients.js';
@@ -40,6 +41,7 @@ import { SigningKeys } from './signing-keys.js';
   providers: [
     AccessTokenVerifier,
     AuthorizationServer,
+    ClientDocumentFetch,
     Consents,
     OauthClients,
     OauthGrants,

@@ -19,6 +19,9 @@ const CODE_TTL_S = 60;
 const INTERACTION_TTL_S = 3_600;
 /** A grant ends when it is revoked, or some time after its last token has expired. */
 const GRANT_TTL_S = 10 * 365 * 86_400;
+/** Of a client. */
+const MAX_NAME_LENGTH = 256;
+const UNSHOWABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const CLOCK_TOLERANCE_S = 30;
 
 /** What the configuration needs from the service. */
@@ -63,8 +66,13 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
     clientDefaults: { grant_types: ['authorization_code', 'refresh_token'], application_type: 'native' },
     extraClientMetadata: {
       properties: ['software_id'],
-      validator: (_ctx, _key, _value, metadata) => makeNative(metadata),
+      validator: (_ctx, _key, _value, metadata) => {
+        requireShowable(metadata);
+        makeNative(metadata);
+      },
     },
+    // Nothing is derived from it here; anybody could have the service request any address.
+    sectorIdentifierUriValidate: () => false,
     clientBasedCORS: () => true,
     rotateRefreshToken: true,
     expiresWithSession: async () => false,
@@ -127,6 +135,17 @@ function requireSingle({ oidc }: KoaContextWithOIDC): void {
   const requested = oidc.params?.['resource'];
   if (Array.isArray(requested) && requested.length > 1)
     throw new errors.InvalidTarget('only one resource can be requested');
+}
+
+/**
+ * Refuses a name that the consent page cannot show as it is: with line breaks, or marks that reverse the text around them.
+ * @throws InvalidClientMetadata
+ */
+function requireShowable({ client_name: name }: { client_name?: string | undefined }): void {
+  if (name === undefined || (name.length <= MAX_NAME_LENGTH && !UNSHOWABLE.test(name))) return;
+  throw new errors.InvalidClientMetadata(
+    `client_name must have at most ${MAX_NAME_LENGTH} characters, without control characters`,
+  );
 }
 
 /**

@@ -4,6 +4,8 @@ import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, Upd
 @Entity('invitations')
 // On lower(email), which TypeORM cannot express.
 @Index('invitations_email_idx', { synchronize: false })
+@Index('invitations_maker_idx', ['organizationId', 'madeBy'])
+@ForeignKey('members', ['organizationId', 'madeBy'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class InvitationEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -25,6 +27,10 @@ export class InvitationEntity {
   /** Of the link that only the owner of the address has received. */
   @Column({ type: 'char', name: 'mailed_hash', length: 64, unique: true, nullable: true })
   mailedHash: string | null;
+
+  /** The member who has the link, and with whose membership it ends; null for a key of the organization and for the operator. */
+  @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
+  madeBy: string | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt: Date;

@@ -1,4 +1,4 @@
-import { ANY, type PermissionMap, SELF, unionOf } from '../common/permissions.js';
+import { ANY, isWithin, type PermissionMap, SELF, unionOf } from '../common/permissions.js';
 
 /** The roles that hold everything. An admin cannot invite, change or remove owners. */
 export const OWNER = 'owner';
@@ -26,6 +26,12 @@ export interface MemberRights {
 export function permissionsOfMember({ role, rolePermissions, memberPermissions }: MemberRights): PermissionMap {
   if (role === OWNER || role === ADMIN) return EVERYTHING;
   return unionOf(rolePermissions ?? {}, memberPermissions);
+}
+
+/** Does one role hold something that the other does not? An owner holds more than an admin. */
+export function holdsMore(one: MemberRights, other: MemberRights): boolean {
+  if (one.role === OWNER && other.role !== OWNER) return true;
+  return !isWithin(permissionsOfMember(one), permissionsOfMember(other));
 }
 
 /**

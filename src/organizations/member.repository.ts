@@ -10,7 +10,7 @@ import { PasswordLinkEntity } from './password-link.entity.js';
 
 export type NewInvitation = Pick<
   InvitationEntity,
-  'organizationId' | 'email' | 'role' | 'tokenHash' | 'mailedHash' | 'expiresAt'
+  'organizationId' | 'email' | 'role' | 'tokenHash' | 'mailedHash' | 'madeBy' | 'expiresAt'
 >;
 export type NewPasswordLink = Omit<PasswordLinkEntity, 'createdAt'>;
 
@@ -56,7 +56,7 @@ export class MemberRepository {
     await manager.delete(PasswordLinkEntity, { organizationId, userId });
   }
 
-  /** Foreign keys delete what the person has in the organization: API keys, grants and links. */
+  /** Foreign keys delete what the person has in the organization: API keys, grants, links, and invitations that the person made. */
   async removeMember(manager: EntityManager, organizationId: string, userId: string): Promise<void> {
     await manager.delete(MemberEntity, { organizationId, userId });
   }

@@ -13,7 +13,7 @@ import { UserService } from '../users/user.service.js';
 import { newLinkToken } from './link-token.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
-import { type MemberRights, OWNER } from './member-rights.js';
+import { holdsMore, type MemberRights, OWNER } from './member-rights.js';
 import { type LockedOrganization, OrganizationLock, rightsOfRole } from './organization-lock.js';
 import { type OrganizationPersonEntity, PERSON_STATUSES } from './organization-person.entity.js';
 
@@ -76,6 +76,7 @@ export class MemberService {
         role,
         tokenHash: shown.tokenHash,
         mailedHash: mailed?.tokenHash ?? null,
+        madeBy: caller.userId,
         expiresAt: new Date(Date.now() + expiresIn * 1000),
       });
       const person = await this.personOf(locked, id);
@@ -87,7 +88,10 @@ export class MemberService {
     return { item: toItem(person), invitation_url: this.linkTo('invitation', shown.token) };
   }
 
-  /** @throws DomainError `not_found`, `last_owner`, `permission_denied` for the caller's own role, `permission_widening` */
+  /**
+   * @throws DomainError `not_found`, `last_owner`, `permission_denied` for the caller's own role, `permission_widening`, `conflict`
+   *   for an invitation that would hold more than before
+   */
   async update({ id, role }: MemberUpdateInput, caller: Principal): Promise<MemberItem> {
     const updated = await this.lock.withAuthority(caller, async ({ authority, ...locked }) => {
       const { manager, organization } = locked;
@@ -96,10 +100,15 @@ export class MemberService {
       if (role !== OWNER) await this.refuseLastOwner(locked, person);
       if (authority.isSelf(person.userId))
         throw new DomainError('permission_denied', 'Nobody can change their own role.');
-      authority.assertManages(await roleInUse(locked, person.role));
+      const current = await roleInUse(locked, person.role);
+      authority.assertManages(current);
       authority.assertManages(next);
-      if (person.userId === null) await this.repository.setInvitedRole(manager, person.id, role);
-      else {
+      if (person.userId === null) {
+        // Whoever made the invitation has its link, and may have been able to give only the former role.
+        if (holdsMore(next, current))
+          throw new DomainError('conflict', 'Invite the person again to give a role that holds more.');
+        await this.repository.setInvitedRole(manager, person.id, role);
+      } else {
         const member = await this.repository.findMember(manager, organization.id, person.userId);
         if (member !== null && member.role !== role) await this.repository.setRole(manager, member, role);
       }
@@ -110,7 +119,8 @@ export class MemberService {
   }
 
   /**
-   * Removes a member together with the keys and grants that the person has in the organization, or withdraws an invitation.
+   * Removes a member together with the keys and grants that the person has in the organization, and the invitations and reset
+   * links that the person made; or withdraws an invitation.
    * Everyone can remove themselves.
    * @throws DomainError `not_found`, `last_owner`, `permission_widening`
    */
@@ -139,14 +149,16 @@ export class MemberService {
       const person = await this.personOf(locked, id);
       if (person.userId === null) throw new DomainError('conflict', 'The invitation has not been accepted yet.');
       const { userId, email } = person;
-      if (!authority.isSelf(userId)) authority.assertManages(await roleInUse(locked, person.role));
+      // Also for the caller: with the link, a narrow key of a person would open everything that the person holds.
+      authority.assertManages(await roleInUse(locked, person.role));
       const isShown = (await this.repository.countOrganizations(manager, userId)) === 1;
       if (!isShown && mailed === undefined) {
         const detail =
           'The person is also a member of other organizations, so the link can only be mailed. Set SMTP_URL.';
         throw new DomainError('conflict', detail);
       }
-      const link = { organizationId: organization.id, userId, expiresAt: new Date(Date.now() + RESET_SECONDS * 1000) };
+      const expiresAt = new Date(Date.now() + RESET_SECONDS * 1000);
+      const link = { organizationId: organization.id, userId, madeBy: caller.userId, expiresAt };
       if (isShown)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });
       if (mailed)

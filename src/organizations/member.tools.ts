@@ -50,7 +50,8 @@ export class MemberTools {
     name: 'MEMBER_UPDATE',
     description:
       'Gives a member or an invitation another role. Nobody can change their own role, only owners can change owners, and the ' +
-      'last owner keeps the role. Neither role can hold more than the caller.',
+      'last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, ' +
+      'invite the person again.',
     input: MemberUpdateInput,
     output: MemberUpdated,
     annotations: UPDATES,
@@ -62,8 +63,8 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_REMOVE',
     description:
-      'Removes a member, together with the API keys and grants that the person has in this organization, or withdraws an ' +
-      'invitation. The last owner cannot be removed.',
+      'Removes a member, together with the API keys and grants that the person has in this organization, and the invitations and ' +
+      'reset links that the person made; or withdraws an invitation. The last owner cannot be removed.',
     input: MemberIdInput,
     output: MemberRemoved,
     annotations: DESTROYS,

@@ -47,7 +47,7 @@ export class Ownership {
   /** The token of a new link to the setup page, in place of the former one. It works until it is used. */
   async createSetupToken(organizationId: string): Promise<string> {
     const { token, tokenHash } = newLinkToken();
-    const link = { tokenHash, organizationId, userId: null, isMailed: false, expiresAt: null };
+    const link = { tokenHash, organizationId, userId: null, madeBy: null, isMailed: false, expiresAt: null };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replacePasswordLink(manager, link));
     return token;
   }
@@ -56,7 +56,7 @@ export class Ownership {
   async inviteOwner(organizationId: string, email: string): Promise<string> {
     const { token, tokenHash } = newLinkToken();
     const expiresAt = new Date(Date.now() + INVITATION_SECONDS * 1000);
-    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, expiresAt };
+    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, madeBy: null, expiresAt };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replaceInvitation(manager, invitation));
     return token;
   }

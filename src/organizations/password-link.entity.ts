@@ -4,6 +4,8 @@ import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } fr
 @Entity('password_links')
 @Index('password_links_member_idx', ['organizationId', 'userId'])
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
+@Index('password_links_maker_idx', ['organizationId', 'madeBy'])
+@ForeignKey('members', ['organizationId', 'madeBy'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class PasswordLinkEntity {
   /** SHA-256 of the token in the link, in hex. */
   @PrimaryColumn({ type: 'char', name: 'token_hash', length: 64 })
@@ -16,6 +18,10 @@ export class PasswordLinkEntity {
   /** Null for the link to the setup page. */
   @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
   userId: string | null;
+
+  /** The member who made the link, and with whose membership it ends; null for a key of the organization and for the operator. */
+  @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
+  madeBy: string | null;
 
   /** Whether only the owner of the address has received the link. */
   @Column({ type: 'boolean', name: 'is_mailed', default: false, update: false })

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { DataSource } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
+import { networkOf } from '../common/network-of.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 
 const WINDOW_S = 15 * 60;
@@ -95,14 +95,4 @@ async function consume(limiter: RateLimiterPostgres, key: string): Promise<void>
 
 function keyOf(...parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts), 'base64url');
-}
-
-/** The network of one customer: of an IPv6 address the first 64 bits. */
-function networkOf(source: string): string {
-  if (!isIPv6(source) || source.startsWith('::ffff:')) return source;
-  const [head = '', tail] = source.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0');
-  return [...groups, ...zeros, ...rest].slice(0, 4).join(':');
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import * as openid from 'openid-client';
+import { isMistakable } from '../common/email-address.js';
 import { isLoopback } from '../common/loopback.js';
 import { AppConfig } from '../config/app-config.js';
 
@@ -73,7 +74,7 @@ export class OpenIdClient {
     return {
       issuer,
       subject,
-      email: typeof email === 'string' && isVerified === true ? email : undefined,
+      email: typeof email === 'string' && isVerified === true && !isMistakable(email) ? email : undefined,
       name: typeof name === 'string' && name !== '' ? name.slice(0, 128) : undefined,
     };
   }

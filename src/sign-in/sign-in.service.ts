@@ -33,7 +33,9 @@ export class SignInService {
   async verify(request: FastifyRequest, email: string, password: string): Promise<UserEntity | undefined> {
     const account = email.length > MAX_EMAIL_LENGTH ? null : await this.users.findByEmail(email);
     const knownAs = this.known.idOf(request, account?.id);
-    const takeBack = await this.failed.begin({ email, source: request.ip, knownAs });
+    // The account's own spelling: the database folds more characters than ASCII, and each spelling would have a count of its own.
+    const address = account?.email ?? email;
+    const takeBack = await this.failed.begin({ email: address, source: request.ip, knownAs });
     const user = await this.users.verifyPassword(
       email.slice(0, MAX_EMAIL_LENGTH),
       password.length > MAX_PASSWORD_LENGTH ? '' : password,

@@ -1,6 +1,7 @@
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
 import type { TrustedIssuer } from '../config/trusted-issuers.js';
 import { DomainError } from '../common/domain-error.js';
+import { isMistakable } from '../common/email-address.js';
 import type { IssuerKeys } from './issuer-keys.js';
 
 /** The clocks of issuers may differ from ours by this much. */
@@ -48,9 +49,8 @@ export async function verifyIssuerToken(
   const isForService = audiences.includes(trusted.audience);
   const email = claims[trusted.emailClaim];
   const isAccepted = isForService || resources.length === 1;
-  if (!isAccepted || typeof email !== 'string' || claims['email_verified'] !== true || claims.exp === undefined) {
-    throw new DomainError('credential_invalid');
-  }
+  const isKnown = typeof email === 'string' && claims['email_verified'] === true && !isMistakable(email);
+  if (!isAccepted || !isKnown || claims.exp === undefined) throw new DomainError('credential_invalid');
   return {
     email,
     expiresAt: claims.exp,

@@ -67,7 +67,7 @@ beforeAll(async () => {
   documents = createServer({ key: await readFile(key), cert: await readFile(cert) }, (request, response) => {
     requested.push(request.url ?? '');
     response.setHeader('content-type', 'application/json');
-    const answer = ANSWERS[request.url ?? ''];
+    const answer = ANSWERS[request.url?.split('?', 1)[0] ?? ''];
     // Without an answer, the request is left open.
     answer?.(response, origin + request.url);
   }).listen(0, '127.0.0.1');
@@ -80,6 +80,7 @@ beforeAll(async () => {
     BOOTSTRAP_OWNER_EMAIL: OWNER.email,
     BOOTSTRAP_OWNER_PASSWORD: OWNER.password,
     NODE_EXTRA_CA_CERTS: cert,
+    TRUST_PROXY: '127.0.0.0/8',
   };
   service = new ServiceProcess({ ...env, UPSTREAM_ALLOW_PRIVATE: 'true' });
   urls = { service: (await service.listening()).url, strict: '' };
@@ -102,6 +103,7 @@ afterAll(async () => {
 async function authorizeAt(
   url: string,
   clientId: string,
+  headers: Record<string, string> = {},
 ): Promise<{ status: number; text: string; location?: string }> {
   const params = new URLSearchParams({
     response_type: 'code',
@@ -111,7 +113,9 @@ async function authorizeAt(
     code_challenge_method: 'S256',
     resource: `${url}/api/default/mcp/self`,
   });
-  const answer = await new Browser(url).get(`/oauth/authorize?${params.toString()}`);
+  const visitor = new Browser(url);
+  visitor.headers = headers;
+  const answer = await visitor.get(`/oauth/authorize?${params.toString()}`);
   return { status: answer.status, text: answer.text, location: answer.headers['location'] };
 }
 
@@ -149,6 +153,17 @@ describe('a client id metadata document', () => {
 
   it('that never arrives is given up', async () => {
     expect((await authorizeAt(urls.service, `${origin}/slow.json`)).status).toBe(400);
+  });
+
+  it('is one of 60 in a minute that a source can have fetched', async () => {
+    const before = requested.length;
+    const from = (source: string, document: number) =>
+      authorizeAt(urls.service, `${origin}/rubbish.json?${document}`, { 'x-forwarded-for': source });
+    const answers = await Promise.all(Array.from({ length: 80 }, (_, index) => from('198.51.100.1', index)));
+    expect(answers.every(({ status }) => status === 400)).toBe(true);
+    expect(requested.length - before).toBe(60);
+    await from('198.51.100.2', 80);
+    expect(requested).toContain('/rubbish.json?80');
   });
 
   it('at a private address is not fetched', async () => {

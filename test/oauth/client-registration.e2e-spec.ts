@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import supertest from 'supertest';
 import { follow } from './oauth-client.js';
 import { authorizePath, OauthFlows } from './oauth-flows.js';
@@ -24,6 +26,45 @@ describe('registration', () => {
     const answer = await flows.register({ redirect_uris: [redirect] });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatch(/^invalid_(redirect_uri|client_metadata)$/);
+  });
+
+  it.each([['two\nlines'], ['a\u0000b'], ['\u202Ereversed'], ['x'.repeat(257)]])(
+    'refuses the name %j, which the consent page cannot show',
+    async (client_name) => {
+      const answer = await flows.register({ client_name });
+      expect(answer.status).toBe(400);
+      expect(answer.body.error).toBe('invalid_client_metadata');
+    },
+  );
+
+  it('connects to no address that the client names', async () => {
+    let connections = 0;
+    const server = createServer(() => connections++).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const at = (name: string) => `https://127.0.0.1:${port}/${name}`;
+    const metadata = { sector_identifier_uri: at('sector'), jwks_uri: at('keys'), logo_uri: at('logo') };
+    try {
+      expect((await flows.answerOf(await flows.newFlow({}, metadata))).has('code')).toBe(true);
+      expect(connections).toBe(0);
+    } finally {
+      server.close();
+    }
+  });
+
+  it("of a client with another's redirect inherits none of its consents", async () => {
+    const redirect = 'https://web.example/callback';
+    const known = await flows.newFlow({ redirect_uri: redirect }, { redirect_uris: [redirect] });
+    expect((await flows.answerOf(known)).has('code')).toBe(true);
+    const again = await flows.browser.get(authorizePath(known));
+    expect(again.headers['location']).toMatch(/^https:\/\/web\.example\/callback\?code=/);
+    const imitator = await flows.newFlow({ redirect_uri: redirect }, { redirect_uris: [redirect] });
+    const asked = await flows.browser.get(authorizePath(imitator));
+    expect(asked.headers['location']).toMatch(/^\/oauth\/interaction\//);
+    expect((await flows.answerOf(imitator, 'deny')).get('error')).toBe('access_denied');
+    const stolen = (await flows.answerOf(known)).get('code') ?? '';
+    const answer = await flows.exchange(imitator, stolen, { redirect_uri: redirect });
+    expect(answer.body.error).toBe('invalid_grant');
   });
 
   it('accepts https, loopback and a custom scheme in one client, and matches the scheme exactly', async () => {

@@ -26,6 +26,7 @@ export class OauthFlows {
     private readonly upstream: ProxiedUpstream,
     /** The browser of a person who is signed in. */
     readonly browser: Browser,
+    readonly email: string,
     /** The path of the connection's MCP endpoint. */
     readonly path: string,
   ) {}
@@ -36,7 +37,7 @@ export class OauthFlows {
     await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
     const browser = new Browser(upstream.app.url);
     await browser.signIn(email);
-    return new OauthFlows(upstream, browser, await upstream.connected());
+    return new OauthFlows(upstream, browser, email, await upstream.connected());
   }
 
   close(): Promise<void> {

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
+import { newId } from '../../src/common/ids.js';
+import { startSecondOrganization } from '../support/second-organization.js';
 import { OauthFlows, REDIRECT } from './oauth-flows.js';
 
 let flows: OauthFlows;
@@ -11,6 +13,22 @@ beforeAll(async () => {
 });
 afterAll(() => flows?.close());
 
+/** Waits for the moment at which no process knows the token any longer. */
+async function untilRefused(token: string): Promise<void> {
+  while ((await flows.callWith(token)).status !== 401);
+}
+
+/** Makes the person an admin of another organization, too; returns its slug. */
+async function secondOrganization(): Promise<string> {
+  const { id, slug } = await startSecondOrganization(flows.app.app, flows.url, 'second');
+  await flows.app.app.get(DataSource).query(
+    `INSERT INTO members (organization_id, user_id, role) SELECT $1, id, 'admin' FROM users WHERE email = $2
+       ON CONFLICT DO NOTHING`,
+    [id, flows.email],
+  );
+  return slug;
+}
+
 describe('a code', () => {
   it('is exchanged once; the second attempt revokes what the first gave', async () => {
     const flow = await flows.newFlow();
@@ -19,13 +37,20 @@ describe('a code', () => {
     await flows.callWith(body.access_token).expect(200);
     expect((await flows.exchange(flow, code)).body.error).toBe('invalid_grant');
     expect((await flows.refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
+    await untilRefused(body.access_token);
   });
 
   it('is exchanged by one of many concurrent requests at most', async () => {
     const flow = await flows.newFlow();
     const code = (await flows.answerOf(flow)).get('code') ?? '';
     const answers = await Promise.all(Array.from({ length: 8 }, () => flows.exchange(flow, code)));
-    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { body } of answers.filter(({ status }) => status !== 200)) expect(body.error).toBe('invalid_grant');
+    for (const { body } of given) {
+      await untilRefused(body.access_token);
+      expect((await flows.refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
+    }
   });
 
   it.each([
@@ -56,7 +81,21 @@ describe('a refresh token', () => {
     await flows.callWith(second.access_token).expect(200);
     expect((await flows.refresh(flow, first.refresh_token)).body.error).toBe('invalid_grant');
     expect((await flows.refresh(flow, second.refresh_token)).body.error).toBe('invalid_grant');
+    for (const { access_token } of [first, second]) await untilRefused(access_token);
     await flows.callWith(other.access_token).expect(200);
+  });
+
+  it('that several requests use at once gives at most one of them tokens, which end with the family', async () => {
+    const flow = await flows.newFlow();
+    const tokens = await flows.tokensOf(flow);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => flows.refresh(flow, tokens.refresh_token)));
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { body } of answers.filter(({ status }) => status !== 200)) expect(body.error).toBe('invalid_grant');
+    for (const { body } of [{ body: tokens }, ...given]) await untilRefused(body.access_token);
+    for (const { body } of given) {
+      expect((await flows.refresh(flow, body.refresh_token)).body.error).toBe('invalid_grant');
+    }
   });
 
   it('of another client is refused and kills nothing', async () => {
@@ -71,7 +110,14 @@ describe('an access token', () => {
   it('opens its resource and nothing else', async () => {
     const { access_token } = await flows.tokensOf(await flows.newFlow());
     await flows.callWith(access_token).expect(200);
-    for (const at of [await flows.connected(), '/api/default/mcp/self', '/api/elsewhere/mcp/self']) {
+    const other = await secondOrganization();
+    for (const at of [
+      await flows.connected(),
+      '/api/default/mcp/self',
+      `/api/default/mcp/gateway/${newId()}`,
+      `/api/${other}/mcp/self`,
+      flows.path.replace('/default/', `/${other}/`),
+    ]) {
       const refused = await flows.callWith(access_token, at).expect(401);
       expect(refused.headers['www-authenticate']).toContain('error="invalid_token"');
     }

@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import { SigningKeys } from '../../src/oauth/signing-keys.js';
 import { createAgent, createThread, openStream } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { rpc } from '../support/proxy-calls.js';
 import { until } from '../support/proxy-connections.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { McpOauthClient } from './oauth-client.js';
@@ -51,6 +52,13 @@ function statusAt(app: TestApp, token: string): Promise<number> {
     .then(({ status }) => status);
 }
 
+function callSelf(token: string, method: string, params = {}): supertest.Test {
+  return supertest(first.url)
+    .post('/api/default/mcp/self')
+    .set('authorization', `Bearer ${token}`)
+    .send(rpc(method, params));
+}
+
 /** Opens a stream of the second process; `ended` settles when it ends. */
 async function streamOf({ token }: Person): Promise<{ ended: Promise<unknown> }> {
   const threadId = await createThread(first, agentId);
@@ -95,6 +103,23 @@ async function revokeNewest(token: string): Promise<void> {
 }
 
 describe('a key that was made with a token', () => {
+  it('opens no more than the resource of the token', async () => {
+    const { browser, token } = await signedIn();
+    const { access_token: ofSelf } = await new McpOauthClient().authorize(`${first.url}/api/default/mcp/self`, browser);
+    const input = { name: 'made', permissions: { self: ['*'], '*': ['*'] } };
+    const call = { name: 'API_KEY_CREATE', arguments: input };
+    const { body } = await callSelf(ofSelf, 'tools/call', call).expect(200);
+    const keyOfSelf = body.result.structuredContent.key as string;
+    await callSelf(keyOfSelf, 'tools/list').expect(200);
+    expect(await statusAt(first, keyOfSelf)).toBe(401);
+    const { key: keyOfApi } = (await first.tool('API_KEY_CREATE', input, token).expect(200)).body;
+    expect(await statusAt(first, keyOfApi)).toBe(200);
+    await callSelf(keyOfApi, 'tools/list').expect(401);
+    // Nor does a key that such a key makes.
+    const { key: another } = (await first.tool('API_KEY_CREATE', input, keyOfApi).expect(200)).body;
+    await callSelf(another, 'tools/list').expect(401);
+  });
+
   it('ends with the grant of the token', async () => {
     const { token } = await signedIn();
     const { body } = await first.tool(

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { newEmail } from '../sign-in/people.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
-import { addKeyHolder, findMember, invite, type Person } from './organizations.support.js';
+import { addKeyHolder, findMember, invite, pathOf, type Person } from './organizations.support.js';
 
 let service: TestApp;
 let owner: Person;
@@ -126,6 +126,29 @@ describe('the rights to decide about others', () => {
     );
   });
 
+  it('of a narrow key do not reach the password of its own person', async () => {
+    const { memberId, key } = await addKeyHolder(service, 'owner', { self: ['MEMBER_RESET'] });
+    expectProblem(await service.tool('MEMBER_RESET', { id: memberId }, key), 403, 'permission_widening');
+    await service.tool('MEMBER_RESET', { id: owner.memberId }, owner.key).expect(200);
+  });
+
+  it('do not raise the role of an invitation, whose link somebody with fewer rights may have', async () => {
+    await service.tool('ROLE_CREATE', { name: 'inviter', permissions: { self: ['MEMBER_INVITE'] } }).expect(200);
+    const inviter = await addKeyHolder(service, 'inviter');
+    const email = newEmail();
+    const former = await invite(service, email, 'inviter', inviter.key);
+    const { id } = await findMember(service, email);
+    for (const role of ['admin', 'owner']) {
+      expectProblem(await service.tool('MEMBER_UPDATE', { id, role }, owner.key), 409, 'conflict');
+    }
+    await service.tool('MEMBER_UPDATE', { id, role: 'member' }, owner.key).expect(200);
+    expect((await fetch(service.url + former)).status).toBe(200);
+    await invite(service, email, 'admin', owner.key);
+    expect((await fetch(service.url + former)).status).toBe(404);
+    const { id: ofAdmin } = await findMember(service, email);
+    expectProblem(await service.tool('MEMBER_UPDATE', { id: ofAdmin, role: 'owner' }, owner.key), 409, 'conflict');
+  });
+
   it('end with a key of the person that was deleted meanwhile', async () => {
     const other = await addKeyHolder(service, 'admin');
     await service.tool('MEMBER_LIST', {}, other.key).expect(200);
@@ -153,6 +176,18 @@ describe('removing a member', () => {
     } finally {
       await other.close();
     }
+  });
+
+  it('ends the invitations and reset links that the person made, and no others', async () => {
+    const [maker, other] = [await addKeyHolder(service, 'admin'), await addKeyHolder(service, 'member')];
+    const reset = async (key: string) =>
+      pathOf((await service.tool('MEMBER_RESET', { id: other.memberId }, key).expect(200)).body.reset_url);
+    const ended = [await invite(service, newEmail(), 'admin', maker.key), await reset(maker.key)];
+    const kept = [await invite(service, newEmail(), 'admin', owner.key), await invite(service, newEmail())];
+    for (const path of [...ended, ...kept]) expect((await fetch(service.url + path)).status).toBe(200);
+    await service.tool('MEMBER_REMOVE', { id: maker.memberId }, owner.key).expect(200);
+    for (const path of ended) expect((await fetch(service.url + path)).status).toBe(404);
+    for (const path of [...kept, await reset(owner.key)]) expect((await fetch(service.url + path)).status).toBe(200);
   });
 
   it("is everyone's own right, and withdraws invitations too", async () => {

@@ -70,6 +70,15 @@ describe('signing in with an issuer', () => {
     expect(await findMember(service, email)).toMatchObject({ status: 'invited' });
   });
 
+  it('takes no address for that of another person because of the case of its letters', async () => {
+    const email = `kim.${newEmail()}`;
+    await addPerson(service, { email, role: 'admin' });
+    for (const spelled of [email.replace('kim', '\u212Aim'), email.replace('kim', 'k\u0130m')]) {
+      issuer.person = { sub: `sub-of-${spelled}`, email: spelled, email_verified: true };
+      expect((await signIn()).status).toBe(403);
+    }
+  });
+
   it('removes a password that was set before the address was verified, and its sessions', async () => {
     const email = newEmail();
     await addPerson(service, { email, name: 'Ada' });

@@ -45,6 +45,17 @@ describe('failed sign-ins', () => {
     expect((await browser.signIn(other)).status).toBe(303);
   });
 
+  it('are counted together for all spellings that the database takes for one address', async () => {
+    const email = `kim.${newEmail()}`;
+    await addPerson(service, { email, name: 'Ada' });
+    const browser = browserAt();
+    await browser.get('/sign-in');
+    for (const spelled of [email.toUpperCase(), email.replace('kim', 'k\u0130m')]) {
+      expect(await fail(browser, spelled, 5)).toEqual(Array(5).fill(401));
+    }
+    expect((await browser.signIn(email)).status).toBe(429);
+  });
+
   it('are counted together by all processes', async () => {
     const other = await startTestApp({ database: service.database, env: { TRUST_PROXY: '127.0.0.0/8' } });
     try {

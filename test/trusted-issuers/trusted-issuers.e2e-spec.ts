@@ -78,6 +78,14 @@ describe('a token of a trusted issuer', () => {
     ]);
   });
 
+  it('is no token of a person whose address the database would take its own for', async () => {
+    await makeMember('kimi@example.com', 'default', 'admin');
+    await call(await signed({ email: 'KIMI@example.com' })).expect(200);
+    for (const email of ['k\u0130mi@example.com', '\u212Aimi@example.com']) {
+      expectProblem(await call(await signed({ email })), 401, 'credential_invalid');
+    }
+  });
+
   it.each(['RS256', 'ES384', 'EdDSA'])('can be signed with %s', async (alg) => {
     await issuer.rotate(alg);
     const token = await signed();
@@ -214,7 +222,9 @@ describe('the keys of an issuer', () => {
     await issuer.rotate();
     const token = await signed();
     expect((await untilNot(401, () => call(token))).status).toBe(200);
-    expectProblem(await call(await issuer.sign({ email: EMAIL }, old)), 401, 'credential_invalid');
+    // Not the token from above, which the service may remember for a moment.
+    const another = await issuer.sign({ email: EMAIL, jti: newId() }, old);
+    expectProblem(await call(another), 401, 'credential_invalid');
   });
 
   it('are not read for every token with an unknown key id', async () => {

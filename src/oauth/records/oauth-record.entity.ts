@@ -27,7 +27,7 @@ export class OauthRecordEntity {
   @Column({ type: 'varchar', name: 'client_id', length: 2048, nullable: true })
   clientId: string | null;
 
-  /** The address from which a client was registered. */
+  /** The network from which a client was registered, or a sign-in began (`networkOf`). */
   @Column({ type: 'varchar', length: 64, nullable: true })
   source: string | null;
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { AdapterPayload } from 'oidc-provider';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import { SEALED_COLUMNS } from '../../vault/sealed-columns.js';
 import { VaultService } from '../../vault/vault.service.js';
 import { OauthRecordEntity } from './oauth-record.entity.js';
@@ -9,6 +9,18 @@ import { recordId } from './record-id.js';
 
 /** How many expired records one statement deletes. */
 const SWEEP_BATCH = 1_000;
+
+/** With the hash of a source, the key of a lock. */
+const REGISTRATION_LOCK = 0x53424f52;
+
+/** What is stored in addition to a payload. */
+export interface RecordDetails {
+  /** In seconds; absent for a record that does not expire. */
+  readonly expiresIn?: number | undefined;
+  readonly clientId?: string | undefined;
+  /** The network that the request came from (`networkOf`), for models with a limit. */
+  readonly source?: string | undefined;
+}
 
 /** Models whose records carry tokens of a grant. */
 const REVOKED_WITH_GRANT = ['AccessToken', 'RefreshToken', 'AuthorizationCode'];
@@ -21,20 +33,17 @@ export class OauthRecordsRepository {
     private readonly vault: VaultService,
   ) {}
 
-  /** @param expiresIn in seconds; undefined for a record that does not expire */
+  /** Stores a record, or replaces its payload. */
   async upsert(
     model: string,
     value: string,
     payload: AdapterPayload,
-    {
-      expiresIn,
-      clientId,
-      source,
-    }: { expiresIn?: number | undefined; clientId?: string | undefined; source?: string | undefined },
+    { expiresIn, clientId, source }: RecordDetails,
+    manager: EntityManager = this.records.manager,
   ): Promise<void> {
     const id = recordId(model, value);
     const { grantId, uid, scope } = payload;
-    await this.records.query(
+    await manager.query(
       `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
        ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id, uid_id = excluded.uid_id,
@@ -51,6 +60,23 @@ export class OauthRecordsRepository {
         expiresIn ?? null,
       ],
     );
+  }
+
+  /**
+   * Stores a registered client, unless as many as the limit allows were registered from its source within the last hour.
+   * Concurrent registrations from one source wait for each other. Returns false if the limit is reached.
+   */
+  async register(
+    clientId: string,
+    payload: AdapterPayload,
+    { source, max }: { source: string; max: number },
+  ): Promise<boolean> {
+    return this.records.manager.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [REGISTRATION_LOCK, source]);
+      if ((await this.countOfSource('Client', source, manager)) >= max) return false;
+      await this.upsert('Client', clientId, payload, { clientId, source }, manager);
+      return true;
+    });
   }
 
   find(model: string, value: string): Promise<AdapterPayload | undefined> {
@@ -102,12 +128,16 @@ export class OauthRecordsRepository {
     );
   }
 
-  /** The number of clients that were registered from this address within the last hour. */
-  async countRegistrations(source: string): Promise<number> {
-    const [row] = await this.records.query(
+  /** The number of records of a model that a source has had stored within the last hour. */
+  async countOfSource(
+    model: 'Client' | 'Interaction',
+    source: string,
+    manager: EntityManager = this.records.manager,
+  ): Promise<number> {
+    const [row] = await manager.query(
       `SELECT count(*)::int AS count FROM oauth_records
-        WHERE source = $1 AND model = 'Client' AND created_at > now() - interval '1 hour'`,
-      [source],
+        WHERE source = $1 AND model = $2 AND created_at > now() - interval '1 hour'`,
+      [source, model],
     );
     return row.count;
   }
