@@ -102,7 +102,7 @@ const LAYERS = {
   upstreams: ['audit', 'config', 'connections', 'net', 'telemetry', 'upstream-oauth/tokens', 'upstreams/*'],
   'agents/records': ['connections', 'database'],
   'agents/composition': ['agents/records', 'connections', 'upstreams', 'upstreams/*'],
-  agents: ['agents/composition', 'agents/records', 'connections', 'upstreams', 'upstreams/*'],
+  agents: ['agents/composition', 'agents/records', 'connections', 'database', 'upstreams', 'upstreams/*'],
   threads: ['agents', 'agents/records', 'database'],
   'thread-tokens': ['credentials', 'threads'],
   'runs/records': ['database', 'names', 'threads'],

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../connections/connections.module.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
 import { AgentEntity } from './records/agent.entity.js';
@@ -20,6 +21,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
 @Module({
   imports: [TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]), ConnectionsModule, UpstreamsModule],
   providers: [
+    PreparedStatements,
     AgentsService,
     AgentRepository,
     AgentTools,

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
 import { DEFAULT_TIER, type Tier, TIERS } from '../common/tier.js';
@@ -16,11 +17,21 @@ export interface ServingModel {
   model: string;
 }
 
+const SERVING_MODEL = {
+  name: 'model_tiers_serving',
+  text: `
+    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model
+      FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
+     WHERE t.organization_id = $1 AND t.tier = ANY($2)
+     ORDER BY t.tier = $3 DESC LIMIT 1`,
+};
+
 @Injectable()
 export class ModelTiersRepository {
   constructor(
     @InjectRepository(ModelTierEntity) private readonly tiers: Repository<ModelTierEntity>,
     private readonly events: AuditEvents,
+    private readonly statements: PreparedStatements,
   ) {}
 
   findAllOfOrganization(organizationId: string): Promise<ModelTierEntity[]> {
@@ -29,14 +40,8 @@ export class ModelTiersRepository {
 
   /** The model of this tier, or of the default tier if this one is not set. */
   async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
-    const rows: (StoredProvider & { model: string })[] = await this.tiers.query(
-      `SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model
-         FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
-        WHERE t.organization_id = $1 AND t.tier = ANY($2)
-        ORDER BY t.tier = $3 DESC LIMIT 1`,
-      [organizationId, [tier, DEFAULT_TIER], tier],
-    );
-    const [row] = rows;
+    const values = [organizationId, [tier, DEFAULT_TIER], tier];
+    const [row] = await this.statements.rows<StoredProvider & { model: string }>(SERVING_MODEL, values);
     if (row === undefined) return undefined;
     const { model, ...provider } = row;
     return { provider, model };

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../audit-events/audit-events.module.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
@@ -28,6 +29,7 @@ import { ProviderTester } from './provider-tester.js';
     DiscoveryModule,
   ],
   providers: [
+    PreparedStatements,
     OpenAiCompatibleModels,
     OpenAiModels,
     AnthropicModels,

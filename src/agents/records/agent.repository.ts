@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
+import { PreparedStatements } from '../../database/prepared-statements.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';
@@ -20,12 +21,25 @@ export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
 }
 
+/** Values: organization, ids. */
+const RUNNABLE = {
+  name: 'agents_runnable',
+  text: `
+    SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
+           (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
+                     'selectedTools', member.selected_tools, 'prefix', member.prefix) ORDER BY member.position), '[]')
+              FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
+      FROM connections connection JOIN agents agent ON agent.id = connection.id
+     WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
+};
+
 /** Writes take part in the transaction of the given manager. */
 @Injectable()
 export class AgentRepository {
   constructor(
     @InjectRepository(AgentEntity) private readonly agents: Repository<AgentEntity>,
     @InjectRepository(AgentConnectionEntity) private readonly members: Repository<AgentConnectionEntity>,
+    private readonly statements: PreparedStatements,
   ) {}
 
   /** The existing agents among these ids, by id. */
@@ -47,17 +61,8 @@ export class AgentRepository {
   }
 
   /** The same for several agents, in no particular order. */
-  async findAllRunnable(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
-    const rows: RunnableAgent[] = await this.agents.query(
-      `SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
-              (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
-                        'selectedTools', member.selected_tools, 'prefix', member.prefix) ORDER BY member.position), '[]')
-                 FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
-         FROM connections connection JOIN agents agent ON agent.id = connection.id
-        WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
-      [organizationId, ids],
-    );
-    return rows;
+  findAllRunnable(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
+    return this.statements.rows<RunnableAgent>(RUNNABLE, [organizationId, ids]);
   }
 
   async insert(manager: EntityManager, agent: AgentEntity): Promise<void> {
