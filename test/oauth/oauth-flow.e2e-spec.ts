@@ -5,10 +5,11 @@ import { McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
 let browser: Browser;
+let email: string;
 
 beforeAll(async () => {
   upstream = await startProxiedUpstream();
-  const email = newEmail();
+  email = newEmail();
   await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
   browser = new Browser(upstream.app.url);
   await browser.signIn(email);
@@ -28,6 +29,18 @@ describe('an MCP client that knows only the address', () => {
     const client = await new McpOauthClient().connect(`${upstream.app.url}/api/default/mcp/self`, browser);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toContain('API_KEY_CREATE');
+    await client.close();
+  });
+
+  it('cannot reset the password of the person who signed in, which would outlive the grant', async () => {
+    const client = await new McpOauthClient().connect(`${upstream.app.url}/api/default/mcp/self`, browser);
+    const members = await upstream.app.tool('MEMBER_LIST').expect(200);
+    const { id } = members.body.items.find((item: { email: string }) => item.email === email);
+    const { isError, content } = await client.callTool({ name: 'MEMBER_RESET', arguments: { id } });
+    expect({ isError, text: JSON.stringify(content) }).toEqual({
+      isError: true,
+      text: expect.stringContaining('permission_widening'),
+    });
     await client.close();
   });
 });
