@@ -96,7 +96,9 @@ describe('a test application', () => {
     async () => {
       const database = await createTestDatabase();
       const env = { DATABASE_URL: database.url };
-      const [first, second] = await Promise.all([createTestApp({ env }), createTestApp({ env })]);
+      // One after the other: two starts at once keep the thread busy for longer than a connection may take.
+      const first = await createTestApp({ env });
+      const second = await createTestApp({ env });
       expect(first.org).not.toBe(second.org);
       const refused = second.withKey(first.apiKey).tool('RUN_LIST');
       await expect(refused).rejects.toMatchObject({ code: 'organization_mismatch', response: { status: 403 } });
