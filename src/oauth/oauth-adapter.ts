@@ -41,8 +41,9 @@ export class OauthAdapter implements Adapter {
     return this.records.find(this.model, id);
   }
 
-  findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.records.findByUid(this.model, uid);
+  /** Only sessions have a uid, and they are not stored (`useBrowserSessions`). */
+  findByUid(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   /** Device codes are not offered. */

@@ -79,12 +79,12 @@ export class OauthRecordsRepository {
     });
   }
 
-  find(model: string, value: string): Promise<AdapterPayload | undefined> {
-    return this.findBy({ model, id: recordId(model, value) });
-  }
-
-  findByUid(model: string, uid: string): Promise<AdapterPayload | undefined> {
-    return this.findBy({ model, uidId: recordId('uid', uid) });
+  async find(model: string, value: string): Promise<AdapterPayload | undefined> {
+    const record = await this.records.findOneBy({ model, id: recordId(model, value) });
+    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= Date.now())) return undefined;
+    const payload = this.vault.open(record.payload, SEALED_COLUMNS.oauthRecord.contextOf(record.id));
+    const consumed = record.consumedAt === null ? {} : { consumed: Math.floor(record.consumedAt.getTime() / 1000) };
+    return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };
   }
 
   /** Marks the record as used. Returns false if it has been used before or no longer exists. */
@@ -168,13 +168,5 @@ export class OauthRecordsRepository {
       ),
     ]);
     return deleted.some((count) => count === SWEEP_BATCH);
-  }
-
-  private async findBy(where: { model: string; id?: string; uidId?: string }): Promise<AdapterPayload | undefined> {
-    const record = await this.records.findOneBy(where);
-    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= Date.now())) return undefined;
-    const payload = this.vault.open(record.payload, SEALED_COLUMNS.oauthRecord.contextOf(record.id));
-    const consumed = record.consumedAt === null ? {} : { consumed: Math.floor(record.consumedAt.getTime() / 1000) };
-    return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };
   }
 }
