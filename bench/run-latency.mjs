@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { generateApiKey } from '../dist/common/api-key-value.js';
-import { attachEmbeddedPostgres } from '../dist/embedded-postgres/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../dist/embedded-postgres/embedded-postgres.js';
 import { migrateQueue } from '../dist/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
 import { startPeer } from './lib/peer.mjs';
@@ -29,12 +29,25 @@ const checkouts = { ours: undefined, ...(values.against && { before: resolve(val
 
 try {
   console.log(`${machine()}\n`);
-  const startPeerOf = async (dataDir) => startPeer({ databaseUrl: await openPeerDatabase(dataDir) });
-  console.log(`${table('PostgreSQL', await compare({ apiKey, folder, services: servicesOn({}), startPeerOf }))}\n`);
+  console.log(`${await postgresTable()}\n`);
   console.log(`${await redisTable()}\n`);
   console.log(METHOD.join('\n'));
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+/** Measures on PostgreSQL. Each service and the peer have their own server. */
+async function postgresTable() {
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'peer') });
+  try {
+    const databaseUrl = await openPeerDatabase(server.url);
+    return table(
+      'PostgreSQL',
+      await compare({ apiKey, folder, services: servicesOn({}), openPeer: () => startPeer({ databaseUrl }) }),
+    );
+  } finally {
+    await server.stop();
+  }
 }
 
 /** Measures on Redis. Each service and the peer have their own server. */
@@ -45,8 +58,8 @@ async function redisTable() {
       servers[name] = await startRedis(folder);
       if (servers[name] === undefined) return 'Redis: SKIPPED (no redis-server or valkey-server on the PATH).';
     }
-    const startPeerOf = () => startPeer({ redisUrl: servers.peer.url });
-    return table('Redis', await compare({ apiKey, folder, services: servicesOn(servers), startPeerOf }));
+    const openPeer = () => startPeer({ redisUrl: servers.peer.url });
+    return table('Redis', await compare({ apiKey, folder, services: servicesOn(servers), openPeer }));
   } finally {
     for (const server of Object.values(servers)) await server?.stop();
   }
@@ -62,9 +75,8 @@ function servicesOn(redisServers) {
   return services;
 }
 
-/** Creates a separate database for the peer, with BullMQ's schema, on the server that the service has started. */
-async function openPeerDatabase(dataDir) {
-  const { url } = await attachEmbeddedPostgres(dataDir);
+/** Creates a database with BullMQ's schema on a server. */
+async function openPeerDatabase(url) {
   const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`CREATE DATABASE ${PEER_DATABASE}`);

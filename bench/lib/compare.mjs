@@ -4,7 +4,7 @@ import { startService } from './service.mjs';
 const WARM_UP_RUNS = 50;
 const LATENCY_ROUNDS = 4;
 const LATENCY_RUNS = 50;
-const THROUGHPUT_ROUNDS = 3;
+const THROUGHPUT_ROUNDS = 8;
 const CALLERS = 16;
 const THROUGHPUT_MS = 2500;
 const IDLE_STREAMS = 1000;
@@ -13,15 +13,14 @@ const IDLE_STREAMS = 1000;
  * Measures the service and the peer on one backend, and optionally the service of another checkout. They alternate round by
  * round, so that other load on the machine affects all of them.
  * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
- * startPeerOf: (dataDir: string) => Promise<object> }} backend
+ * openPeer: () => Promise<object> }} backend
  * @returns the same metrics for each service and `peer`
  */
-export async function compare({ apiKey, folder, services, startPeerOf }) {
+export async function compare({ apiKey, folder, services, openPeer }) {
   const targets = {};
   try {
     for (const [name, service] of Object.entries(services)) targets[name] = await startService({ ...service, apiKey });
-    // The embedded database runs as long as the service.
-    targets.peer = await startPeerOf(services.ours.dataDir);
+    targets.peer = await openPeer();
     return await takeTurns(targets, folder);
   } finally {
     for (const target of Object.values(targets).toReversed()) await target.stop();
@@ -38,18 +37,24 @@ async function takeTurns(targets, folder) {
     figures[name].kilobytesPerStream.push(await measureIdleStreams(targets[name], IDLE_STREAMS, folder));
   }
   for (let round = 0; round < LATENCY_ROUNDS; round++) {
-    for (const name of names) {
+    for (const name of turnsOf(round, names)) {
       const { firstChunk, firstWord } = await measureLatency(targets[name], LATENCY_RUNS);
       figures[name].firstChunk.push(...firstChunk);
       figures[name].firstWord.push(...firstWord);
     }
   }
   for (let round = 0; round < THROUGHPUT_ROUNDS; round++) {
-    for (const name of names) {
+    for (const name of turnsOf(round, names)) {
       figures[name].runsPerSecond.push(await measureThroughput(targets[name], CALLERS, THROUGHPUT_MS));
     }
   }
   return figures;
+}
+
+/** Each round starts with another target, since what one leaves behind (dirty pages, autovacuum) slows down the next. */
+function turnsOf(round, names) {
+  const first = round % names.length;
+  return [...names.slice(first), ...names.slice(0, first)];
 }
 
 /** The method of measurement, for the report. */
@@ -58,7 +63,7 @@ export const METHOD = [
   `new thread, after ${WARM_UP_RUNS} warm-up runs. The first chunk is \`start\`; the first word is the first \`text-delta\`.`,
   `Runs per second: ${CALLERS} parallel callers, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${THROUGHPUT_MS / 1000} s.`,
   `Memory: growth of heap and external buffers, after a forced garbage collection, for ${IDLE_STREAMS} streams on separate threads.`,
-  'Peer: only BullMQ and node:http, in one process on the same server: the POST adds a job, and the worker writes one chunk and',
+  'Peer: only BullMQ and node:http, in one process, on a server of its own: the POST adds a job, and the worker writes one chunk and',
   '[DONE] to the open socket in the process. It has no authentication, no validation, no storage, no model, and no live buffer.',
   'Ours: one process (ROLE=all). Separate processes generate the load. The rounds of ours and peer alternate.',
 ];
