@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../connections/connections.module.js';
-import { PreparedStatements } from '../database/prepared-statements.js';
+import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
 import { AgentEntity } from './records/agent.entity.js';
@@ -19,9 +19,13 @@ import { ConnectionTestTools } from './connection-test.tools.js';
 
 /** Agents (virtual MCPs): their composition and their tools. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]), ConnectionsModule, UpstreamsModule],
+  imports: [
+    TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]),
+    PreparedStatementsModule,
+    ConnectionsModule,
+    UpstreamsModule,
+  ],
   providers: [
-    PreparedStatements,
     AgentsService,
     AgentRepository,
     AgentTools,

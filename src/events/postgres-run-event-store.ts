@@ -1,5 +1,6 @@
-import { Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { type ClientBase, Pool, type QueryResult, type QueryResultRow } from 'pg';
 import { DatabaseClient } from '../common/database-client.js';
+import { PipelinedConnections } from '../common/pipelined-connections.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
 import { PostgresListener } from './postgres-listener.js';
@@ -24,7 +25,10 @@ import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub } from './signal-hub.js';
 
 const CANCEL_CHANNEL = 'sbx_cancel';
-const CONNECTIONS = 4;
+/** For writers and readers. */
+const CONNECTIONS = 2;
+/** Only for the deletion of expired streams, which takes longer than other statements. */
+const SWEEP_CONNECTIONS = 1;
 const ANSWER_WITHIN_MS = 5_000;
 
 /** `pg_stat_activity` shows the pool's connections under this name. */
@@ -80,7 +84,8 @@ export interface PostgresRunEventStoreOptions extends RunEventExpiry {
  * carries batches up to about 8,000 bytes. LISTEN requires session pooling.
  */
 export class PostgresRunEventStore extends RunEventStore {
-  private readonly pool: Pool;
+  private readonly connections: PipelinedConnections;
+  private readonly sweepPool: Pool;
   private readonly hub = new SignalHub(CANCEL_CHANNEL);
   private readonly listener: PostgresListener;
   private readonly sweeper: PostgresSweeper;
@@ -93,24 +98,23 @@ export class PostgresRunEventStore extends RunEventStore {
       retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
       abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
     };
-    this.pool = new Pool({
+    const config = {
       connectionString: options.databaseUrl,
       application_name: STORE_APPLICATION_NAME,
-      max: CONNECTIONS,
-      idleTimeoutMillis: 60_000,
       connectionTimeoutMillis: ANSWER_WITHIN_MS,
       query_timeout: ANSWER_WITHIN_MS,
       keepAlive: true,
-      Client: DatabaseClient,
-      // The buffer does not need durable commits: the transcript is the record.
-      onConnect: async (client) => {
-        await client.query('SET synchronous_commit = off');
-      },
-    });
+    };
+    // The buffer does not need durable commits: the transcript is the record.
+    const onConnect = async (client: ClientBase): Promise<void> => {
+      await client.query('SET synchronous_commit = off');
+    };
+    this.connections = new PipelinedConnections({ config, connections: CONNECTIONS, onConnect });
+    this.sweepPool = new Pool({ ...config, max: SWEEP_CONNECTIONS, Client: DatabaseClient, onConnect });
     // The pool replaces a broken idle connection on next use. Without a listener, its error would end the process.
-    this.pool.on('error', () => undefined);
+    this.sweepPool.on('error', () => undefined);
     this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
-    this.sweeper = new PostgresSweeper(this.pool, this.expiry.retentionMs, options.log);
+    this.sweeper = new PostgresSweeper(this.sweepPool, this.expiry.retentionMs, options.log);
     this.sweeper.start();
   }
 
@@ -184,7 +188,7 @@ export class PostgresRunEventStore extends RunEventStore {
   private async closeAll(): Promise<void> {
     this.hub.close();
     await Promise.all([this.listener.close(), this.sweeper.close()]);
-    await this.pool.end();
+    await Promise.all([this.connections.end(), this.sweepPool.end()]);
   }
 
   private query<R extends QueryResultRow>(
@@ -194,7 +198,7 @@ export class PostgresRunEventStore extends RunEventStore {
     if (this.closing) {
       return Promise.reject(new EventStoreClosedError());
     }
-    return this.pool.query<R>({ ...statement, values });
+    return this.connections.query<R>({ ...statement, values });
   }
 }
 

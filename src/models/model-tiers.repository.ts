@@ -41,7 +41,7 @@ export class ModelTiersRepository {
   /** The model of this tier, or of the default tier if this one is not set. */
   async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
     const values = [organizationId, [tier, DEFAULT_TIER], tier];
-    const [row] = await this.statements.rows<StoredProvider & { model: string }>(SERVING_MODEL, values);
+    const [row] = await this.statements.rowsByKey<StoredProvider & { model: string }>(SERVING_MODEL, values);
     if (row === undefined) return undefined;
     const { model, ...provider } = row;
     return { provider, model };

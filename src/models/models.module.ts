@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../audit-events/audit-events.module.js';
-import { PreparedStatements } from '../database/prepared-statements.js';
+import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
@@ -23,13 +23,13 @@ import { ProviderTester } from './provider-tester.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]),
+    PreparedStatementsModule,
     AuditEventsModule,
     NetModule,
     VaultModule,
     DiscoveryModule,
   ],
   providers: [
-    PreparedStatements,
     OpenAiCompatibleModels,
     OpenAiModels,
     AnthropicModels,

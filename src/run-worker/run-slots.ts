@@ -21,8 +21,7 @@ export class RunSlots {
   private readonly logger = new Logger(RunSlots.name);
   private readonly shares: SlotShares;
   private readonly stalledAfterMs: number;
-  /** True if runs may be waiting whose jobs are already consumed. */
-  private isContended = false;
+  private hasWaiting = false;
   private nextSearchAt = 0;
   private nextYieldCheckAt = 0;
   /** Claims in progress; they never reject. */
@@ -37,6 +36,11 @@ export class RunSlots {
     this.stalledAfterMs = config.settings.runLockMs * 0.75;
   }
 
+  /** True if runs may be waiting whose jobs are already consumed. */
+  get isContended(): boolean {
+    return this.hasWaiting;
+  }
+
   /** Claims a run for the slot of this job: the job's own run, or a run of a tenant that has fewer running. */
   async take(job: NextRun): Promise<ClaimedRun | undefined> {
     // A slot may have become free while the job's own run was passed over; its `takeNext` did not find the run yet.
@@ -45,12 +49,12 @@ export class RunSlots {
 
   /** Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. */
   async takeNext(): Promise<ClaimedRun | undefined> {
-    for (let tries = 0; tries < MAX_TRIES && this.isContended && performance.now() >= this.nextSearchAt; tries++) {
+    for (let tries = 0; tries < MAX_TRIES && this.hasWaiting && performance.now() >= this.nextSearchAt; tries++) {
       const passedOver = this.shares.exhausted();
       const next = await this.turns.findNext(passedOver, this.stalledAfterMs);
       if (next === undefined) {
         this.nextSearchAt = performance.now() + RECHECK_MS;
-        if (isEmpty(passedOver) && isEmpty(this.shares.exhausted())) this.isContended = false;
+        if (isEmpty(passedOver) && isEmpty(this.shares.exhausted())) this.hasWaiting = false;
         return undefined;
       }
       const run = await this.claim(next);
@@ -73,7 +77,7 @@ export class RunSlots {
     this.nextYieldCheckAt = now + RECHECK_MS;
     try {
       const owed = await this.turns.isOwedBy(tenant, RECHECK_MS);
-      this.isContended ||= owed;
+      this.hasWaiting ||= owed;
       return owed;
     } catch (error) {
       this.logger.warn({ err: error }, 'Cannot determine whether a run waits for a slot');
@@ -101,7 +105,7 @@ export class RunSlots {
   private async claimNow(job: NextRun, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
     const run = await this.execution.claim({ ...job, epoch: newEpoch() }, passedOver);
     if (run !== undefined) this.shares.add(tenantOf(run));
-    if (this.shares.isFull || (run === undefined && !isEmpty(passedOver))) this.isContended = true;
+    if (this.shares.isFull || (run === undefined && !isEmpty(passedOver))) this.hasWaiting = true;
     return run;
   }
 }

@@ -1,9 +1,12 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
+import { endsWithin } from '../common/with-timeout.js';
 import { AppConfig } from '../config/app-config.js';
 import type { ServiceWorker } from '../queue/service-queue.js';
 import { RUN_QUEUE, type RunJob, RunQueue } from '../runs/run-queue.js';
+import type { NextRun } from '../runs/records/run-finish.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
@@ -14,7 +17,13 @@ const HANDOVER_MS = 2000;
 /** The sweeper finds lost workers by their heartbeats, so BullMQ must never fail a stalled job. */
 const MAX_STALLED_COUNT = 1000;
 
-/** Executes runs: claims the run of a job, executes it, and enqueues the next one. */
+/** BullMQ may be fetching one job more than it is processing. */
+const FETCHING = 1;
+
+/**
+ * Executes runs: claims the run of a job, executes it, and enqueues the next one. Starts an attempt that this process posts
+ * without a job while slots are free; together, both ways never use more slots than configured.
+ */
 @Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
 export class RunProcessor
   extends WorkerHost<ServiceWorker<RunJob>>
@@ -23,6 +32,11 @@ export class RunProcessor
   private readonly logger = new Logger(RunProcessor.name);
   private running: Promise<void> | undefined;
   private isClosing = false;
+  /** The attempts that were started without a job; they never reject. */
+  private readonly started = new Set<Promise<void>>();
+  private jobs = 0;
+  /** An attempt must not inherit the log and trace context of the request that posted its run. */
+  private readonly outsideRequests = AsyncLocalStorage.snapshot();
 
   constructor(
     private readonly config: AppConfig,
@@ -36,6 +50,7 @@ export class RunProcessor
 
   onApplicationBootstrap(): void {
     this.worker.concurrency = this.config.settings.runConcurrency;
+    this.queue.offerTo((attempt) => this.startHere(attempt));
     this.running = this.worker
       .run()
       .catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
@@ -46,21 +61,50 @@ export class RunProcessor
     // An application that is closed before it has started has no worker yet.
     if (this.running === undefined) return;
     const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
-    await this.worker.close(false, this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS);
+    const within = this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
+    await Promise.all([this.worker.close(false, within), endsWithin(Promise.all(this.started), within)]);
     clearTimeout(timer);
   }
 
   @OnWorkerEvent('failed')
   onFailed(job: Job<RunJob> | undefined, error: Error): void {
+    this.reportFailure(job?.data.runId, error);
+  }
+
+  override async process({ data }: Job<RunJob>): Promise<void> {
+    this.jobs += 1;
+    try {
+      await this.executeRuns(data);
+    } finally {
+      this.jobs -= 1;
+    }
+  }
+
+  private startHere(attempt: NextRun): boolean {
+    const { runConcurrency } = this.config.settings;
+    const used = this.jobs + FETCHING + this.started.size;
+    if (this.isClosing || this.slots.isContended || used >= runConcurrency) return false;
+    const execution = this.outsideRequests(() => this.executeRuns(attempt))
+      .catch((error: Error) => this.reportFailure(attempt.runId, error))
+      .finally(() => {
+        this.started.delete(execution);
+        this.worker.concurrency = runConcurrency - this.started.size;
+      });
+    this.started.add(execution);
+    this.worker.concurrency = runConcurrency - this.started.size;
+    return true;
+  }
+
+  private reportFailure(runId: string | undefined, error: Error): void {
     this.logger.error(
-      { run_id: job?.data.runId, err: error },
+      { run_id: runId, err: error },
       'An attempt failed unexpectedly; another attempt will continue the run',
     );
   }
 
   /** Executes runs in one slot until none waits for it. */
-  override async process({ data }: Job<RunJob>): Promise<void> {
-    let run = await this.slots.take(data);
+  private async executeRuns(first: NextRun): Promise<void> {
+    let run = await this.slots.take(first);
     while (run !== undefined) {
       try {
         const next = await this.executor.execute(run);

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
-import { PreparedStatements } from '../database/prepared-statements.js';
+import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { MessageEntity } from './message.entity.js';
 import { ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
@@ -11,8 +11,8 @@ import { TranscriptService } from './transcript.service.js';
 
 /** Threads and their transcripts. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity]), AgentsModule],
-  providers: [PreparedStatements, ThreadService, ThreadRepository, ThreadTools, TranscriptService],
+  imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity]), PreparedStatementsModule, AgentsModule],
+  providers: [ThreadService, ThreadRepository, ThreadTools, TranscriptService],
   exports: [ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -62,7 +62,7 @@ export class AgentRepository {
 
   /** The same for several agents, in no particular order. */
   findAllRunnable(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
-    return this.statements.rows<RunnableAgent>(RUNNABLE, [organizationId, ids]);
+    return this.statements.rowsByKey<RunnableAgent>(RUNNABLE, [organizationId, ids]);
   }
 
   async insert(manager: EntityManager, agent: AgentEntity): Promise<void> {

@@ -104,7 +104,7 @@ export class RunReader {
    * come from one snapshot, so that without a current run nothing was posted after the last one.
    */
   async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
-    const runs = await this.statements.rows<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
+    const runs = await this.statements.rowsByKey<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
     return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
   }
 
@@ -116,7 +116,7 @@ export class RunReader {
     runId: string | undefined,
   ): Promise<RunState | undefined> {
     const values = [thread.organizationId, thread.threadId, runId ?? null];
-    const [next] = await this.statements.rows<RunState>(AFTER, values);
+    const [next] = await this.statements.rowsByKey<RunState>(AFTER, values);
     return next;
   }
 }

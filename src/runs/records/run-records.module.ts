@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { PreparedStatements } from '../../database/prepared-statements.js';
+import { PreparedStatementsModule } from '../../database/prepared-statements.module.js';
 import { NamesModule } from '../../names/names.module.js';
 import { OpenRuns } from './open-runs.js';
 import { RunCancelling } from './run-cancelling.js';
@@ -13,17 +13,8 @@ import { RunTurns } from './run-turns.js';
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
-  imports: [TypeOrmModule.forFeature([RunEntity]), NamesModule],
-  providers: [
-    PreparedStatements,
-    OpenRuns,
-    RunCancelling,
-    RunExecution,
-    RunPosting,
-    RunReader,
-    RunRevocation,
-    RunTurns,
-  ],
+  imports: [TypeOrmModule.forFeature([RunEntity]), PreparedStatementsModule, NamesModule],
+  providers: [OpenRuns, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
   exports: [OpenRuns, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
 })
 export class RunRecordsModule {}
