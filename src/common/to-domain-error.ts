@@ -18,6 +18,8 @@ const NETWORK_CODES = new Set([
 const CLIENT_SENTENCES = [
   'Connection terminated',
   'timeout exceeded when trying to connect',
+  // A client outside a pool
+  'timeout expired',
   'Connection is closed',
   "Stream isn't writeable",
   'Client has encountered a connection error',
