@@ -33,6 +33,7 @@ const LAYERS = {
   'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],
   'trusted-issuers': ['credentials', 'net', 'organizations'],
   limits: ['config'],
+  retention: ['config'],
   auth: ['credentials', 'http', 'limits'],
   'oauth/records': ['vault'],
   oauth: [
