@@ -138,10 +138,11 @@ export class ApiKeyCreated {
   @IsPermissionMap()
   permissions: PermissionMap;
 
-  @MayBeNull()
+  /** Absent without a limit. */
+  @MayBeAbsent()
   @ValidateNested()
   @Type(() => KeyRateLimitItem)
-  rate_limit: KeyRateLimit | null;
+  rate_limit?: KeyRateLimit;
 
   @MayBeNull()
   @IsISO8601()

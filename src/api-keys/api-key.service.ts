@@ -68,7 +68,15 @@ export class ApiKeyService {
       maker.assertLimits(rateLimit);
     });
     const { id, name, expires_at, created_at } = toItem(created);
-    return { id, name, key: value, permissions: created.permissions, rate_limit: rateLimit, expires_at, created_at };
+    return {
+      id,
+      name,
+      key: value,
+      permissions: created.permissions,
+      ...(rateLimit !== null && { rate_limit: rateLimit }),
+      expires_at,
+      created_at,
+    };
   }
 
   /** Returns all keys, unless a limit is given or they exceed the size of a page. */

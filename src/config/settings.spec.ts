@@ -56,6 +56,8 @@ describe('readSettings', () => {
       stdioOrganizations: ['default'],
       trustProxy: [],
       auditRetentionDays: 90,
+      organizationCaps: {},
+      retentionDayMs: 86_400_000,
       metricsHost: '127.0.0.1',
       metricsAllowedHosts: [],
       metricsPort: 9464,
