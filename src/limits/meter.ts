@@ -101,8 +101,9 @@ export class Meter {
     const returned = this.held;
     this.held = 0;
     this.slice = 0;
+    const { endsAt } = this;
     const { count } = await this.store.add(this.key, -returned);
-    this.count = count;
+    if (this.endsAt === endsAt) this.count = count;
   }
 
   /** True if nothing is known any more that a new meter would not know. */

@@ -17,8 +17,8 @@ export class ToolCallLimits {
    * @returns the error for a call over the limit
    */
   count(call: ToolCall): DomainError | undefined | Promise<DomainError | undefined> {
+    if (call.connection.rateLimit === null) return undefined;
     const limits = limitsOf(call);
-    if (limits.length === 0) return undefined;
     if (call.waitForLimit !== undefined) return this.waitForTurn(call.waitForLimit, limits);
     const counted = this.limits.count(limits);
     const conclude = (applied: readonly AppliedLimit[]): DomainError | undefined => {
