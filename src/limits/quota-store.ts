@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { Redis } from 'ioredis';
 import { RateLimiterPostgres, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
@@ -26,7 +26,7 @@ export interface WindowCount {
  * first request.
  */
 @Injectable()
-export class QuotaStore implements OnApplicationShutdown {
+export class QuotaStore {
   private readonly logger = new Logger(QuotaStore.name);
   private readonly redis: Redis | undefined;
   private readonly limiter: RateLimiterPostgres | RateLimiterRedis;
@@ -77,7 +77,8 @@ export class QuotaStore implements OnApplicationShutdown {
     return { count: consumedPoints, endsInMs: Math.max(0, msBeforeNext) };
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** `RateLimits` calls it, after it has returned the leases of this process. */
+  async close(): Promise<void> {
     await this.sweeps?.stop();
     this.redis?.disconnect();
   }

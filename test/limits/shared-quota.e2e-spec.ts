@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, pathOf, toolCall } from '../support/proxy-calls.js';
-import { connectTo } from '../support/proxy-connections.js';
+import { connectTo, until } from '../support/proxy-connections.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
@@ -75,7 +75,29 @@ describe.each([
     expect(allowed).toBeGreaterThanOrEqual(LIMIT * 0.98);
   });
 
-  if (!onRedis) return;
+  it('is changed for all processes', async () => {
+    const id = await limitedConnection(100);
+    const [app, second] = apps as [TestApp, TestApp];
+    const call = () => callProxy(second, pathOf(id), { key: app.apiKey, body: toolCall('fine') });
+    expect((await call()).status).toBe(200);
+    await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { rate_limit: { per_minute: 1 } } });
+    // The other process has cached the connection for less than a second.
+    await until('the other process refuses calls', async () => (await call()).status === 429);
+  });
+
+  if (!onRedis) {
+    it('gets back what a process has leased when it shuts down', async () => {
+      const id = await limitedConnection(10_000);
+      const [app, second] = apps as [TestApp, TestApp];
+      const answer = await callProxy(second, pathOf(id), { key: app.apiKey, body: toolCall('fine') });
+      expect(answer.headers['ratelimit']).toContain('r=9999;');
+      await second.close();
+      apps = [app];
+      const query = 'SELECT points FROM rate_limits WHERE key = $1';
+      expect(await app.app.get(DataSource).query(query, [`limit:connection:${id}`])).toEqual([{ points: 1 }]);
+    });
+    return;
+  }
 
   it('is enforced by each process alone while the store is away, and needs none without a limit', async () => {
     const [app] = apps as [TestApp];

@@ -7,6 +7,7 @@ import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { auditOf, keyWith, until } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
+import { addKeyHolder } from '../organizations/organizations.support.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 
 const EVERYTHING = { self: ['*'], '*': ['*'] };
@@ -91,6 +92,14 @@ describe('the rate limit of a connection', () => {
     expect((await open()).status).toBe(429);
     // A call that needs a credential does not count.
     expect((await callProxy(app, pathOf(id), { body: toolCall('fine') })).status).toBe(401);
+  });
+
+  it('counts the keys of one person together', async () => {
+    await limit({ per_caller_per_minute: 1 });
+    const { key } = await addKeyHolder(app, 'admin');
+    const another = await app.tool('API_KEY_CREATE', { name: 'another', permissions: EVERYTHING }, key).expect(200);
+    expect((await call(pathOf(id), key)).status).toBe(200);
+    expect((await call(pathOf(id), another.body.key)).status).toBe(429);
   });
 
   it('makes a tool call of a run fail for the model after five seconds', async () => {
