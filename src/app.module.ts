@@ -21,6 +21,7 @@ import { McpHttpModule } from './mcp/http/mcp-http.module.js';
 import { SelfModule } from './mcp/self/self.module.js';
 import { OauthModule } from './oauth/oauth.module.js';
 import { QueueModule } from './queue/queue.module.js';
+import { RetentionModule } from './retention/retention.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
 import { SignInModule } from './sign-in/sign-in.module.js';
@@ -69,8 +70,8 @@ const API = [
   McpHttpModule,
 ];
 
-/** What executes runs. */
-const WORKER = [RunWorkerModule];
+/** What executes runs, and deletes what organizations no longer keep. */
+const WORKER = [RunWorkerModule, RetentionModule];
 
 /** What is added to the modules of the role. */
 export interface AppOptions {

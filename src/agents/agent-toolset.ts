@@ -10,6 +10,9 @@ import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 
+/** How long a call waits when a rate limit of its connection is reached, before the model gets an error. */
+const LIMIT_PATIENCE_MS = 5_000;
+
 /** The caller on whose behalf an agent's tools are opened and called. */
 export interface ToolsetContext {
   readonly caller: ToolCaller;
@@ -86,7 +89,14 @@ export class AgentToolset {
         );
         const connection = connectionOf(place, found);
         const what = { connection, toolName: upstreamName, args, permitted };
-        const call: ToolCall = { ...what, caller, entryPoint: 'run', agentId, trace };
+        const call: ToolCall = {
+          ...what,
+          caller,
+          entryPoint: 'run',
+          agentId,
+          trace,
+          waitForLimit: { patienceMs: LIMIT_PATIENCE_MS, signal },
+        };
         return this.invoker.callTool(call, { signal });
       },
     };

@@ -1,11 +1,41 @@
-import { Equals, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min } from 'class-validator';
+import { Type } from 'class-transformer';
+import {
+  Equals,
+  IsInt,
+  IsISO8601,
+  IsObject,
+  IsString,
+  IsUUID,
+  Length,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { type KeyRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
+import { IsLimit } from '../common/validation/is-limit.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
 /** A hundred years. Longer lifetimes are probably mistakes and could exceed the range of dates. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
+
+/** An absent member keeps its value, and null clears it. */
+export class KeyRateLimitInput {
+  /** HTTP requests of the key, in windows of 60 s. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number | null;
+}
+
+/** The limits that are set. */
+export class KeyRateLimitItem {
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number;
+}
 
 export class ApiKeyCreateInput {
   /** Human-readable label. */
@@ -22,6 +52,14 @@ export class ApiKeyCreateInput {
   @Min(1)
   @Max(MAX_LIFETIME_SECONDS)
   expiresIn?: number;
+
+  /** If omitted or null, the requests of the key are not limited. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => KeyRateLimitInput)
+  rate_limit?: KeyRateLimitInput | null;
 }
 
 export class ApiKeyUpdateInput {
@@ -36,6 +74,14 @@ export class ApiKeyUpdateInput {
   @MayBeAbsent()
   @IsPermissionMap()
   permissions?: PermissionMap;
+
+  /** Null removes the limit. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => KeyRateLimitInput)
+  rate_limit?: KeyRateLimitInput | null;
 }
 
 export class ApiKeyDeleteInput {
@@ -57,6 +103,11 @@ export class ApiKeyItem {
 
   @IsPermissionMap()
   permissions: PermissionMap;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => KeyRateLimitItem)
+  rate_limit: KeyRateLimit | null;
 
   @MayBeNull()
   @IsISO8601()
@@ -86,6 +137,12 @@ export class ApiKeyCreated {
 
   @IsPermissionMap()
   permissions: PermissionMap;
+
+  /** Absent without a limit. */
+  @MayBeAbsent()
+  @ValidateNested()
+  @Type(() => KeyRateLimitItem)
+  rate_limit?: KeyRateLimit;
 
   @MayBeNull()
   @IsISO8601()

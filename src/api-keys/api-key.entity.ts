@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { KeyRateLimit } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 
 @Entity('api_keys')
@@ -44,6 +45,10 @@ export class ApiKeyEntity {
   /** The OAuth scopes beyond which the key does not reach, separated by spaces; null: no limit. */
   @Column({ type: 'varchar', length: 256, nullable: true, update: false })
   scope: string | null;
+
+  /** Of the key's HTTP requests; null: no limit. */
+  @Column({ type: 'jsonb', name: 'rate_limit', nullable: true })
+  rateLimit: KeyRateLimit | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt: Date | null;

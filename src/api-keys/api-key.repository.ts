@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder } from 'typeorm';
 import { changesBetween, type EventActor, NOBODY } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
+import type { KeyRateLimit, OrganizationLimits } from '../common/limits.js';
 import { intersectionOf, type PermissionMap } from '../common/permissions.js';
 import type { Principal, RunAccess } from '../common/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
@@ -27,6 +28,8 @@ export interface ActiveApiKey {
   organizationId: string;
   organizationSlug: string;
   runAccess: RunAccess;
+  limits: OrganizationLimits;
+  rateLimit: KeyRateLimit | null;
   userId: string | null;
   /** The key's own permissions, narrowed to those of the person who made it. */
   permissions: PermissionMap;
@@ -51,10 +54,11 @@ interface KeyChange {
 export interface LockedMaker {
   readonly permissions: PermissionMap;
   readonly expiresAt: Date | null;
+  readonly rateLimit: KeyRateLimit | null;
 }
 
 export type NewApiKey = Omit<ApiKeyEntity, 'createdAt' | 'updatedAt' | 'lastUsedAt'>;
-export type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions'>>;
+export type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions' | 'rateLimit'>>;
 
 @Injectable()
 export class ApiKeyRepository {
@@ -149,9 +153,9 @@ export class ApiKeyRepository {
 
   private async findActive(condition: string, values: readonly string[]) {
     const rows: ActiveApiKeyRow[] = await this.keys.query(
-      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
+      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,
               k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
-              k.expires_at AS "expiresAt", k.grant_id AS "grantId", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+              k.expires_at AS "expiresAt", k.grant_id AS "grantId", k.rate_limit AS "rateLimit", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
         WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,
       [values],
@@ -187,8 +191,8 @@ export class ApiKeyRepository {
 }
 
 /** What events show of a key. */
-function recorded({ name, permissions, expiresAt }: NewApiKey) {
-  return { name, permissions, expires_at: expiresAt };
+function recorded({ name, permissions, expiresAt, rateLimit }: NewApiKey) {
+  return { name, permissions, expires_at: expiresAt, rate_limit: rateLimit };
 }
 
 function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {}, ...key }: ActiveApiKeyRow) {
@@ -221,7 +225,8 @@ async function lockRows(
   const hasEnded = (caller.apiKeyId !== null && key === undefined) || (caller.userId !== null && person === undefined);
   if (hasEnded) return { stored: find(id), maker: undefined };
   const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
-  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null } };
+  const rateLimit = key?.rateLimit ?? caller.keyRateLimit ?? null;
+  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit } };
 }
 
 /** The permissions of the member, who cannot be removed before the transaction ends; undefined if there is no such member. */

@@ -6,6 +6,7 @@ import { MAX_LIMIT, type ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { isWithin } from '../common/permissions.js';
+import { changedLimits, type KeyRateLimit } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
 import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyPage, ApiKeyUpdateInput } from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
@@ -44,6 +45,7 @@ export class ApiKeyService {
     const value = generateApiKey();
     const expiresAt = input.expiresIn === undefined ? null : new Date(Date.now() + input.expiresIn * 1000);
     const { permissions } = input;
+    const rateLimit = stored(changedLimits<KeyRateLimit>(null, input.rate_limit ?? null));
     const { id: organizationId } = caller.organization;
     const limits = {
       grantId: caller.grantId,
@@ -56,15 +58,25 @@ export class ApiKeyService {
       userId: caller.userId,
       name: input.name,
       permissions,
+      rateLimit,
       expiresAt,
     });
-    const stored = await this.repository.insertAs(caller, key, (locked) => {
+    const created = await this.repository.insertAs(caller, key, (locked) => {
       const maker = new KeyMaker(caller, locked);
       maker.assertHolds(permissions);
       maker.assertOutlives(expiresAt);
+      maker.assertLimits(rateLimit);
     });
-    const { id, name, expires_at, created_at } = toItem(stored);
-    return { id, name, key: value, permissions: stored.permissions, expires_at, created_at };
+    const { id, name, expires_at, created_at } = toItem(created);
+    return {
+      id,
+      name,
+      key: value,
+      permissions: created.permissions,
+      ...(rateLimit !== null && { rate_limit: rateLimit }),
+      expires_at,
+      created_at,
+    };
   }
 
   /** Returns all keys, unless a limit is given or they exceed the size of a page. */
@@ -75,15 +87,22 @@ export class ApiKeyService {
   }
 
   /** @throws DomainError `not_found`, `permission_widening` */
-  async update({ id, name, permissions }: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
-    const updated = await this.repository.updateAs({ caller, id }, (stored, locked) => {
+  async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
+    const { id, name, permissions, rate_limit: limitChange } = input;
+    const updated = await this.repository.updateAs({ caller, id }, (key, locked) => {
       const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
-      maker.assertCanChange(stored);
+      maker.assertCanChange(key);
+      const rateLimit = limitChange === undefined ? undefined : stored(changedLimits(key.rateLimit, limitChange));
+      if (rateLimit !== undefined) maker.assertLimits(rateLimit);
       // The permissions of a key that expires later would outlive the granting key.
-      const addsPermissions = permissions !== undefined && !isWithin(permissions, stored.permissions);
-      if (addsPermissions) maker.assertOutlives(stored.expiresAt);
-      return { ...(name === undefined ? {} : { name }), ...(permissions === undefined ? {} : { permissions }) };
+      const addsPermissions = permissions !== undefined && !isWithin(permissions, key.permissions);
+      if (addsPermissions) maker.assertOutlives(key.expiresAt);
+      return {
+        ...(name === undefined ? {} : { name }),
+        ...(permissions === undefined ? {} : { permissions }),
+        ...(rateLimit === undefined ? {} : { rateLimit }),
+      };
     });
     if (updated === undefined) throw unknownKey();
     this.verifier.forget(updated.keyHash);
@@ -110,7 +129,7 @@ export class ApiKeyService {
   ): Promise<boolean> {
     if ((await this.repository.findByHash(hashApiKey(value))) !== null) return false;
     const { keyHash } = await this.repository.insert(
-      toKey(value, { ...key, grantId: null, resource: null, scope: null, expiresAt: null }),
+      toKey(value, { ...key, rateLimit: null, grantId: null, resource: null, scope: null, expiresAt: null }),
     );
     // A configured key may have been sent, and cached as unknown, before.
     this.verifier.forget(keyHash);
@@ -127,12 +146,18 @@ function unknownKey(): DomainError {
   return new DomainError('not_found', 'The organization has no API key with this id.');
 }
 
+/** A limit without members is stored as null. */
+function stored(rateLimit: KeyRateLimit): KeyRateLimit | null {
+  return Object.keys(rateLimit).length === 0 ? null : rateLimit;
+}
+
 function toItem(key: ApiKeyEntity): ApiKeyItem {
   return {
     id: key.id,
     name: key.name,
     prefix: key.keyPrefix,
     permissions: key.permissions,
+    rate_limit: key.rateLimit,
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),

@@ -21,7 +21,8 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_CREATE',
     description:
-      'Creates an API key for this organization. Its permissions and lifetime cannot exceed those of the calling key. ' +
+      'Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the ' +
+      'calling key. ' +
       'Only this response contains the value of the key.',
     input: ApiKeyCreateInput,
     output: ApiKeyCreated,
@@ -48,7 +49,7 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_UPDATE',
     description:
-      'Renames an API key or replaces its permissions. The calling key must hold the current and the new permissions of the ' +
+      'Renames an API key, replaces its permissions, or changes its rate limit. The calling key must hold the current and the new permissions of the ' +
       'key. To add permissions, it must not expire before the key.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,

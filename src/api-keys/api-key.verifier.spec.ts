@@ -8,6 +8,8 @@ const KEY: ActiveApiKey = {
   id: 'id',
   organizationId: 'organization',
   runAccess: 'members' as const,
+  limits: {},
+  rateLimit: null,
   grantId: null,
   resource: null,
   scope: null,

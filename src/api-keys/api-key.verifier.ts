@@ -4,7 +4,7 @@ import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { PermissionMap } from '../common/permissions.js';
-import type { Principal } from '../common/principal.js';
+import { type Principal, principalOrganization } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
@@ -77,10 +77,11 @@ export class ApiKeyVerifier implements CredentialSource {
       kind: 'api_key',
       credentialId: key.id,
       callerId: key.id,
-      organization: { id: key.organizationId, slug: key.organizationSlug },
+      organization: principalOrganization(key.organizationId, key.organizationSlug, key.limits),
       runAccess: key.runAccess,
       userId: key.userId,
       apiKeyId: key.id,
+      ...(key.rateLimit !== null && { keyRateLimit: key.rateLimit }),
       grantId: key.grantId,
       clientId: null,
       ...(key.resource !== null && { resource: key.resource }),

@@ -1,5 +1,6 @@
 import { DomainError } from '../common/domain-error.js';
 import { isWithin, type PermissionMap } from '../common/permissions.js';
+import { isLifted, type KeyRateLimit } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import type { LockedMaker } from './api-key.repository.js';
@@ -37,6 +38,15 @@ export class KeyMaker {
       `The calling key expires at ${end.toISOString()} and cannot grant permissions beyond that time. ` +
       (seconds < 1 ? 'It is about to expire.' : `For a new key, set expiresIn to at most ${seconds}.`);
     throw new DomainError('permission_widening', message);
+  }
+
+  /** @throws DomainError `permission_widening` for less limit than the maker's own */
+  assertLimits(rateLimit: KeyRateLimit | null): void {
+    if (!isLifted(rateLimit, this.now.rateLimit)) return;
+    const message = `The calling key is limited to ${this.now.rateLimit?.per_minute} requests per minute and cannot grant more.`;
+    throw new DomainError('permission_widening', message, [
+      { path: 'rate_limit.per_minute', code: 'permission_widening', message },
+    ]);
   }
 
   /**

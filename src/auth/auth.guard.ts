@@ -1,10 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ProtectedAccess, ROUTE_ACCESS, type RouteAccess } from '../common/access.js';
 import { DomainError } from '../common/domain-error.js';
+import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { Principal } from '../common/principal.js';
 import { requireThreadAccess, THREAD_ACCESS, type ThreadAccess } from '../common/thread-access.js';
+import { RequestLimits } from '../limits/request-limits.js';
 import { Authenticator } from './authenticator.js';
 import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
 
@@ -22,25 +24,33 @@ export class AuthGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
     private readonly resource: ProtectedResource,
+    private readonly limits: RequestLimits,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     if (access === undefined) throw new Error(`${context.getClass().name} has a route without declared access.`);
-    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
     if (request.admittedFor === access) return true;
     const threadAccess = this.reflector.get<ThreadAccess | undefined>(THREAD_ACCESS, context.getHandler());
-    return this.admitRequest(request, access, threadAccess);
+    return this.admitRequest(request, http.getResponse<FastifyReply>(), access, threadAccess);
   }
 
   /**
-   * Verifies the credential of a request and stores its principal. Returns a promise only if the credential is not cached.
+   * Verifies the credential of a request, stores its principal, and counts the request against the limits of its key and its
+   * organization. Returns a promise only if the credential is not cached, or quota has to be leased.
    * @param threadAccess how the route is open to browser tokens; without it, it is closed to them
    * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `insufficient_scope`,
-   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token
+   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token; `rate_limited`
    */
-  admitRequest(request: FastifyRequest, access: ProtectedAccess, threadAccess?: ThreadAccess): true | Promise<true> {
+  admitRequest(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    access: ProtectedAccess,
+    threadAccess?: ThreadAccess,
+  ): true | Promise<true> {
     const { authorization } = request.headers;
     if (access === 'mcp' && authorization === undefined) {
       request.admittedFor = access;
@@ -49,13 +59,35 @@ export class AuthGuard implements CanActivate {
     const { org } = request.params as { org?: string };
     try {
       const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
-      if (!(principal instanceof Promise)) return admitAs(principal, request, access, threadAccess);
-      return principal
-        .then((read) => admitAs(read, request, access, threadAccess))
-        .catch((error) => this.refuse(error, request, access));
+      const admitted = mapMaybePromise(principal, (verified) =>
+        this.admitAndCount(verified, request, reply, () => admitAs(verified, request, access, threadAccess)),
+      );
+      return admitted instanceof Promise ? admitted.catch((error) => this.refuse(error, request, access)) : admitted;
     } catch (error) {
       return this.refuse(error, request, access);
     }
+  }
+
+  /** Counts refused requests too, except for unauthenticated ones. */
+  private admitAndCount(
+    principal: Principal,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    admit: () => true,
+  ): true | Promise<true> {
+    let refusal: unknown;
+    try {
+      admit();
+    } catch (error) {
+      if (error instanceof DomainError && error.status === 401) throw error;
+      refusal = error;
+    }
+    const conclude = (): true => {
+      if (refusal !== undefined) throw refusal;
+      return true;
+    };
+    const counted = this.limits.countRequest(principal, request, reply);
+    return counted === undefined ? conclude() : counted.then(conclude);
   }
 
   private refuse(error: unknown, request: FastifyRequest, access: ProtectedAccess): never {

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { CredentialsModule } from '../credentials/credentials.module.js';
+import { LimitsModule } from '../limits/limits.module.js';
 import { Authenticator } from './authenticator.js';
 import { AuthGuard } from './auth.guard.js';
 import { EarlyAdmission } from './early-admission.js';
@@ -9,7 +10,7 @@ import { ProtectedResourceController } from './protected-resource.controller.js'
 import { RouteAccessTable } from './route-access-table.js';
 
 @Module({
-  imports: [CredentialsModule, DiscoveryModule],
+  imports: [CredentialsModule, DiscoveryModule, LimitsModule],
   controllers: [ProtectedResourceController],
   providers: [ProtectedResource, Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],
   exports: [ProtectedResource, Authenticator, AuthGuard, EarlyAdmission, RouteAccessTable],

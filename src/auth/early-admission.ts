@@ -46,8 +46,13 @@ export class EarlyAdmission {
   private createHook({ method, url }: RouteOptions, anonymousConnections: AnonymousConnections): onRequestHookHandler {
     // The table is complete before the first request, but not when routes are registered.
     let found: { route: DeclaredRoute | undefined } | undefined;
-    const admit = (request: FastifyRequest, access: ProtectedAccess, route: DeclaredRoute): void | Promise<void> =>
-      mapMaybePromise(this.guard.admitRequest(request, access, route.threadAccess), () => {
+    const admit = (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      access: ProtectedAccess,
+      route: DeclaredRoute,
+    ): void | Promise<void> =>
+      mapMaybePromise(this.guard.admitRequest(request, reply, access, route.threadAccess), () => {
         if (request.principal !== undefined) anonymousConnections.admitConnection(request.raw.socket);
       });
     return (request, reply, done) => {
@@ -55,7 +60,7 @@ export class EarlyAdmission {
       const { route } = found;
       if (route === undefined || route.access === 'public') return done();
       const { access } = route;
-      admissionHook(() => admit(request, access, route))(request, reply, done);
+      admissionHook(() => admit(request, reply, access, route))(request, reply, done);
     };
   }
 }

@@ -53,6 +53,7 @@ export const ERROR_CODES = {
   headers_too_large: [431, 'The headers are too large'],
   unsupported_media_type: [415, 'The content type is not supported'],
   too_many_runs: [429, 'Too many runs are queued on this thread'],
+  rate_limited: [429, 'A rate limit is reached'],
   too_many_anonymous_calls: [429, 'Too many unauthenticated calls are in progress'],
   // 5xx: the service or an upstream failed.
   internal: [500, 'An unexpected error occurred'],

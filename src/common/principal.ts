@@ -1,3 +1,4 @@
+import type { KeyRateLimit, OrganizationLimits } from './limits.js';
 import type { PermissionMap } from './permissions.js';
 
 /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
@@ -17,11 +18,14 @@ export interface Principal {
   credentialId: string;
   /** Whose quotas, MCP sessions and tasks the caller uses: the key's, or those of the person with this client. */
   callerId: string;
-  organization: { id: string; slug: string };
+  /** `limits` is absent if the organization has none of its own. */
+  organization: { id: string; slug: string; limits?: OrganizationLimits };
   runAccess: RunAccess;
   /** The person for whom the credential acts; null for a key of the organization. */
   userId: string | null;
   apiKeyId: string | null;
+  /** The rate limit of that key, which the credentials that it made share; absent: no limit. */
+  keyRateLimit?: KeyRateLimit;
   /** The OAuth grant behind the credential. */
   grantId: string | null;
   clientId: string | null;
@@ -35,4 +39,9 @@ export interface Principal {
   permissions: PermissionMap;
   /** Equal for equal permissions of this credential: a comparison shows whether they have changed. */
   permissionsDigest: string;
+}
+
+/** The organization of a principal. */
+export function principalOrganization(id: string, slug: string, limits: OrganizationLimits): Principal['organization'] {
+  return Object.keys(limits).length === 0 ? { id, slug } : { id, slug, limits };
 }

@@ -56,6 +56,8 @@ describe('readSettings', () => {
       stdioOrganizations: ['default'],
       trustProxy: [],
       auditRetentionDays: 90,
+      organizationCaps: {},
+      retentionDayMs: 86_400_000,
       metricsHost: '127.0.0.1',
       metricsAllowedHosts: [],
       metricsPort: 9464,
@@ -146,6 +148,8 @@ describe('readSettings', () => {
     ['BOOTSTRAP_API_KEY', STRONG_KEY.slice(0, -1)],
     ['LOG_LEVEL', 'loud'],
     ['RUN_CONCURRENCY', '0'],
+    ['LIMIT_REQUESTS_PER_MINUTE', '0'],
+    ['LIMIT_WAITING_RUNS', 'none'],
     ['RUN_LOCK_MS', '999'],
     ['RUN_TIMEOUT_MS', '1s'],
     ['STREAM_RETENTION_MS', '1'],
@@ -156,6 +160,16 @@ describe('readSettings', () => {
     expect(sentence).toMatch(new RegExp(`^${name}\\b[^\\n]*\\.$`));
     expect(sentence).not.toMatch(/secret|c2VjcmV0/);
     expect(sentence).not.toContain(STRONG_KEY.slice(4, 40));
+  });
+
+  it("reads the operator's caps for each organization", () => {
+    const caps = { LIMIT_REQUESTS_PER_MINUTE: '1', LIMIT_RUNS_PER_MINUTE: '2', LIMIT_WAITING_RUNS: '3' };
+    expect(readSettings(caps).organizationCaps).toEqual({
+      requests_per_minute: 1,
+      runs_per_minute: 2,
+      waiting_runs: 3,
+    });
+    expect(readSettings({ LIMIT_CONCURRENT_RUNS: '4' }).organizationCaps).toEqual({ concurrent_runs: 4 });
   });
 
   it('rejects a well-formed but guessable bootstrap key', () => {

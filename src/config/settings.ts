@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { MAX_LIMIT_VALUE, type OrganizationLimits } from '../common/limits.js';
 import { isLoopback } from '../common/loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
@@ -45,6 +46,10 @@ export interface Settings {
   upstreamAllow: readonly string[];
   /** How long audit records are kept; 0 keeps them forever. */
   auditRetentionDays: number;
+  /** The operator's limits for each organization; an absent one does not apply. */
+  organizationCaps: OrganizationLimits;
+  /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
+  retentionDayMs: number;
   /** The slugs of the organizations whose members and keys can run programs, whatever their permissions. */
   stdioOrganizations: readonly string[];
   /** Commands that STDIO connections can run: bare names, looked up on the PATH, or absolute paths. */
@@ -149,6 +154,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     upstreamAllowPrivate: read.flag('UPSTREAM_ALLOW_PRIVATE', embedded),
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
     auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, 36_500, 90),
+    organizationCaps: readOrganizationCaps(read),
+    retentionDayMs: read.integer('RETENTION_DAY_MS', 1, 86_400_000, 86_400_000),
     metricsHost: read.text('METRICS_HOST') ?? '127.0.0.1',
     metricsPort: read.text('METRICS_PORT') === 'off' ? undefined : read.integer('METRICS_PORT', 0, 65_535, 9464),
     metricsAllowedHosts: read.list('METRICS_ALLOWED_HOSTS', []),
@@ -170,6 +177,16 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+function readOrganizationCaps(read: EnvReader): OrganizationLimits {
+  const names = ['requests_per_minute', 'runs_per_minute', 'concurrent_runs', 'waiting_runs'] as const;
+  const variables = names.map((name) => [name, `LIMIT_${name.toUpperCase()}`] as const);
+  return Object.fromEntries(
+    variables
+      .filter(([, variable]) => read.text(variable) !== undefined)
+      .map(([name, variable]) => [name, read.integer(variable, 1, MAX_LIMIT_VALUE, MAX_LIMIT_VALUE)]),
+  );
 }
 
 function readBootstrapOwner(read: EnvReader): Settings['bootstrapOwner'] {

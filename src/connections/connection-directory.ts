@@ -118,6 +118,7 @@ function toConnection({ connection, organization }: ConnectionWithOrganization):
     stdio: connection.stdio,
     timeoutMs: connection.timeout,
     publicTools: connection.publicTools,
+    rateLimit: connection.rateLimit,
     auditContent: organization.auditContent,
     revision: connection.revision,
     sealed: {

@@ -21,6 +21,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     status: connection.status,
     status_reason: connection.statusReason,
     public_tools: connection.publicTools,
+    rate_limit: connection.rateLimit,
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),

@@ -30,6 +30,8 @@ import {
 } from './connection.js';
 import { IsBearerToken, IsClientSecret, IsHeaderMap, IsHttpUrl, IsScope, IsText, IsTitle } from './field-rules.js';
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
+import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
+import { IsLimit } from '../common/validation/is-limit.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
@@ -132,6 +134,32 @@ export class ConnectionAuthItem {
   client_secret: typeof MASK | null;
 }
 
+/** Counts tool calls in windows of 60 s. An absent member keeps its value, and null clears it. */
+export class ConnectionRateLimitInput {
+  /** Calls of all callers together. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number | null;
+
+  /** Calls of each person, of each key of the organization, and of each address without a credential. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_caller_per_minute?: number | null;
+}
+
+/** The limits that are set. */
+export class ConnectionRateLimitItem {
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_caller_per_minute?: number;
+}
+
 /** Properties that are optional when a connection is created or updated. Null clears the value. */
 class ConnectionOptions {
   @MayBeAbsent()
@@ -182,6 +210,14 @@ class ConnectionOptions {
   @MayBeAbsent()
   @IsIn(PUBLIC_TOOLS_RULES)
   public_tools?: PublicToolsRule;
+
+  /** Null removes the limits. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ConnectionRateLimitInput)
+  rate_limit?: ConnectionRateLimitInput | null;
 }
 
 export class ConnectionCreateData extends ConnectionOptions {
@@ -284,6 +320,11 @@ export class ConnectionItem {
 
   @IsIn(PUBLIC_TOOLS_RULES)
   public_tools: PublicToolsRule;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => ConnectionRateLimitItem)
+  rate_limit: ConnectionRateLimit | null;
 
   /** When the upstream's tools were last listed. */
   @MayBeNull()

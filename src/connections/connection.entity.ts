@@ -9,6 +9,7 @@ import {
   Unique,
   UpdateDateColumn,
 } from 'typeorm';
+import type { ConnectionRateLimit } from '../common/limits.js';
 import {
   type ConnectionStatus,
   type ConnectionType,
@@ -86,6 +87,10 @@ export class ConnectionEntity {
 
   @Column({ type: 'varchar', name: 'public_tools', length: 16, default: 'honor' })
   publicTools: PublicToolsRule;
+
+  /** Of its tool calls; null: no limit. */
+  @Column({ type: 'jsonb', name: 'rate_limit', nullable: true })
+  rateLimit: ConnectionRateLimit | null;
 
   /**
    * The tools as the upstream last listed them. They are large, so only the queries that need them read them. `json`

@@ -29,6 +29,7 @@ export type ConnectionColumns = Partial<
     | 'status'
     | 'statusReason'
     | 'publicTools'
+    | 'rateLimit'
     | 'revision'
   >
 >;

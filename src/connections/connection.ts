@@ -1,3 +1,5 @@
+import type { ConnectionRateLimit } from '../common/limits.js';
+
 /** How a connection reaches its tools: `HTTP`, `STDIO`, `VIRTUAL`, or the name of a class with `@UpstreamKind`. */
 export type ConnectionType = string;
 
@@ -70,6 +72,8 @@ export interface Connection {
   readonly stdio: StdioProgram | null;
   readonly timeoutMs: number;
   readonly publicTools: PublicToolsRule;
+  /** Of its tool calls; null: no limit. */
+  readonly rateLimit: ConnectionRateLimit | null;
   /** Does the organization record the arguments and results of its calls? */
   readonly auditContent: boolean;
   /** Increases with every change of where and how the upstream is called. */

@@ -22,6 +22,8 @@ import { AuditEvents1763700000620 } from './migrations/1763700000620-audit-event
 import { ThreadTokens1763700000621 } from './migrations/1763700000621-thread-tokens.js';
 import { LinkMakers1763700000630 } from './migrations/1763700000630-link-makers.js';
 import { AgentHistory1763700000640 } from './migrations/1763700000640-agent-history.js';
+import { RunLimits1763700000656 } from './migrations/1763700000656-run-limits.js';
+import { Limits1763700000655 } from './migrations/1763700000655-limits.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -51,4 +53,6 @@ export const MIGRATIONS = [
   ThreadTokens1763700000621,
   LinkMakers1763700000630,
   AgentHistory1763700000640,
+  Limits1763700000655,
+  RunLimits1763700000656,
 ];

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
-import type { Principal } from '../common/principal.js';
+import { type Principal, principalOrganization } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
@@ -77,7 +77,7 @@ function toPrincipal(token: ActiveToken): Principal & { expiresAt: number } {
     kind: 'oauth',
     credentialId: token.grantId,
     callerId: `${token.userId}:${token.clientId}`,
-    organization: { id: token.organizationId, slug: token.organizationSlug },
+    organization: principalOrganization(token.organizationId, token.organizationSlug, token.limits),
     runAccess: token.runAccess,
     userId: token.userId,
     apiKeyId: null,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import type { OrganizationLimits } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import type { RunAccess } from '../common/principal.js';
 import {
@@ -17,6 +18,7 @@ export interface ActiveToken {
   organizationId: string;
   organizationSlug: string;
   runAccess: RunAccess;
+  limits: OrganizationLimits;
   userId: string;
   clientId: string;
   resource: string;
@@ -54,7 +56,7 @@ export class OauthGrantsRepository {
   async findTokens(ids: readonly string[]): Promise<Map<string, ActiveToken>> {
     const rows: TokenRow[] = await this.grants.query(
       `SELECT t.id, t.scope, t.expires_at AS "expiresAt", g.id AS "grantId", g.organization_id AS "organizationId",
-              o.slug AS "organizationSlug", o.run_access AS "runAccess", g.user_id AS "userId", g.client_id AS "clientId",
+              o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits, g.user_id AS "userId", g.client_id AS "clientId",
               g.resource, ${MEMBER_RIGHTS_COLUMNS}
          FROM oauth_records t
          JOIN oauth_grants g ON g.id = t.grant_id

@@ -1,5 +1,5 @@
 import { DomainError } from '../common/domain-error.js';
-import { ANY, isWithin, type PermissionMap } from '../common/permissions.js';
+import { ANY, isWithin, type PermissionMap, SELF } from '../common/permissions.js';
 import { EVERYTHING, type MemberRights, OWNER, permissionsOfMember } from './member-rights.js';
 
 /** Who changes members, roles and the organization, with the rights of this moment. */
@@ -38,6 +38,15 @@ export class Authority {
   assertCanOpenAgents(): void {
     if (isWithin({ [ANY]: [ANY] }, this.actor.permissions)) return;
     throw new DomainError('permission_widening', 'The caller cannot grant access to agents that it does not hold.');
+  }
+
+  /**
+   * Rejects lifting a limit of the organization, which is the caller's own, unless the caller holds all management tools.
+   * @throws DomainError `permission_widening`
+   */
+  assertCanLiftLimits(): void {
+    if (isWithin({ [SELF]: [ANY] }, this.actor.permissions)) return;
+    throw new DomainError('permission_widening', 'The caller cannot lift a limit that applies to it.');
   }
 
   isSelf(userId: string | null): boolean {

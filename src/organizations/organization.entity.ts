@@ -1,6 +1,13 @@
 import { Check, Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, ForeignKey, Unique } from 'typeorm';
+import type { OrganizationLimits } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import type { RunAccess } from '../common/principal.js';
+
+/** How long the threads and the runs of an organization are kept after their last change, in days. */
+export interface Retention {
+  readonly threads_days?: number;
+  readonly runs_days?: number;
+}
 
 @Entity('organizations')
 @Check('organizations_run_access_check', "run_access IN ('members', 'granted')")
@@ -22,6 +29,14 @@ export class OrganizationEntity {
   /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
   @Column({ type: 'varchar', name: 'run_access', length: 16, default: 'members' })
   runAccess: RunAccess;
+
+  /** Those that are set. */
+  @Column({ type: 'jsonb', default: {} })
+  limits: OrganizationLimits;
+
+  /** How long threads and runs are kept; an absent member keeps them forever. */
+  @Column({ type: 'jsonb', default: {} })
+  retention: Retention;
 
   /** Whether the arguments and results of tool calls are recorded. Read and set by `audit/audit-settings.ts`. */
   @Column({ type: 'boolean', name: 'audit_content', default: false })

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { changesBetween } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { newId } from '../common/ids.js';
+import { changedLimits, isLifted } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
 import { OrganizationEntity } from './organization.entity.js';
 import type { OrganizationItem, OrganizationUpdateInput } from './organization.dto.js';
@@ -41,16 +42,23 @@ export class OrganizationsService {
   /** @throws DomainError `permission_widening` */
   update(input: OrganizationUpdateInput, caller: Principal): Promise<OrganizationItem> {
     const { name, member_permissions: memberPermissions, run_access: runAccess } = input;
+    const { limits: limitChange, retention: retentionChange } = input;
     return this.lock.withAuthority(caller, async ({ authority, manager, organization }) => {
       if (memberPermissions !== undefined) {
         authority.assertHolds(organization.memberPermissions);
         authority.assertHolds(memberPermissions);
       }
       if (runAccess === 'members' && organization.runAccess !== 'members') authority.assertCanOpenAgents();
+      const limits = limitChange === undefined ? undefined : changedLimits(organization.limits, limitChange);
+      if (limits !== undefined && isLifted(limits, organization.limits)) authority.assertCanLiftLimits();
       const changes = {
         ...(name !== undefined && { name }),
         ...(memberPermissions !== undefined && { memberPermissions }),
         ...(runAccess !== undefined && { runAccess }),
+        ...(limits !== undefined && { limits }),
+        ...(retentionChange !== undefined && {
+          retention: changedLimits(organization.retention, retentionChange),
+        }),
       };
       const { id } = organization;
       if (Object.keys(changes).length > 0) await manager.update(OrganizationEntity, { id }, changes);
@@ -71,11 +79,13 @@ function toItem(organization: OrganizationEntity): OrganizationItem {
     name: organization.name,
     member_permissions: organization.memberPermissions,
     run_access: organization.runAccess,
+    limits: organization.limits,
+    retention: organization.retention,
     created_at: organization.createdAt.toISOString(),
     updated_at: organization.updatedAt.toISOString(),
   };
 }
 
-function settingsOf({ name, member_permissions, run_access }: OrganizationItem) {
-  return { name, member_permissions, run_access };
+function settingsOf({ name, member_permissions, run_access, limits, retention }: OrganizationItem) {
+  return { name, member_permissions, run_access, limits, retention };
 }

@@ -63,9 +63,10 @@ export class RunSlots {
     return undefined;
   }
 
-  /** Releases the slot of this run. */
+  /** Releases the slot of this run. Its end may let another run of its organization start. */
   free(run: ClaimedRun): void {
     this.shares.remove(tenantOf(run));
+    if (run.isLimited) this.hasWaiting = true;
     this.nextSearchAt = 0;
   }
 
@@ -105,7 +106,8 @@ export class RunSlots {
   private async claimNow(job: NextRun, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
     const run = await this.execution.claim({ ...job, epoch: newEpoch() }, passedOver);
     if (run !== undefined) this.shares.add(tenantOf(run));
-    if (this.shares.isFull || (run === undefined && !isEmpty(passedOver))) this.hasWaiting = true;
+    // A run that cannot start because of its organization's limit must not delay those behind it in the queue.
+    if (this.shares.isFull || run === undefined) this.hasWaiting = true;
     return run;
   }
 }

@@ -8,7 +8,8 @@ import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
 import { DEFAULT_TIER } from '../common/tier.js';
 import type { TraceContext } from '../telemetry/trace-context.js';
-import { RunPosting } from './records/run-posting.js';
+import { OrganizationCaps } from '../limits/organization-caps.js';
+import { type RunRoom, RunPosting } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest } from './run-request.dto.js';
 import { RunQueue } from './run-queue.js';
@@ -23,6 +24,7 @@ export class RunRequestService {
     private readonly agents: AgentsService,
     private readonly posting: RunPosting,
     private readonly queue: RunQueue,
+    private readonly caps: OrganizationCaps,
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
@@ -36,7 +38,8 @@ export class RunRequestService {
       throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
     }
     requireRunAccess(call.caller, agent.id);
-    const posted = await this.posting.postRun({
+    const room = this.roomOf(call.caller.organization);
+    const run = {
       organizationId,
       threadId,
       agentId: agent.id,
@@ -49,9 +52,15 @@ export class RunRequestService {
       temperature: request.temperature ?? null,
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
       idempotency,
-    });
+    };
+    const posted = await this.posting.postRun(run, room);
     if (posted.isHead) await this.queue.enqueue({ runId: posted.runId, attempt: 1 });
     return { taskId: posted.runId };
+  }
+
+  private roomOf({ limits }: Principal['organization']): RunRoom | undefined {
+    const waiting = this.caps.limitOf(limits, 'waiting_runs');
+    return waiting === undefined ? undefined : { waiting, concurrent: this.caps.limitOf(limits, 'concurrent_runs') };
   }
 }
 

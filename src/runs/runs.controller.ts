@@ -1,12 +1,13 @@
-import { Body, Controller, Headers, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { Body, Controller, Headers, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
+import { RequestLimits } from '../limits/request-limits.js';
 import { RunRequestPipe } from './parse-run-request.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 import { RunCancellationService } from './run-cancellation.service.js';
@@ -24,6 +25,7 @@ export class RunsController {
     private readonly requests: RunRequestService,
     private readonly cancellation: RunCancellationService,
     private readonly http: HttpTelemetry,
+    private readonly limits: RequestLimits,
   ) {}
 
   @Post('messages')
@@ -36,13 +38,15 @@ export class RunsController {
     required: false,
     description: 'Requests that repeat this key within 24 hours return the same run.',
   })
-  post(
+  async post(
     @Param('threadId') threadId: string,
     @Body(RunRequestPipe) input: RunRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<{ taskId: string }> {
+    await this.limits.countRun(caller, reply);
     return this.requests.requestRun(threadId, input, {
       caller,
       requestId: request.id,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
+import { LimitsModule } from '../limits/limits.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
@@ -15,7 +16,7 @@ import { UsageTools } from './usage.tools.js';
 
 /** The caller's side of runs: posting, reading and cancelling them, and their usage. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
+  imports: [LimitsModule, ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
   controllers: [RunsController],
   providers: [RunRequestService, RunCancellationService, RunTools, UsageRepository, UsageService, UsageTools],
 })

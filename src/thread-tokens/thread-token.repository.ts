@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import type { KeyRateLimit, OrganizationLimits } from '../common/limits.js';
 import type { RunAccess } from '../common/principal.js';
 import { ThreadTokenEntity } from './thread-token.entity.js';
 
@@ -11,6 +12,9 @@ const EXPIRED_PER_CREATION = 100;
 export interface StoredThreadToken extends Omit<ThreadTokenEntity, 'createdAt'> {
   readonly organizationSlug: string;
   readonly runAccess: RunAccess;
+  readonly limits: OrganizationLimits;
+  /** Of the API key that made the token. */
+  readonly keyRateLimit: KeyRateLimit | null;
   readonly agentId: string;
 }
 
@@ -45,11 +49,13 @@ export class ThreadTokenRepository {
               token.token_hash AS "tokenHash", token.permissions, token.maker_kind AS "makerKind", token.maker_id AS "makerId",
               token.caller_id AS "callerId", token.user_id AS "userId", token.api_key_id AS "apiKeyId",
               token.grant_id AS "grantId", token.client_id AS "clientId", token.resource, token.scopes,
-              token.expires_at AS "expiresAt", o.slug AS "organizationSlug", o.run_access AS "runAccess",
+              token.expires_at AS "expiresAt", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,
+              k.rate_limit AS "keyRateLimit",
               threads.virtual_mcp_id AS "agentId"
          FROM thread_tokens token
          JOIN organizations o ON o.id = token.organization_id
          JOIN threads ON threads.organization_id = token.organization_id AND threads.id = token.thread_id
+         LEFT JOIN api_keys k ON k.id = token.api_key_id
         WHERE ${condition}`,
       [values],
     );

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { PermissionMap } from '../common/permissions.js';
-import type { Principal } from '../common/principal.js';
+import { type Principal, principalOrganization } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { hashSecret } from '../common/secret-form.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
@@ -97,10 +97,11 @@ function toPrincipal(token: StoredThreadToken, permissions: PermissionMap): Prin
     kind: 'thread_token',
     credentialId: token.id,
     callerId: token.callerId,
-    organization: { id: token.organizationId, slug: token.organizationSlug },
+    organization: principalOrganization(token.organizationId, token.organizationSlug, token.limits),
     runAccess: token.runAccess,
     userId: token.userId,
     apiKeyId: token.apiKeyId,
+    ...(token.keyRateLimit !== null && { keyRateLimit: token.keyRateLimit }),
     grantId: token.grantId,
     clientId: token.clientId,
     ...(token.resource !== null && { resource: token.resource }),

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import type { OrganizationLimits } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import type { RunAccess } from '../common/principal.js';
 import {
@@ -20,13 +21,14 @@ export interface Membership {
 export interface FoundMember extends Membership {
   readonly organizationSlug: string;
   readonly runAccess: RunAccess;
+  readonly limits: OrganizationLimits;
   readonly permissions: PermissionMap;
 }
 
 type MemberRow = Omit<FoundMember, 'permissions'> & MemberRights;
 
 const COLUMNS = `membership.user_id AS "userId", o.id AS "organizationId", o.slug AS "organizationSlug",
-  o.run_access AS "runAccess", ${MEMBER_RIGHTS_COLUMNS}`;
+  o.run_access AS "runAccess", o.limits, ${MEMBER_RIGHTS_COLUMNS}`;
 
 /** Finds the members for whom issuers vouch. */
 @Injectable()

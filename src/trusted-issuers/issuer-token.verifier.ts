@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { PermissionMap } from '../common/permissions.js';
-import type { Principal } from '../common/principal.js';
+import { type Principal, principalOrganization } from '../common/principal.js';
 import { TtlCache } from '../common/ttl-cache.js';
 import { AppConfig } from '../config/app-config.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
@@ -89,7 +89,7 @@ function toPrincipal(member: FoundMember, claims: IssuerClaims, issuer: string):
     kind: 'issuer',
     credentialId: `${userId}:${organizationId}:${claims.expiresAt}`,
     callerId: `${userId}:${claims.clientId ?? issuer}`,
-    organization: { id: organizationId, slug: member.organizationSlug },
+    organization: principalOrganization(organizationId, member.organizationSlug, member.limits),
     runAccess: member.runAccess,
     userId,
     apiKeyId: null,

@@ -1,5 +1,6 @@
 import type { EntryPoint } from '../audit/audit-record.js';
 import type { Connection } from '../connections/connection.js';
+import type { AppliedLimit } from '../limits/rate-limits.js';
 import type { ToolCaller } from './contract/tool-caller.js';
 import type { ToolList } from './catalog/tool-list.js';
 
@@ -9,6 +10,12 @@ export interface ConnectionRef {
   readonly connectionId: string;
   /** The person for whom it is used. */
   readonly userId?: string | null | undefined;
+}
+
+/** How long a call waits for its turn. */
+export interface LimitPatience {
+  readonly patienceMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A call of an upstream's tool, with everything that `ToolInvoker` needs to check it. */
@@ -25,6 +32,10 @@ export interface ToolCall {
   readonly permitted: (toolName: string) => boolean;
   /** The tools of the caller's own session, if they can differ from those of the shared session. */
   readonly sessionTools?: () => Promise<ToolList>;
+  /** Is told the rate limits that apply, before the call is admitted or refused. */
+  readonly onLimited?: (applied: readonly AppliedLimit[]) => void;
+  /** How long the call waits when a rate limit is reached; absent: it is refused at once. */
+  readonly waitForLimit?: LimitPatience;
   /** Does the answer go through the streaming endpoint? */
   readonly streamable?: boolean;
   /** The caller's trace context (W3C), not validated. */

@@ -8,11 +8,12 @@ import { ArgumentChecker } from './arguments/argument-checker.js';
 import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
 import { ToolCatalog } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
+import { ToolCallLimits } from './tool-call-limits.js';
 import { InvocationLog } from './invocation-log.js';
 import { type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './contract/require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
-import { keyOfCaller } from './contract/tool-caller.js';
+import { keyOfCaller, type ToolCaller } from './contract/tool-caller.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
@@ -22,7 +23,7 @@ import { UpstreamTargets } from './pool/upstream-targets.js';
 
 /**
  * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active? → permitted? →
- * arguments valid? → (inject → forward) → record.
+ * within the rate limits? → arguments valid? → (inject → forward) → record.
  */
 @Injectable()
 export class ToolInvoker {
@@ -35,6 +36,7 @@ export class ToolInvoker {
     private readonly health: UpstreamHealth,
     private readonly targets: UpstreamTargets,
     private readonly pool: UpstreamPool,
+    private readonly limits: ToolCallLimits,
   ) {}
 
   /** @throws DomainError `not_found` */
@@ -89,8 +91,8 @@ export class ToolInvoker {
 
   /**
    * Admits or refuses a call, and records it. The caller forwards an admitted call and then settles the invocation.
-   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`, `tool_schema_invalid`
-   * or `storage_unavailable`, UpstreamError if the tools had to be listed
+   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`, `tool_schema_invalid`,
+   * `rate_limited` or `storage_unavailable`, UpstreamError if the tools had to be listed
    */
   async admitCall(call: ToolCall): Promise<Invocation> {
     const startedAt = performance.now();
@@ -102,8 +104,15 @@ export class ToolInvoker {
     const isKnownTool = found.tool !== undefined;
     const invocation = this.invocations.openInvocation(call, { isKnownTool, isPublic, startedAt });
     try {
+      const isAdmitted = isPermitted || isPublic;
+      // A caller without a credential is asked for one, which does not count.
+      if (isAdmitted || hasCredential(call.caller)) {
+        const counted = this.limits.count(call);
+        const excess = counted instanceof Promise ? await counted : counted;
+        if (excess !== undefined) throw excess;
+      }
       requireActive(connection);
-      if (!isPermitted && !isPublic) throw denied();
+      if (!isAdmitted) throw denied();
       const checked = this.checkArguments(found, call);
       const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
       if (refusal !== undefined) throw refusal;
@@ -154,6 +163,10 @@ export class ToolInvoker {
 interface Found {
   readonly tool?: KnownTool | undefined;
   readonly fault?: unknown;
+}
+
+function hasCredential({ userId, apiKeyId }: ToolCaller): boolean {
+  return (userId ?? apiKeyId ?? undefined) !== undefined;
 }
 
 function denied(): DomainError {

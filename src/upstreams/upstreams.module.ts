@@ -7,6 +7,7 @@ import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
 import { UPSTREAM_LIMITS } from '../net/http-limits.js';
 import { OpenConnections } from '../connections/open-connections.js';
+import { LimitsModule } from '../limits/limits.module.js';
 import { NetModule } from '../net/net.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { UpstreamTokensModule } from '../upstream-oauth/tokens/upstream-tokens.module.js';
@@ -20,6 +21,7 @@ import { ListChangeFeed } from './catalog/list-change-feed.js';
 import { StdioProcesses } from './stdio/stdio-processes.js';
 import { StdioSessions } from './stdio/stdio-sessions.js';
 import { UpstreamSockets } from './sockets/upstream-sockets.js';
+import { ToolCallLimits } from './tool-call-limits.js';
 import { ToolInvoker } from './tool-invoker.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import { UpstreamFactory } from './pool/upstream-factory.js';
@@ -38,7 +40,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
 
 /** The MCP clients of upstreams, and `ToolInvoker`, which calls their tools. */
 @Module({
-  imports: [AuditModule, ConnectionsModule, NetModule, TelemetryModule, UpstreamTokensModule],
+  imports: [LimitsModule, AuditModule, ConnectionsModule, NetModule, TelemetryModule, UpstreamTokensModule],
   providers: [
     {
       provide: UpstreamSockets,
@@ -92,6 +94,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     UpstreamHealth,
     ToolLister,
     ToolCatalog,
+    ToolCallLimits,
     ToolInvoker,
     InvocationLog,
     ConnectionTester,

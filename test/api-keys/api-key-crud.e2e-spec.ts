@@ -29,6 +29,7 @@ describe('API keys', () => {
       name: 'reporting',
       prefix: created.key.slice(0, 12),
       permissions: { self: ['API_KEY_LIST'] },
+      rate_limit: null,
       expires_at: created.expires_at,
       last_used_at: null,
       created_at: expect.any(String),

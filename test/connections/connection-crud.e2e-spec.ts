@@ -23,6 +23,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       status: 'active',
       status_reason: null,
       public_tools: 'honor',
+      rate_limit: null,
       tools_refreshed_at: null,
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),

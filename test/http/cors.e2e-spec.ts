@@ -6,7 +6,8 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 
 const PAGE = 'https://app.example.com';
-const EXPOSED = 'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location';
+const EXPOSED =
+  'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Retry-After, RateLimit, RateLimit-Policy';
 const CORS = /^access-control-/;
 
 let service: TestApp;

@@ -65,7 +65,7 @@ it('the choice does not read what one key has waiting', async () => {
       return [];
     },
   } as PreparedStatements;
-  const turns = new RunTurns(explained);
+  const turns = new RunTurns(explained, app.config);
   await turns.findNext(NONE_PASSED_OVER, SILENT_MS);
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(WAITING / 10);

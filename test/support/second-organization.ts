@@ -15,6 +15,9 @@ export async function startSecondOrganization(app: INestApplication, url: string
   return {
     id,
     slug,
+    /** Posts to a path of the organization. */
+    post: (path: string, body: object) =>
+      supertest(url).post(`/api/${slug}/${path}`).set('authorization', `Bearer ${key}`).send(body),
     tool: (name: string, body: object) =>
       supertest(url).post(`/api/${slug}/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
   };

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
+import { announceLimits } from '../../limits/limit-headers.js';
+import { networkOf } from '../../common/network-of.js';
 import type { ToolList } from '../../upstreams/catalog/tool-list.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import type { Invocation } from '../../upstreams/invocation.js';
@@ -23,7 +25,7 @@ export class ToolCalls {
 
   /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
   async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
-    const { caller, message, route, entryPoint, request } = context;
+    const { caller, message, route, entryPoint, request, reply } = context;
     const { name, arguments: args } = message.params;
     if (typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
@@ -33,7 +35,11 @@ export class ToolCalls {
         connection: caller.connection,
         toolName: name,
         args,
-        caller: caller.asToolCaller,
+        caller:
+          caller.principal === undefined
+            ? { ...caller.asToolCaller, address: networkOf(request.ip) }
+            : caller.asToolCaller,
+        onLimited: (applied) => announceLimits(reply, applied),
         entryPoint,
         streamable: entryPoint === 'call_tool',
         ...(caller.agentId !== undefined && { agentId: caller.agentId }),

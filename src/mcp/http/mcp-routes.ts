@@ -63,7 +63,7 @@ export class McpRoutes {
   private admission(isFast: boolean, anonymousConnections: AnonymousConnections): onRequestHookHandler {
     return admissionHook(
       (request, reply) =>
-        mapMaybePromise(this.guard.admitRequest(request, 'mcp'), () => {
+        mapMaybePromise(this.guard.admitRequest(request, reply, 'mcp'), () => {
           const { principal } = request;
           if (principal === undefined) return this.anonymous.admitAnonymous(request, reply, anonymousConnections);
           anonymousConnections.admitConnection(request.raw.socket);

@@ -53,6 +53,8 @@ export interface ClaimedRun extends RunRow {
   previousId: string | null;
   /** The API key that posted the run was deleted or has expired. */
   hasLostCredential: boolean;
+  /** Its organization has a limit of concurrent runs. */
+  isLimited: boolean;
 }
 
 export function claimOf({ id: runId, attempt, epoch }: ClaimedRun): RunClaim {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config/app-config.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
@@ -25,9 +26,11 @@ const CLAIM = {
   text: `
     UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
      WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
-       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])))
+       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])
+                                 AND run_has_room(organization_id, $6)))
        AND ${IS_FIRST_OPEN_RUN}
-     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", (
+     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
+       run_concurrency_limit(organization_id, $6) IS NOT NULL AS "isLimited", (
        SELECT earlier.id FROM runs earlier
         WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
           AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
@@ -51,20 +54,32 @@ const SAVE_ANSWER = {
 /** The worker's writes to a run. The claim fences every write. */
 @Injectable()
 export class RunExecution {
+  private readonly cap: number | null;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly statements: PreparedStatements,
-  ) {}
+    config: AppConfig,
+  ) {
+    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
+  }
 
   /**
    * Starts an attempt. Returns undefined when it is not this attempt's turn (a repeated or an overtaken job), or when
-   * the run is queued and excluded.
+   * the run is queued and excluded, or its organization has reached its limit of concurrent runs.
    */
   async claim(
     { runId, attempt, epoch }: RunClaim,
     { organizations, holders } = NONE_PASSED_OVER,
   ): Promise<ClaimedRun | undefined> {
-    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [runId, attempt, organizations, holders, epoch]);
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [
+      runId,
+      attempt,
+      organizations,
+      holders,
+      epoch,
+      this.cap,
+    ]);
     return run;
   }
 

@@ -6,6 +6,7 @@ import { PreparedStatements } from '../../database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
 const IDEMPOTENCY_HOURS = 24;
+const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
 
 const POST = {
@@ -13,6 +14,18 @@ const POST = {
   text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead"
            FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 };
+
+// A thread without any room answers `too_many_runs`, after the checks that come first.
+const POST_LIMITED = {
+  name: 'run_post_limited',
+  text: POST.text.replace('$15', 'CASE WHEN run_has_waiting_room($1, $19, $20) THEN $15::integer ELSE -1 END'),
+};
+
+/** The limits of an organization's open runs. */
+export interface RunRoom {
+  readonly waiting: number;
+  readonly concurrent: number | undefined;
+}
 
 /** The row that `run_post` returns: the outcome of the request. */
 interface PostRow extends PostedRun {
@@ -30,21 +43,22 @@ export class RunPosting {
   constructor(private readonly statements: PreparedStatements) {}
 
   /**
+   * @param room the organization's limits of open runs, if it has a limit of waiting ones
    * @throws DomainError `thread_not_found`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
    *   that the thread already holds
    */
-  async postRun(request: NewRun): Promise<PostedRun> {
+  async postRun(request: NewRun, room?: RunRoom): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
-    const { outcome, runId, isHead } = await this.store(request);
+    const { outcome, runId, isHead } = await this.store(request, room);
     if (outcome === 'posted') return { runId, isHead };
     if (outcome === 'repeated') return { runId, isHead: false };
-    throw refuse(outcome);
+    throw refuse(outcome, room);
   }
 
-  private async store(request: NewRun): Promise<PostRow> {
+  private async store(request: NewRun, room: RunRoom | undefined): Promise<PostRow> {
     try {
-      const [row] = await this.statements.rows<PostRow>(POST, [
+      const [row] = await this.statements.rows<PostRow>(room === undefined ? POST : POST_LIMITED, [
         request.organizationId,
         request.threadId,
         request.agentId,
@@ -63,6 +77,7 @@ export class RunPosting {
         request.trace?.traceparent ?? null,
         request.trace?.tracestate ?? null,
         newId(),
+        ...(room === undefined ? [] : [room.waiting, room.concurrent ?? null]),
       ]);
       if (row === undefined) throw new Error('run_post returned no row.');
       return row;
@@ -75,7 +90,7 @@ export class RunPosting {
   }
 }
 
-function refuse(reason: Refusal): DomainError {
+function refuse(reason: Refusal, room?: RunRoom): DomainError {
   switch (reason) {
     case 'thread_not_found':
       return new DomainError(reason, 'There is no thread with this id in the organization.');
@@ -86,6 +101,12 @@ function refuse(reason: Refusal): DomainError {
     case 'idempotency_conflict':
       return new DomainError(reason, 'This Idempotency-Key was already used on this thread with a different body.');
     case 'too_many_runs':
-      return new DomainError(reason, `At most ${MAX_WAITING_RUNS} runs can be queued on one thread.`);
+      return new DomainError(
+        reason,
+        `At most ${MAX_WAITING_RUNS} runs can be queued on one thread` +
+          (room === undefined ? '.' : `, and ${room.waiting} in the organization.`),
+        [],
+        { headers: { 'retry-after': RETRY_AFTER_S } },
+      );
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AppConfig } from '../../config/app-config.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import type { NextRun } from './run-finish.js';
 
@@ -34,8 +35,9 @@ const WAITING_TENANTS = `
     ) next
   )`;
 
-// The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads.
-const SHARES = `
+// The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads. Leaves out
+// organizations that have reached their limit of concurrent runs. @param cap the parameter with the operator's cap
+const shares = (cap: string): string => `
   RECURSIVE busy AS (
     SELECT organization_id, holder_id AS holder, count(*) AS runs FROM runs WHERE status = 'running' GROUP BY 1, 2
   ), ${WAITING_TENANTS}, heads AS (
@@ -44,19 +46,21 @@ const SHARES = `
         SELECT id, attempt, turn_at FROM runs WHERE ${IS_HEAD}
            AND organization_id = tenants.organization_id AND holder_id = tenants.holder_id ORDER BY position LIMIT 1
       ) head
-  ), waiting AS (
+  ), counted AS (
     SELECT heads.*,
            coalesce((SELECT sum(runs) FROM busy WHERE busy.organization_id = heads.organization_id), 0) AS organization_runs,
            coalesce((SELECT runs FROM busy WHERE busy.organization_id = heads.organization_id AND busy.holder = heads.holder), 0)
              AS holder_runs
       FROM heads
+  ), waiting AS (
+    SELECT * FROM counted WHERE organization_runs < coalesce(run_concurrency_limit(organization_id, ${cap}), 'infinity'::float8)
   )`;
 
 // Chooses at random among tenants with equally many running runs, so that a long queue is no advantage.
 const NEXT = {
   name: 'run_turn_next',
   text: `
-    WITH ${SHARES}, fairest AS (
+    WITH ${shares('$5::integer')}, fairest AS (
       SELECT id, attempt FROM waiting WHERE NOT organization_id = ANY($1::uuid[]) AND NOT holder = ANY($2::uuid[])
        ORDER BY organization_runs, hashtextextended(organization_id::text, $3), holder_runs, random() LIMIT 1
     ), lost AS (
@@ -75,7 +79,7 @@ const PATIENCE = '2 seconds';
 const IS_OWED = {
   name: 'run_turn_is_owed',
   text: `
-    WITH ${SHARES}, own AS (
+    WITH ${shares('$4::integer')}, own AS (
       SELECT coalesce(sum(runs), 0) AS organization_runs, coalesce(sum(runs) FILTER (WHERE holder = $2), 0) AS holder_runs
         FROM busy WHERE organization_id = $1
     )
@@ -91,7 +95,14 @@ const IS_OWED = {
 /** Chooses the next run when more runs are queued than there are slots. Shares are counted over all workers. */
 @Injectable()
 export class RunTurns {
-  constructor(private readonly statements: PreparedStatements) {}
+  private readonly cap: number | null;
+
+  constructor(
+    private readonly statements: PreparedStatements,
+    config: AppConfig,
+  ) {
+    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
+  }
 
   /**
    * The next attempt to claim: at a run whose worker has been silent for `silentMs`, otherwise at the first run of the
@@ -99,13 +110,18 @@ export class RunTurns {
    */
   async findNext({ organizations, holders }: PassedOver, silentMs: number): Promise<NextRun | undefined> {
     const seed = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-    const [next] = await this.statements.rows<NextRun>(NEXT, [organizations, holders, seed, silentMs]);
+    const [next] = await this.statements.rows<NextRun>(NEXT, [organizations, holders, seed, silentMs, this.cap]);
     return next;
   }
 
   /** Has a tenant with less than its share waited for `waitedMs`, while this tenant has more than its own? */
   async isOwedBy({ organizationId, holderId }: Tenant, waitedMs: number): Promise<boolean> {
-    const [row] = await this.statements.rows<{ owed: boolean }>(IS_OWED, [organizationId, holderId, waitedMs]);
+    const [row] = await this.statements.rows<{ owed: boolean }>(IS_OWED, [
+      organizationId,
+      holderId,
+      waitedMs,
+      this.cap,
+    ]);
     return row?.owed === true;
   }
 }

@@ -4,6 +4,8 @@ export interface ToolCaller {
   readonly userId?: string | null;
   readonly apiKeyId?: string | null;
   readonly runId?: string;
+  /** The network of a caller without a credential. */
+  readonly address?: string;
   /** Sent upstream as `x-request-id`. */
   readonly requestId: string;
 }

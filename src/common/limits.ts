@@ -1,0 +1,44 @@
+/** Limits of an organization; an absent one does not apply. Rates are per window of 60 s. */
+export interface OrganizationLimits {
+  readonly requests_per_minute?: number;
+  readonly runs_per_minute?: number;
+  /** More runs than this wait. */
+  readonly concurrent_runs?: number;
+  /** More waiting runs than this are refused. */
+  readonly waiting_runs?: number;
+}
+
+/** The rate limit of an API key. */
+export interface KeyRateLimit {
+  readonly per_minute?: number;
+}
+
+/** The rate limits of a connection's tool calls: of all callers together, and of each caller. */
+export interface ConnectionRateLimit {
+  readonly per_minute?: number;
+  readonly per_caller_per_minute?: number;
+}
+
+/** The largest limit that can be set. */
+export const MAX_LIMIT_VALUE = 100_000_000;
+
+/**
+ * Changes some members of a set of limits: null clears one, and null in place of the change clears all.
+ * @returns the set without cleared members
+ */
+export function changedLimits<T extends object>(
+  stored: T | null,
+  change: { readonly [Name in keyof T]?: number | null | undefined } | null,
+): T {
+  if (change === null) return {} as T;
+  const members = Object.entries({ ...stored, ...change }).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(members) as T;
+}
+
+/** Is one of the limits higher than in the other set, or absent where the other has one? */
+export function isLifted<T extends object>(changed: T | null, stored: T | null): boolean {
+  return Object.entries(stored ?? {}).some(([name, limit]) => {
+    const value = (changed as Record<string, number> | null)?.[name];
+    return value === undefined || value > (limit as number);
+  });
+}

@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '../common/principal.js';
+import { announceLimits, refusalOf } from './limit-headers.js';
+import { OrganizationCaps } from './organization-caps.js';
+import { type AppliedLimit, type RateLimit, RateLimits } from './rate-limits.js';
+
+/** With these, an organization that has reached its limit can see and change it. */
+const EXEMPT_TOOLS: ReadonlySet<string> = new Set(['ORGANIZATION_GET', 'ORGANIZATION_UPDATE']);
+const TOOL_ROUTE = '/api/:org/tools/:name';
+
+/** Counts the requests of API keys and organizations. */
+@Injectable()
+export class RequestLimits {
+  constructor(
+    private readonly limits: RateLimits,
+    private readonly caps: OrganizationCaps,
+  ) {}
+
+  /**
+   * Counts an HTTP request with a verified credential, and adds its limits to the response. Returns a promise only if a query is
+   * needed, and does nothing without limits.
+   * @throws DomainError `rate_limited`
+   */
+  countRequest(principal: Principal, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+    const { organization, keyRateLimit } = principal;
+    const hasOwnLimits = organization.limits !== undefined || keyRateLimit !== undefined;
+    if (!hasOwnLimits && this.caps.isEmpty) return undefined;
+    const limits = this.limitsOf(principal, request);
+    return limits.length === 0 ? undefined : this.count(limits, reply);
+  }
+
+  /**
+   * Counts a request for a run, and adds the limit to the response.
+   * @throws DomainError `rate_limited`
+   */
+  async countRun({ organization }: Principal, reply: FastifyReply): Promise<void> {
+    const perMinute = this.caps.limitOf(organization.limits, 'runs_per_minute');
+    if (perMinute === undefined) return;
+    await this.count([{ name: 'runs', key: `runs:${organization.id}`, perMinute }], reply);
+  }
+
+  private limitsOf({ organization, apiKeyId, keyRateLimit }: Principal, request: FastifyRequest): RateLimit[] {
+    const limits: RateLimit[] = [];
+    if (keyRateLimit?.per_minute !== undefined) {
+      limits.push({ name: 'key', key: `key:${apiKeyId ?? ''}`, perMinute: keyRateLimit.per_minute });
+    }
+    const perMinute = this.caps.limitOf(organization.limits, 'requests_per_minute');
+    if (perMinute !== undefined && !isExempt(request)) {
+      limits.push({ name: 'organization', key: `organization:${organization.id}`, perMinute });
+    }
+    return limits;
+  }
+
+  private count(limits: readonly RateLimit[], reply: FastifyReply): void | Promise<void> {
+    const counted = this.limits.count(limits);
+    const conclude = (applied: readonly AppliedLimit[]): void => {
+      announceLimits(reply, applied);
+      const refusal = refusalOf(applied);
+      if (refusal !== undefined) throw refusal;
+    };
+    return counted instanceof Promise ? counted.then(conclude) : conclude(counted);
+  }
+}
+
+function isExempt({ routeOptions, params }: FastifyRequest): boolean {
+  return routeOptions.url === TOOL_ROUTE && EXEMPT_TOOLS.has((params as { name?: string }).name ?? '');
+}
