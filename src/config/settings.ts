@@ -4,6 +4,7 @@ import { isLoopback } from '../common/loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
+import { type RedisAddress, readRedisAddress } from './redis-address.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
@@ -23,7 +24,7 @@ export interface Settings {
   baseUrl: string | undefined;
   dataDir: string;
   databaseUrl: string | undefined;
-  redisUrl: string | undefined;
+  redis: RedisAddress | undefined;
   encryptionKeys: readonly EncryptionKey[] | undefined;
   bootstrapOrg: string;
   bootstrapApiKey: string | undefined;
@@ -131,7 +132,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    redis: readRedisAddress(read),
     encryptionKeys: keys === undefined ? undefined : parseEncryptionKeys(keys),
     bootstrapOrg,
     bootstrapApiKey,

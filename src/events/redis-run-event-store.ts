@@ -1,4 +1,6 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import type { RedisAddress } from '../config/redis-address.js';
+import { openRedis, type RedisClient, type RedisClientOptions } from '../redis/open-redis.js';
+import { openRedisSubscriber } from '../redis/open-redis-subscriber.js';
 import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
@@ -28,7 +30,7 @@ import { SignalHub } from './signal-hub.js';
 const ANSWER_WITHIN_MS = 2_000;
 
 export interface RedisRunEventStoreOptions extends RunEventExpiry {
-  readonly redisUrl: string;
+  readonly address: RedisAddress;
   /** Prefix of every key and channel. Default: `sbx:`. */
   readonly keyPrefix?: string;
   readonly log: (message: string) => void;
@@ -39,7 +41,7 @@ export interface RedisRunEventStoreOptions extends RunEventExpiry {
  * it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
  */
 export class RedisRunEventStore extends RunEventStore {
-  private readonly redis: Redis;
+  private readonly redis: RedisClient;
   private readonly hub: SignalHub;
   private readonly subscriber: RedisSubscriber;
   private readonly expiry: Required<RunEventExpiry>;
@@ -53,17 +55,23 @@ export class RedisRunEventStore extends RunEventStore {
       retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
       abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
     };
-    const connection: RedisOptions = {
+    const connection: RedisClientOptions = {
       connectTimeout: ANSWER_WITHIN_MS,
       commandTimeout: ANSWER_WITHIN_MS,
       keepAlive: 10_000,
       retryStrategy: backoffMs,
     };
-    this.redis = new Redis(options.redisUrl, { ...connection, maxRetriesPerRequest: 2 });
+    this.redis = openRedis(options.address, { ...connection, maxRetriesPerRequest: 2 });
     // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
     this.redis.on('error', () => undefined);
     this.hub = new SignalHub(this.cancelChannel);
-    this.subscriber = new RedisSubscriber(options.redisUrl, connection, this.hub, (error) =>
+    const subscriber = openRedisSubscriber(options.address, this.redis, {
+      ...connection,
+      lazyConnect: true,
+      autoResubscribe: false,
+      maxRetriesPerRequest: null,
+    });
+    this.subscriber = new RedisSubscriber(subscriber, this.hub, (error) =>
       options.log(`The connection for live events was lost; reconnecting (${errorName(error)})`),
     );
   }

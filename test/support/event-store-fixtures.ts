@@ -5,7 +5,7 @@ import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/events/
 import { RedisRunEventStore } from '../../src/events/redis-run-event-store.js';
 import type { RunEventExpiry, RunEventStore } from '../../src/events/run-event-store.js';
 import { createTestDatabase } from './database.js';
-import { startRedisServer } from './redis-server.js';
+import { redisAddress, startRedisServer } from './redis-server.js';
 
 /** One backend of the event bus, with stores on it as several processes would have them. */
 export interface EventStoreBackend {
@@ -82,7 +82,7 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
   const stores: RunEventStore[] = [];
   return {
     store(expiry) {
-      const store = new RedisRunEventStore({ redisUrl, log: silent, ...expiry });
+      const store = new RedisRunEventStore({ address: redisAddress(redisUrl), log: silent, ...expiry });
       stores.push(store);
       return store;
     },
