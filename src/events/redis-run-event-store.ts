@@ -76,8 +76,8 @@ export class RedisRunEventStore extends RunEventStore {
     );
   }
 
-  async open(runId: string, { fence, epoch }: StreamWriter): Promise<number> {
-    const next = Number(await this.run(OPEN_STREAM, runId, [fence, epoch, this.expiry.abandonedMs]));
+  async open(topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const next = Number(await this.run(OPEN_STREAM, topic, runId, [fence, epoch, this.expiry.abandonedMs]));
     if (next === 0) {
       throw new StaleWriterError(runId);
     }
@@ -102,7 +102,7 @@ export class RedisRunEventStore extends RunEventStore {
     const { runId, epoch, first, frames } = batch;
     const next = first + frames.length;
     const joined = joinFrames(frames);
-    const stored = await this.run(script, runId, [
+    const stored = await this.run(script, topic, runId, [
       fence,
       first,
       next,
@@ -120,8 +120,8 @@ export class RedisRunEventStore extends RunEventStore {
     }
   }
 
-  async read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
-    const page = await this.run(READ_BATCHES, runId, [after.n, maxFrames]);
+  async read(topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const page = await this.run(READ_BATCHES, topic, runId, [after.n, maxFrames]);
     if (!Array.isArray(page)) {
       return UNKNOWN_RUN;
     }
@@ -139,9 +139,9 @@ export class RedisRunEventStore extends RunEventStore {
     return framePage({ ended: ended === '1', nextFrame: Number(next), batches }, after, maxFrames);
   }
 
-  async hasEnded(runId: string): Promise<boolean> {
+  async hasEnded(topic: RunTopic, runId: string): Promise<boolean> {
     this.refuseWhenClosed();
-    const run = this.keyOf(runId);
+    const run = this.keyOf(topic, runId);
     // A server that is short of memory evicts individual keys. An end marker counts only if the frames still exist.
     const [ended, frames] = await Promise.all([this.redis.hget(run, 'ended'), this.redis.exists(`${run}:frames`)]);
     return ended === '1' && frames === 1;
@@ -169,15 +169,20 @@ export class RedisRunEventStore extends RunEventStore {
     this.redis.disconnect();
   }
 
-  private run(script: RedisScript, runId: string, values: readonly (string | number)[]): Promise<unknown> {
+  private run(
+    script: RedisScript,
+    topic: RunTopic,
+    runId: string,
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
     this.refuseWhenClosed();
-    const run = this.keyOf(runId);
+    const run = this.keyOf(topic, runId);
     return script.run(this.redis, [run, `${run}:frames`], values);
   }
 
-  /** The hash tag maps a run's keys to one cluster slot. */
-  private keyOf(runId: string): string {
-    return `${this.keyPrefix}run:{${runId}}`;
+  /** The hash tag maps the keys of a thread to one cluster slot. */
+  private keyOf(topic: RunTopic, runId: string): string {
+    return `${this.keyPrefix}{${topicHash(topic)}}:run:${runId}`;
   }
 
   private refuseWhenClosed(): void {
