@@ -58,6 +58,8 @@ function serverOptions(address: RedisAddress): RedisOptions {
 /** What every connection to a server or cluster node needs. */
 export function credentials({ username, password, database, tls }: RedisAddress): RedisOptions {
   return {
+    // Redis before 7.2 does not know CLIENT SETINFO, and a user needs a permission for it.
+    disableClientInfo: true,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(database > 0 && { db: database }),
