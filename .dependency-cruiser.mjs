@@ -170,6 +170,7 @@ const LAYERS = {
   ],
   'mcp/agent-server/client-upstream-sessions': [
     'agents/*',
+    'config',
     'credentials',
     'connections',
     'http',

@@ -65,6 +65,7 @@ describe('readSettings', () => {
       stdioVariables: { isRestricted: false, allowed: [] },
       stdioMaxProcesses: 32,
       stdioIdleMs: 300_000,
+      gatewaySessionIdleMs: 900_000,
       stdioMaxMemoryMb: 512,
       stdioEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     });

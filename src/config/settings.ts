@@ -55,6 +55,8 @@ export interface Settings {
   /** Limit of concurrent STDIO programs of this process. */
   stdioMaxProcesses: number;
   stdioIdleMs: number;
+  /** How long the upstream sessions of an unused gateway session are kept. */
+  gatewaySessionIdleMs: number;
   /** Limit of the resident memory of a program and its child processes, in MiB. */
   stdioMaxMemoryMb: number;
   /** The variables that a program inherits from this process. Contains no secret of the service. */
@@ -163,6 +165,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     },
     stdioMaxProcesses: read.integer('STDIO_MAX_PROCESSES', 1, 10_000, 32),
     stdioIdleMs: read.integer('STDIO_IDLE_MS', 100, 86_400_000, 300_000),
+    gatewaySessionIdleMs: read.integer('GATEWAY_SESSION_IDLE_MS', 1000, 86_400_000, 900_000),
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),

@@ -8,6 +8,7 @@ import {
   RedisConnection,
   type RedisQueueBackend,
 } from 'bullmq';
+import { retry } from '../common/retry.js';
 import { DatabaseClient } from '../common/database-client.js';
 import type { AppConfig } from '../config/app-config.js';
 import type { RedisAddress } from '../config/redis-address.js';
@@ -40,7 +41,29 @@ export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs
   isPostgres(opts.connection)
     ? // Nest's types know the Redis backend only. Nothing here uses more of a backend than both offer.
       (openPostgres(name, opts, needs) as unknown as RedisQueueBackend)
-    : createRedisBackend(name, opts, needs);
+    : openOnRedis(name, opts, needs);
+
+const openOnRedis: BackendFactory<RedisQueueBackend> = (name, opts, needs) => {
+  const backend = createRedisBackend(name, opts, needs);
+  const { connection, blockingConnection } = backend as unknown as Record<string, VersionedConnection | undefined>;
+  for (const one of [connection, blockingConnection]) if (one !== undefined) readVersionPatiently(one);
+  return backend;
+};
+
+/** BullMQ's connection, with members that its types hide. */
+interface VersionedConnection {
+  readonly closing: boolean | undefined;
+  getRedisVersionAndType(): Promise<unknown>;
+}
+
+/**
+ * BullMQ asks the server for its version once and caches a failure: if Redis refused the first commands (a wrong password, a
+ * cluster without a master), every later operation would fail too, and a worker would spin without yielding.
+ */
+function readVersionPatiently(connection: VersionedConnection): void {
+  const read = connection.getRedisVersionAndType.bind(connection);
+  connection.getRedisVersionAndType = () => retry(read, { isRetryable: () => connection.closing !== true });
+}
 
 const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (name, opts, needs = {}) => {
   // A worker listens on a separate connection outside its pool.

@@ -54,25 +54,26 @@ ifRedis.each([
   it(
     'answers every message once when the master is killed while runs go on',
     async () => {
-      let runs = 0;
+      const answered = { runs: 0 };
       let isTakenOver = false;
       const conversations = Array.from({ length: THREADS }, () =>
         converse(
           api,
           agentId,
-          () => runs++,
+          () => answered.runs++,
           () => isTakenOver,
         ),
       );
       const failover = (async () => {
         // Every thread has answered once, so that the master holds streams that have ended and streams that go on.
-        while (runs < THREADS) await sleep(20);
+        while (answered.runs < THREADS) await sleep(20);
         const killed = await redis.killMaster();
         await redis.takenOver(killed);
         isTakenOver = true;
         return killed;
       })();
       const [killed, ...threads] = await Promise.all([failover, ...conversations]);
+      const { runs } = answered;
       const read = threads.reduce((sum, thread) => sum + thread.read, 0);
       process.stdout.write(`  ${runs} runs, ${read} of them read to the end\n`);
       // A replica can lack the last moments of a stream that has ended; it never lacks most streams.
