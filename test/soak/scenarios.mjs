@@ -35,7 +35,12 @@ export async function hangUp({ client, connection, thread, upstream }, count) {
     if (i % 3 === 0) return client.hangUp(`/agent-runtime/threads/${thread}/stream`, { until: response });
     if (i % 3 === 1) {
       const until = (one) => once(one.socket ?? one, one.socket ? 'drain' : 'socket').then(() => sleep(2));
-      const upload = { method: 'POST', body: message, declared: 100_000, until: (one) => Promise.race([until(one), sleep(20)]) };
+      const upload = {
+        method: 'POST',
+        body: message,
+        declared: 100_000,
+        until: (one) => Promise.race([until(one), sleep(20)]),
+      };
       return client.hangUp(`/agent-runtime/threads/${thread}/messages`, upload);
     }
     const before = upstream.waiting();
@@ -51,12 +56,15 @@ export async function hangUp({ client, connection, thread, upstream }, count) {
 export async function editWhileUsed({ client, upstream, program }, count) {
   await each(count, WIDTH, async (i) => {
     const data =
-      i % 50 === 0
+      i % 10 === 0
         ? { title: `Program ${i}`, connection_type: 'STDIO', stdio: program }
         : { title: `Edited ${i}`, connection_type: 'HTTP', connection_url: upstream.url };
     const { item } = await client.tool('COLLECTION_CONNECTIONS_CREATE', { data });
-    const used = client.post(`/mcp/${item.id}`, call(i % 50 === 0 ? 'echo' : 'slow', { ms: 20 }));
-    await client.tool('COLLECTION_CONNECTIONS_UPDATE', { id: item.id, data: { title: `Edited again ${i}`, timeout: 20_000 } });
+    const used = client.post(`/mcp/${item.id}`, call(i % 10 === 0 ? 'echo' : 'slow', { ms: 20 }));
+    await client.tool('COLLECTION_CONNECTIONS_UPDATE', {
+      id: item.id,
+      data: { title: `Edited again ${i}`, timeout: 20_000 },
+    });
     await used;
     await client.post(`/mcp/${item.id}`, call('echo'));
     await client.tool('COLLECTION_CONNECTIONS_DELETE', { id: item.id });

@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setInterval, setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
+import { Client } from 'pg';
 import { Child } from '../../bench/lib/child.mjs';
 import { generateApiKey } from '../../dist/common/api-key-value.js';
 import { generateEncryptionKey } from '../../dist/config/encryption-keys.js';
@@ -47,7 +47,7 @@ export async function startSoak() {
     GATEWAY_SESSION_IDLE_MS: '2000',
   });
   const client = new SoakClient(await service.line(/listens on (\S+)/), apiKey);
-  const database = new pg.Client({ connectionString: postgres.url });
+  const database = new Client({ connectionString: postgres.url });
   await database.connect();
   const connect = (title, { url }) =>
     client.tool('COLLECTION_CONNECTIONS_CREATE', { data: { title, connection_type: 'HTTP', connection_url: url } });
@@ -82,31 +82,35 @@ export async function startSoak() {
     agent: agent.id,
     thread: thread.id,
     upstream,
-    program: { command: process.execPath, args: [path('../support/stdio-fixtures/soak-program.mjs')] },
+    program: { command: process.execPath, args: [path('../support/stdio-fixtures/mini-server.mjs')] },
     /** Measures until nothing is above `reference` by more than allowed; the last measurement, after a minute at most. */
     async settled(reference, allowed) {
       const { liveRows, waitingCalls, children } = allowed;
       const wanted = reference ?? { liveRows, waitingCalls, children };
       for (const deadline = performance.now() + SETTLE_WITHIN_MS; ; await sleep(SAMPLE_MS)) {
         const measured = await measure();
-        const isBack = Object.keys(wanted).every((name) => !(measured[name] - wanted[name] > (allowed[name] ?? Infinity)));
+        const isBack = Object.keys(wanted).every(
+          (name) => !(measured[name] - wanted[name] > (allowed[name] ?? Infinity)),
+        );
         const isQuiet = reference !== undefined || measured.gatewaySessions <= 1;
         if ((isBack && isQuiet) || performance.now() > deadline) return measured;
       }
     },
+    /** Samples what can be counted from outside until `stop`, which returns the highest counts. */
     watchPeak() {
       const peak = {};
-      let isOver = false;
-      const watching = (async () => {
-        while (!isOver) {
+      const end = new AbortController();
+      const sample = async () => {
+        for await (const _ of setInterval(SAMPLE_MS, undefined, { signal: end.signal })) {
           for (const [name, value] of Object.entries(await outside())) peak[name] = Math.max(peak[name] ?? 0, value);
-          await sleep(SAMPLE_MS);
         }
-      })();
+      };
+      // The service can end in between; the scenario then fails.
+      const watching = sample().catch(() => undefined);
       return {
-        stop() {
-          isOver = true;
-          watching.catch(() => undefined);
+        async stop() {
+          end.abort();
+          await watching;
           return peak;
         },
       };
