@@ -24,7 +24,7 @@ export async function openStorage(settings: Settings, log: (line: string) => voi
     const databaseUrl = settings.databaseUrl ?? embedded?.url ?? '';
     const encryptionKeys = settings.encryptionKeys ?? (await ownEncryptionKeys(settings.dataDir));
     await migrate(databaseUrl);
-    if (settings.redisUrl === undefined) await migrateQueue(databaseUrl);
+    if (settings.redis === undefined) await migrateQueue(databaseUrl);
     return { config: new AppConfig(settings, { databaseUrl, encryptionKeys }), stop };
   } catch (error) {
     await stop();

@@ -29,10 +29,13 @@ const CLIENT_SENTENCES = [
   // ioredis
   'Reached the max retries per request limit',
   'Command timed out',
+  'All sentinels are unreachable',
+  'Failed to refresh slots cache',
+  'Too many Cluster redirections',
 ];
 
 /** The words with which Redis refuses commands for now. */
-const REDIS_AWAY = /^(?:LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED) /;
+const REDIS_AWAY = /^(?:LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED|READONLY|NOREPLICAS) /;
 
 /** Fastify's errors that are the caller's doing (its `lib/errors.js`). */
 const FASTIFY_CODES = {

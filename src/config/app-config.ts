@@ -1,4 +1,5 @@
 import type { EncryptionKey } from './encryption-keys.js';
+import type { RedisAddress } from './redis-address.js';
 import type { Settings } from './settings.js';
 
 /** Values determined during the start: the database in use and the keys of the vault. */
@@ -23,8 +24,8 @@ export class AppConfig {
     this.embeddedDatabase = settings.databaseUrl === undefined;
   }
 
-  get redisUrl(): string | undefined {
-    return this.settings.redisUrl;
+  get redis(): RedisAddress | undefined {
+    return this.settings.redis;
   }
 
   get streamRetentionMs(): number {

@@ -5,6 +5,7 @@ import { isLoopback } from '../common/loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type EncryptionKey, parseEncryptionKeys } from './encryption-keys.js';
+import { type RedisAddress, readRedisAddress } from './redis-address.js';
 import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './stdio-programs.js';
 import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
@@ -24,7 +25,7 @@ export interface Settings {
   baseUrl: string | undefined;
   dataDir: string;
   databaseUrl: string | undefined;
-  redisUrl: string | undefined;
+  redis: RedisAddress | undefined;
   encryptionKeys: readonly EncryptionKey[] | undefined;
   bootstrapOrg: string;
   bootstrapApiKey: string | undefined;
@@ -59,6 +60,8 @@ export interface Settings {
   /** Limit of concurrent STDIO programs of this process. */
   stdioMaxProcesses: number;
   stdioIdleMs: number;
+  /** How long the upstream sessions of an unused gateway session are kept. */
+  gatewaySessionIdleMs: number;
   /** Limit of the resident memory of a program and its child processes, in MiB. */
   stdioMaxMemoryMb: number;
   /** The variables that a program inherits from this process. Contains no secret of the service. */
@@ -136,7 +139,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    redis: readRedisAddress(read),
     encryptionKeys: keys === undefined ? undefined : parseEncryptionKeys(keys),
     bootstrapOrg,
     bootstrapApiKey,
@@ -169,6 +172,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     },
     stdioMaxProcesses: read.integer('STDIO_MAX_PROCESSES', 1, 10_000, 32),
     stdioIdleMs: read.integer('STDIO_IDLE_MS', 100, 86_400_000, 300_000),
+    gatewaySessionIdleMs: read.integer('GATEWAY_SESSION_IDLE_MS', 1000, 86_400_000, 900_000),
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),

@@ -13,10 +13,10 @@ import { RunEvents } from './run-events.js';
 export class EventsModule {}
 
 function createRunEventStore(config: AppConfig): RunEventStore {
-  const { databaseUrl, redisUrl, streamRetentionMs: retentionMs } = config;
+  const { databaseUrl, redis, streamRetentionMs: retentionMs } = config;
   const logger = new Logger(RunEventStore.name);
   const log = (message: string): void => logger.warn(message);
-  return redisUrl === undefined
+  return redis === undefined
     ? new PostgresRunEventStore({ databaseUrl, retentionMs, log })
-    : new RedisRunEventStore({ redisUrl, retentionMs, log });
+    : new RedisRunEventStore({ address: redis, retentionMs, log });
 }

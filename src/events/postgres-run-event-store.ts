@@ -118,7 +118,7 @@ export class PostgresRunEventStore extends RunEventStore {
     this.sweeper.start();
   }
 
-  async open(runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+  async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
     const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, this.expiry.abandonedMs]);
     if (!rows[0]) {
       throw new StaleWriterError(runId);
@@ -138,7 +138,7 @@ export class PostgresRunEventStore extends RunEventStore {
     return this.write(APPEND, runId, [topicChannel(topic), runId, fence, epoch, ...content]);
   }
 
-  async read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+  async read(_topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
     const { rows } = await this.query<ReadRow>(READ, [runId, after.n, maxFrames]);
     const stream = rows[0];
     if (!stream) {
@@ -150,7 +150,7 @@ export class PostgresRunEventStore extends RunEventStore {
     return framePage({ ended: stream.ended, nextFrame: stream.next_n, batches }, after, maxFrames);
   }
 
-  async hasEnded(runId: string): Promise<boolean> {
+  async hasEnded(_topic: RunTopic, runId: string): Promise<boolean> {
     const { rows } = await this.query<{ ended: boolean }>(ENDED, [runId]);
     return rows[0]?.ended ?? false;
   }

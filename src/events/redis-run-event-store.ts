@@ -1,4 +1,6 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import type { RedisAddress } from '../config/redis-address.js';
+import { openRedis, type RedisClient, type RedisClientOptions } from '../redis/open-redis.js';
+import { openRedisSubscriber } from '../redis/open-redis-subscriber.js';
 import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
@@ -28,7 +30,7 @@ import { SignalHub } from './signal-hub.js';
 const ANSWER_WITHIN_MS = 2_000;
 
 export interface RedisRunEventStoreOptions extends RunEventExpiry {
-  readonly redisUrl: string;
+  readonly address: RedisAddress;
   /** Prefix of every key and channel. Default: `sbx:`. */
   readonly keyPrefix?: string;
   readonly log: (message: string) => void;
@@ -39,7 +41,7 @@ export interface RedisRunEventStoreOptions extends RunEventExpiry {
  * it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
  */
 export class RedisRunEventStore extends RunEventStore {
-  private readonly redis: Redis;
+  private readonly redis: RedisClient;
   private readonly hub: SignalHub;
   private readonly subscriber: RedisSubscriber;
   private readonly expiry: Required<RunEventExpiry>;
@@ -53,23 +55,29 @@ export class RedisRunEventStore extends RunEventStore {
       retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
       abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
     };
-    const connection: RedisOptions = {
+    const connection: RedisClientOptions = {
       connectTimeout: ANSWER_WITHIN_MS,
       commandTimeout: ANSWER_WITHIN_MS,
       keepAlive: 10_000,
       retryStrategy: backoffMs,
     };
-    this.redis = new Redis(options.redisUrl, { ...connection, maxRetriesPerRequest: 2 });
+    this.redis = openRedis(options.address, { ...connection, maxRetriesPerRequest: 2 });
     // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
     this.redis.on('error', () => undefined);
     this.hub = new SignalHub(this.cancelChannel);
-    this.subscriber = new RedisSubscriber(options.redisUrl, connection, this.hub, (error) =>
+    const subscriber = openRedisSubscriber(options.address, this.redis, {
+      ...connection,
+      lazyConnect: true,
+      autoResubscribe: false,
+      maxRetriesPerRequest: null,
+    });
+    this.subscriber = new RedisSubscriber(subscriber, this.hub, (error) =>
       options.log(`The connection for live events was lost; reconnecting (${errorName(error)})`),
     );
   }
 
-  async open(runId: string, { fence, epoch }: StreamWriter): Promise<number> {
-    const next = Number(await this.run(OPEN_STREAM, runId, [fence, epoch, this.expiry.abandonedMs]));
+  async open(topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const next = Number(await this.run(OPEN_STREAM, topic, runId, [fence, epoch, this.expiry.abandonedMs]));
     if (next === 0) {
       throw new StaleWriterError(runId);
     }
@@ -94,7 +102,7 @@ export class RedisRunEventStore extends RunEventStore {
     const { runId, epoch, first, frames } = batch;
     const next = first + frames.length;
     const joined = joinFrames(frames);
-    const stored = await this.run(script, runId, [
+    const stored = await this.run(script, topic, runId, [
       fence,
       first,
       next,
@@ -112,8 +120,8 @@ export class RedisRunEventStore extends RunEventStore {
     }
   }
 
-  async read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
-    const page = await this.run(READ_BATCHES, runId, [after.n, maxFrames]);
+  async read(topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const page = await this.run(READ_BATCHES, topic, runId, [after.n, maxFrames]);
     if (!Array.isArray(page)) {
       return UNKNOWN_RUN;
     }
@@ -131,9 +139,9 @@ export class RedisRunEventStore extends RunEventStore {
     return framePage({ ended: ended === '1', nextFrame: Number(next), batches }, after, maxFrames);
   }
 
-  async hasEnded(runId: string): Promise<boolean> {
+  async hasEnded(topic: RunTopic, runId: string): Promise<boolean> {
     this.refuseWhenClosed();
-    const run = this.keyOf(runId);
+    const run = this.keyOf(topic, runId);
     // A server that is short of memory evicts individual keys. An end marker counts only if the frames still exist.
     const [ended, frames] = await Promise.all([this.redis.hget(run, 'ended'), this.redis.exists(`${run}:frames`)]);
     return ended === '1' && frames === 1;
@@ -161,15 +169,20 @@ export class RedisRunEventStore extends RunEventStore {
     this.redis.disconnect();
   }
 
-  private run(script: RedisScript, runId: string, values: readonly (string | number)[]): Promise<unknown> {
+  private run(
+    script: RedisScript,
+    topic: RunTopic,
+    runId: string,
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
     this.refuseWhenClosed();
-    const run = this.keyOf(runId);
+    const run = this.keyOf(topic, runId);
     return script.run(this.redis, [run, `${run}:frames`], values);
   }
 
-  /** The hash tag maps a run's keys to one cluster slot. */
-  private keyOf(runId: string): string {
-    return `${this.keyPrefix}run:{${runId}}`;
+  /** The hash tag maps the keys of a thread to one cluster slot. */
+  private keyOf(topic: RunTopic, runId: string): string {
+    return `${this.keyPrefix}{${topicHash(topic)}}:run:${runId}`;
   }
 
   private refuseWhenClosed(): void {

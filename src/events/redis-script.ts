@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../redis/open-redis.js';
 
 /** A Lua script that the server runs atomically. Sent by its hash, or in full if the server has not cached it. */
 export class RedisScript {
@@ -9,7 +9,7 @@ export class RedisScript {
     this.sha1 = createHash('sha1').update(source).digest('hex');
   }
 
-  async run(redis: Redis, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
+  async run(redis: RedisClient, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
     try {
       return await redis.evalsha(this.sha1, keys.length, ...keys, ...values);
     } catch (error) {

@@ -1,20 +1,18 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { SignalHub, SignalLink } from './signal-hub.js';
 
 const HEARTBEAT_MS = 15_000;
 
 /** The SUBSCRIBE connection of a process. ioredis keeps it open; the hub restores its subscriptions. */
 export class RedisSubscriber {
-  private readonly redis: Redis;
   private heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(url: string, connection: RedisOptions, hub: SignalHub, onLost: (error: unknown) => void) {
-    this.redis = new Redis(url, {
-      ...connection,
-      lazyConnect: true,
-      autoResubscribe: false,
-      maxRetriesPerRequest: null,
-    });
+  /** @param redis a connection that has not been opened and does not restore subscriptions itself */
+  constructor(
+    private readonly redis: Redis,
+    hub: SignalHub,
+    onLost: (error: unknown) => void,
+  ) {
     let connected = true;
     this.redis.on('error', (error) => {
       if (connected) {

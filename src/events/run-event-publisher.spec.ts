@@ -109,7 +109,7 @@ describe('RunEventPublisher', () => {
     const release = hold(store);
     void publisher.push(delta('a'));
     const waiting = publisher.push(delta('b'.repeat(1_100_000)));
-    await store.open('run', by(2));
+    await store.open(topic, 'run', by(2));
     release();
     await expect(waiting).rejects.toThrow(StaleWriterError);
     await expect(publisher.push(delta('c'))).rejects.toThrow(StaleWriterError);
@@ -140,7 +140,7 @@ describe('RunEventPublisher', () => {
     const { store, publisher } = await publishing();
     await publisher.push(delta('a'));
     await publisher.flush();
-    await store.open('run', by(2));
+    await store.open(topic, 'run', by(2));
     const late = RunEventPublisher.start(store, topic, 'run', by(1), null, { onStale: () => told++ });
     await late.push(delta('b'));
     await expect(late.flush()).rejects.toThrow(StaleWriterError);
@@ -149,7 +149,7 @@ describe('RunEventPublisher', () => {
 
   it('rejects opening a stream below the fence', async () => {
     const { store } = await publishing();
-    await store.open('run', by(3));
+    await store.open(topic, 'run', by(3));
     await expect(RunEventPublisher.open(store, topic, 'run', by(2))).rejects.toThrow(StaleWriterError);
   });
 });

@@ -81,7 +81,7 @@ export class RunEventPublisher {
     options: PublisherOptions = {},
   ): Promise<RunEventPublisher> {
     const { giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
-    const nextFrame = await retry(() => store.open(runId, writer), { isRetryable, giveUpAfterMs });
+    const nextFrame = await retry(() => store.open(topic, runId, writer), { isRetryable, giveUpAfterMs });
     return new RunEventPublisher(store, topic, runId, writer, nextFrame, options);
   }
 

@@ -89,7 +89,7 @@ export abstract class RunEventStore {
    * @returns the next free frame number, 1 for a new stream
    * @throws StaleWriterError if a higher fence holds the stream
    */
-  abstract open(runId: string, writer: StreamWriter): Promise<number>;
+  abstract open(topic: RunTopic, runId: string, writer: StreamWriter): Promise<number>;
 
   /**
    * Registers a new stream and stores its first batch, numbered from 1, in one step. The signal names the preceding run.
@@ -106,10 +106,10 @@ export abstract class RunEventStore {
   abstract append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void>;
 
   /** The frames after the reader's position, oldest first: at most `maxFrames`, and about `MAX_PAGE_BYTES`. */
-  abstract read(runId: string, after: FramePosition, maxFrames: number): Promise<FramePage>;
+  abstract read(topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage>;
 
   /** Whether a run's stream is complete, so that every reader reaches its end. */
-  abstract hasEnded(runId: string): Promise<boolean>;
+  abstract hasEnded(topic: RunTopic, runId: string): Promise<boolean>;
 
   /**
    * Subscribes to every run of a topic; resolves when the subscription is active.

@@ -55,10 +55,10 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /** All stored frames of a run, oldest first; empty if the run is unknown or has expired. */
-  async readFrames(runId: string): Promise<string[]> {
+  async readFrames(topic: RunTopic, runId: string): Promise<string[]> {
     const frames: string[] = [];
     for (let position = STREAM_START; ;) {
-      const page = await this.store.read(runId, position, PAGE_FRAMES);
+      const page = await this.store.read(topic, runId, position, PAGE_FRAMES);
       frames.push(...page.frames);
       if (!page.more) return frames;
       position = { n: frames.length, epoch: page.epoch };
@@ -67,21 +67,22 @@ export class RunEvents implements OnApplicationShutdown {
 
   /** Whether the buffer knows a run, and whether it holds more for a reader that has frame `after`. */
   async lookAfter(
+    topic: RunTopic,
     runId: string,
     after: FramePosition,
   ): Promise<Pick<FramePage, 'known' | 'diverged'> & { holdsMore: boolean }> {
-    const { known, diverged, ended, frames } = await this.store.read(runId, after, 1);
+    const { known, diverged, ended, frames } = await this.store.read(topic, runId, after, 1);
     return { known, diverged, holdsMore: frames.length > 0 || ended };
   }
 
   /** Whether a run's stream is complete, so that every reader reaches its end. */
-  hasEnded(runId: string): Promise<boolean> {
-    return this.store.hasEnded(runId);
+  hasEnded(topic: RunTopic, runId: string): Promise<boolean> {
+    return this.store.hasEnded(topic, runId);
   }
 
   /** @throws the driver's error if the buffer is unreachable */
-  async requireReachable(runId: string): Promise<void> {
-    await this.store.hasEnded(runId);
+  async requireReachable(topic: RunTopic, runId: string): Promise<void> {
+    await this.store.hasEnded(topic, runId);
   }
 
   /** Broadcasts a run's cancellation to every process. Best effort: the database is authoritative. */

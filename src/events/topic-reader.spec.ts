@@ -15,7 +15,7 @@ function batch(first: number, last: number, end = false, runId = 'run', size = 0
 
 async function reading() {
   const store = new ScriptedRunEventStore();
-  await store.open('run', by(1));
+  await store.open(topic, 'run', by(1));
   const reader = await TopicReader.open(store, topic);
   /** Stores a batch and signals it. */
   const publish = async (one: FrameBatch, as: 'batch' | 'hint' | 'silence' = 'batch'): Promise<void> => {

@@ -25,14 +25,17 @@ export class TopicReader {
   private wake: (() => void) | undefined;
   private closed = false;
 
-  private constructor(private readonly store: RunEventStore) {}
+  private constructor(
+    private readonly store: RunEventStore,
+    private readonly topic: RunTopic,
+  ) {}
 
   /**
    * Subscribes. The reader receives every signal sent after this resolves.
    * @throws DomainError `storage_unavailable` if the store cannot be reached
    */
   static async open(store: RunEventStore, topic: RunTopic): Promise<TopicReader> {
-    const reader = new TopicReader(store);
+    const reader = new TopicReader(store, topic);
     reader.unsubscribe = await store.subscribe(topic, (signal) => reader.receive(signal));
     return reader;
   }
@@ -121,7 +124,7 @@ export class TopicReader {
 
   private readStore(runId: string, after: FramePosition, signal: AbortSignal | undefined) {
     this.inbox.startReading(runId);
-    return retry(() => this.store.read(runId, after, PAGE_FRAMES), { isRetryable, signal });
+    return retry(() => this.store.read(this.topic, runId, after, PAGE_FRAMES), { isRetryable, signal });
   }
 
   private throwIfStopped(signal: AbortSignal | undefined): void {

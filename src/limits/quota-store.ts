@@ -1,11 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { Redis } from 'ioredis';
 import { RateLimiterPostgres, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import { DataSource } from 'typeorm';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { withTimeout } from '../common/with-timeout.js';
 import { AppConfig } from '../config/app-config.js';
+import { openRedis, type RedisClient } from '../redis/open-redis.js';
 
 /** The length of a window, in seconds. */
 export const WINDOW_S = 60;
@@ -28,14 +28,14 @@ export interface WindowCount {
 @Injectable()
 export class QuotaStore {
   private readonly logger = new Logger(QuotaStore.name);
-  private readonly redis: Redis | undefined;
+  private readonly redis: RedisClient | undefined;
   private readonly limiter: RateLimiterPostgres | RateLimiterRedis;
   private readonly sweeps: PeriodicTask | undefined;
 
   constructor(config: AppConfig, @InjectDataSource() dataSource: DataSource) {
     // The limit of a key can change during its window, so the library only counts.
     const options = { keyPrefix: 'limit', points: Number.MAX_SAFE_INTEGER, duration: WINDOW_S };
-    if (config.redisUrl === undefined) {
+    if (config.redis === undefined) {
       this.limiter = new RateLimiterPostgres({
         ...options,
         storeClient: dataSource,
@@ -54,7 +54,7 @@ export class QuotaStore {
       );
       this.sweeps.start();
     } else {
-      this.redis = new Redis(config.redisUrl, {
+      this.redis = openRedis(config.redis, {
         lazyConnect: true,
         connectTimeout: ANSWER_WITHIN_MS,
         commandTimeout: ANSWER_WITHIN_MS,

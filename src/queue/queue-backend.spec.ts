@@ -24,7 +24,7 @@ async function backendOn(serve: (socket: Socket) => void): Promise<PostgresQueue
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const databaseUrl = `postgres://user:password@127.0.0.1:${(server.address() as AddressInfo).port}/database`;
-  const options = queueOptions({ databaseUrl, redisUrl: undefined });
+  const options = queueOptions({ databaseUrl, redis: undefined });
   return openBackend('runs', options, { withBlockingConnection: true }) as unknown as PostgresQueueBackend;
 }
 

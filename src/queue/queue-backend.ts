@@ -1,28 +1,34 @@
 import {
   type BackendFactory,
   type ConnectionOptions,
+  createIORedisClient,
   createPostgresBackend,
   createRedisBackend,
   type QueueOptions,
+  RedisConnection,
   type RedisQueueBackend,
 } from 'bullmq';
+import { retry } from '../common/retry.js';
 import { DatabaseClient } from '../common/database-client.js';
 import type { AppConfig } from '../config/app-config.js';
+import type { RedisAddress } from '../config/redis-address.js';
+import { openRedis } from '../redis/open-redis.js';
 
 const CONNECT_WITHIN_MS = 3_000;
 /** Limit of PostgreSQL connections of one queue or worker, including the listening one. */
 const MAX_CONNECTIONS = 6;
-const REDIS_PREFIX = 'sbx-queue';
+/** The hash tag puts all keys of the queues into one slot of a cluster: BullMQ's scripts use several at once. */
+export const QUEUE_PREFIX = '{sbx-queue}';
 const LONGEST_RECONNECT_DELAY_MS = 2_000;
 
 /**
  * The options of all queues and workers of an application: Redis (or Valkey) if `REDIS_URL` is set, otherwise PostgreSQL.
  * Finished jobs are removed immediately: the database row is the record, and the job id becomes reusable.
  */
-export function queueOptions({ redisUrl, databaseUrl }: Pick<AppConfig, 'redisUrl' | 'databaseUrl'>): QueueOptions {
+export function queueOptions({ redis, databaseUrl }: Pick<AppConfig, 'redis' | 'databaseUrl'>): QueueOptions {
   return {
-    connection: redisUrl === undefined ? postgresPool(databaseUrl) : redis(redisUrl),
-    prefix: REDIS_PREFIX,
+    connection: redis === undefined ? postgresPool(databaseUrl) : redisOptions(redis),
+    prefix: QUEUE_PREFIX,
     defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
   };
 }
@@ -35,7 +41,29 @@ export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs
   isPostgres(opts.connection)
     ? // Nest's types know the Redis backend only. Nothing here uses more of a backend than both offer.
       (openPostgres(name, opts, needs) as unknown as RedisQueueBackend)
-    : createRedisBackend(name, opts, needs);
+    : openOnRedis(name, opts, needs);
+
+const openOnRedis: BackendFactory<RedisQueueBackend> = (name, opts, needs) => {
+  const backend = createRedisBackend(name, opts, needs);
+  const { connection, blockingConnection } = backend as unknown as Record<string, VersionedConnection | undefined>;
+  for (const one of [connection, blockingConnection]) if (one !== undefined) readVersionPatiently(one);
+  return backend;
+};
+
+/** BullMQ's connection, with members that its types hide. */
+interface VersionedConnection {
+  readonly closing: boolean | undefined;
+  getRedisVersionAndType(): Promise<unknown>;
+}
+
+/**
+ * BullMQ asks the server for its version once and caches a failure: if Redis refused the first commands (a wrong password, a
+ * cluster without a master), every later operation would fail too, and a worker would spin without yielding.
+ */
+function readVersionPatiently(connection: VersionedConnection): void {
+  const read = connection.getRedisVersionAndType.bind(connection);
+  connection.getRedisVersionAndType = () => retry(read, { isRetryable: () => connection.closing !== true });
+}
 
 const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (name, opts, needs = {}) => {
   // A worker listens on a separate connection outside its pool.
@@ -52,14 +80,31 @@ const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (
   return backend;
 };
 
-function redis(url: string): ConnectionOptions {
-  return {
-    url,
-    maxRetriesPerRequest: null,
-    // BullMQ's default strategy waits for up to 20 s.
-    retryStrategy: (times: number) => Math.min(times * 50, LONGEST_RECONNECT_DELAY_MS),
-  };
+/** What BullMQ hands to the client factory for each connection that it opens, and closes. */
+interface QueueRedisOptions {
+  readonly address: RedisAddress;
+  readonly maxRetriesPerRequest: null;
+  /** Set by BullMQ for the connection on which a worker waits. */
+  readonly connectionName?: string;
 }
+
+function redisOptions(address: RedisAddress): ConnectionOptions {
+  const options: QueueRedisOptions = { address, maxRetriesPerRequest: null };
+  return options as ConnectionOptions;
+}
+
+// BullMQ itself opens connections to single servers and Sentinels only. Process-wide, as it has no other place for a factory.
+RedisConnection.clientFactory = (options) => {
+  const { address, connectionName } = options as unknown as QueueRedisOptions;
+  return createIORedisClient(
+    openRedis(address, {
+      maxRetriesPerRequest: null,
+      ...(connectionName !== undefined && { connectionName }),
+      // BullMQ's default strategy waits for up to 20 s.
+      retryStrategy: (times) => Math.min(times * 50, LONGEST_RECONNECT_DELAY_MS),
+    }),
+  );
+};
 
 /** Pool options instead of a pool: BullMQ opens the pool, sets its `search_path`, and closes it. */
 function postgresPool(connectionString: string): ConnectionOptions {

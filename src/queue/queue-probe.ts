@@ -1,23 +1,33 @@
 import { Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { HealthCheck } from '../common/health-check.js';
+import { backoffMs } from '../common/retry.js';
+import type { RedisAddress } from '../config/redis-address.js';
+import { openRedis, type RedisClient } from '../redis/open-redis.js';
+import { QUEUE_PREFIX } from './queue-backend.js';
+
+const ANSWER_WITHIN_MS = 2_000;
 
 /** Checks whether Redis responds. Only an application that uses Redis has this provider. */
 export class RedisProbe implements OnApplicationShutdown {
-  private readonly redis: Redis;
+  private readonly redis: RedisClient;
 
-  constructor(url: string) {
-    this.redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, enableOfflineQueue: true });
+  constructor(address: RedisAddress) {
+    this.redis = openRedis(address, {
+      lazyConnect: true,
+      maxRetriesPerRequest: 0,
+      commandTimeout: ANSWER_WITHIN_MS,
+      retryStrategy: backoffMs,
+    });
     // `ping` reports the failure. Without a listener, an `error` event would end the process.
     this.redis.on('error', () => undefined);
   }
 
-  /** Resolves if Redis responds, otherwise rejects. */
+  /** Resolves if the server, or the cluster node, that holds the queue responds, otherwise rejects. */
   @HealthCheck('redis')
   async ping(): Promise<void> {
-    await this.redis.ping();
+    await this.redis.exists(`${QUEUE_PREFIX}:health`);
   }
 
   onApplicationShutdown(): void {

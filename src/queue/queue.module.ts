@@ -17,7 +17,7 @@ BullModule.workerClass = ServiceWorker;
     {
       provide: RedisProbe,
       inject: [AppConfig],
-      useFactory: ({ redisUrl }: AppConfig) => (redisUrl === undefined ? undefined : new RedisProbe(redisUrl)),
+      useFactory: ({ redis }: AppConfig) => (redis === undefined ? undefined : new RedisProbe(redis)),
     },
   ],
 })

@@ -7,7 +7,11 @@ import { openBackend } from './queue-backend.js';
 const CLOSE_WITHIN_MS = 500;
 const JOBS_END_WITHIN_MS = 8_000;
 
+/** How long an error is not logged again. */
+const REPEAT_ERROR_MS = 5_000;
+
 const logger = new Logger('Queue');
+const lastErrors = new WeakMap<QueueBase, { message: string; at: number }>();
 
 /** The producer that `@InjectQueue` injects. */
 export class ServiceQueue<T = unknown> extends Queue<T> {
@@ -53,7 +57,11 @@ async function closeOrDisconnect(instance: QueueBase, closing: Promise<void>, wi
   instance.disconnect().catch(() => undefined);
 }
 
-/** Without this listener, the `error` event of a lost connection would be thrown. */
-function logError(error: Error): void {
+/** Without this listener, the `error` event of a lost connection would be thrown. One line for the same error of an outage. */
+function logError(this: QueueBase, error: Error): void {
+  const now = performance.now();
+  const last = lastErrors.get(this);
+  if (last?.message === error.message && now - last.at < REPEAT_ERROR_MS) return;
+  lastErrors.set(this, { message: error.message, at: now });
   logger.warn(`Queue error: ${error.message}`);
 }

@@ -30,7 +30,7 @@ export class RunAnswerFactory {
     const folder = new MessageFolder();
     const publisher = await this.openPublisher(run, onStale);
     const answer = new RunAnswer(run, folder, publisher, this.execution);
-    const streamed = run.attempt === 1 ? [] : await this.events.readFrames(run.id);
+    const streamed = run.attempt === 1 ? [] : await this.events.readFrames(run, run.id);
     if (streamed.length === 0) {
       await answer.append({ type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } });
     }

@@ -54,7 +54,7 @@ export class RunCancellationService {
   }
 
   private async cancel(run: RunEntity): Promise<void> {
-    await this.events.requireReachable(run.id);
+    await this.events.requireReachable(run, run.id);
     let cancelled = await this.cancelling.cancelQueued(run.id);
     if (cancelled === undefined) {
       if (await this.cancelling.requestStop(run.id)) return this.announce(run.id);

@@ -66,7 +66,7 @@ export class RunStreamService {
    */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
     if (isOpen(run)) return;
-    const { known } = await this.events.lookAfter(run.id, after);
+    const { known } = await this.events.lookAfter(run, run.id, after);
     if (!known) throw new StreamExpiredError(run.id);
   }
 
@@ -75,7 +75,8 @@ export class RunStreamService {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
       if (next === undefined) return undefined;
-      if (isOpen(next) || (await this.events.lookAfter(next.id, STREAM_START)).known) return toStreamedRun(next);
+      if (isOpen(next) || (await this.events.lookAfter(thread, next.id, STREAM_START)).known)
+        return toStreamedRun(next);
       id = next.id;
     }
   }

@@ -12,7 +12,7 @@ const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: 
 /** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
 async function waiting(previousId: string | undefined, posted: StreamedRun | undefined) {
   const store = new ScriptedRunEventStore();
-  await store.open('next', by(1));
+  await store.open(topic, 'next', by(1));
   const looks: (string | undefined)[] = [];
   const findNext = async (id: string | undefined): Promise<StreamedRun | undefined> => {
     looks.push(id);

@@ -30,7 +30,7 @@ export class StreamEnding {
     const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;
     if (run.finishedAt === null || Date.now() - run.finishedAt.getTime() <= GRACE_MS) return false;
-    return !(await this.events.hasEnded(runId));
+    return !(await this.events.hasEnded(run, runId));
   }
 
   /**
@@ -42,7 +42,7 @@ export class StreamEnding {
     if (run === null) return frames.takeStored([LOST]);
     if (run.finishedAt === null) return undefined;
     // The live buffer has the whole answer before the run is over, so its content is final now.
-    const { known, diverged, holdsMore } = await this.events.lookAfter(runId, frames.position);
+    const { known, diverged, holdsMore } = await this.events.lookAfter(run, runId, frames.position);
     if (known && (diverged || holdsMore)) return undefined;
     if (known && frames.isAnswerClosed) return '';
     return frames.takeStored(await this.chunksFor(run, frames.position.step));

@@ -130,7 +130,7 @@ export function runEventDeliveryContract(name: string, start: () => Promise<Even
 
     it('stops when the caller aborts', async () => {
       const { topic, runId } = newRun();
-      await writer.open(runId, by(1));
+      await writer.open(topic, runId, by(1));
       const reason = new Error('gone');
       const leaving = new AbortController();
       const reading = collect(other, topic, runId, STREAM_START, { signal: leaving.signal });

@@ -24,42 +24,43 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
     describe('writing', () => {
       it('numbers a new stream from 1 and reads it back page by page', async () => {
         const { topic, runId } = newRun();
-        expect(await writer.open(runId, by(1))).toBe(1);
+        expect(await writer.open(topic, runId, by(1))).toBe(1);
         await writer.append(topic, batch(runId, 1, 3), 1);
         await writer.append(topic, batch(runId, 4, 2), 1);
 
-        expect(await other.read(runId, at(0), 100)).toEqual(page(1, 5, { more: false, ended: false }));
-        expect(await other.read(runId, at(1), 3)).toEqual(page(2, 3, { more: true, ended: false }));
-        expect(await other.read(runId, at(5), 3)).toEqual(page(6, 0, { more: false, ended: false }));
-        expect(await other.hasEnded(runId)).toBe(false);
+        expect(await other.read(topic, runId, at(0), 100)).toEqual(page(1, 5, { more: false, ended: false }));
+        expect(await other.read(topic, runId, at(1), 3)).toEqual(page(2, 3, { more: true, ended: false }));
+        expect(await other.read(topic, runId, at(5), 3)).toEqual(page(6, 0, { more: false, ended: false }));
+        expect(await other.hasEnded(topic, runId)).toBe(false);
 
         await writer.append(topic, batch(runId, 6, 0, true), 1);
-        expect(await other.read(runId, at(3), 100)).toEqual(page(4, 2, { more: false, ended: true }));
-        expect(await other.read(runId, at(3), 1)).toEqual(page(4, 1, { more: true, ended: false }));
-        expect(await other.hasEnded(runId)).toBe(true);
+        expect(await other.read(topic, runId, at(3), 100)).toEqual(page(4, 2, { more: false, ended: true }));
+        expect(await other.read(topic, runId, at(3), 1)).toEqual(page(4, 1, { more: true, ended: false }));
+        expect(await other.hasEnded(topic, runId)).toBe(true);
       });
 
       it('does not know a run that was not opened', async () => {
-        expect(await other.read(randomUUID(), at(0), 10)).toMatchObject({ known: false, frames: [] });
-        expect(await other.hasEnded(randomUUID())).toBe(false);
+        const { topic } = newRun();
+        expect(await other.read(topic, randomUUID(), at(0), 10)).toMatchObject({ known: false, frames: [] });
+        expect(await other.hasEnded(topic, randomUUID())).toBe(false);
       });
 
       it('rejects a batch that leaves a gap, repeats numbers or has no stream', async () => {
         const { topic, runId } = newRun();
         await expect(writer.append(topic, batch(runId, 1, 1), 1)).rejects.toThrow(StaleWriterError);
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
         await writer.append(topic, batch(runId, 1, 2), 1);
         await expect(writer.append(topic, batch(runId, 2, 2), 1)).rejects.toThrow(StaleWriterError);
         await expect(writer.append(topic, { ...batch(runId, 1, 2), frames: ['"a"', '"b"'] }, 1)).rejects.toThrow(
           StaleWriterError,
         );
-        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: false }));
+        expect(await other.read(topic, runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: false }));
       });
 
       it('accepts a repeated batch and stores it once', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await Promise.all([
           writer.append(topic, batch(runId, 1, 2), 1),
           other.append(topic, batch(runId, 1, 2), 1),
@@ -68,20 +69,20 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.append(topic, batch(runId, 1, 2), 1);
-        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await other.read(topic, runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
       it('fences off an earlier attempt and lets the later one continue with the next number', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
-        expect(await other.open(runId, by(2))).toBe(3);
+        expect(await other.open(topic, runId, by(2))).toBe(3);
         await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
         await expect(writer.append(topic, batch(runId, 1, 2), 1)).rejects.toThrow(StaleWriterError);
-        await expect(writer.open(runId, by(1))).rejects.toThrow(StaleWriterError);
-        expect(await other.open(runId, by(2))).toBe(3);
+        await expect(writer.open(topic, runId, by(1))).rejects.toThrow(StaleWriterError);
+        expect(await other.open(topic, runId, by(2))).toBe(3);
         await other.append(topic, batch(runId, 3, 1, true), 2);
-        expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await writer.read(topic, runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
       });
 
       it('starts a new stream with its first frames and accepts a repeated start', async () => {
@@ -90,41 +91,45 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await Promise.all([writer, other, writer].map((store) => store.start(topic, first, 1, null)));
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         await writer.start(topic, first, 1, null);
-        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
+        expect(await other.read(topic, runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true }));
 
         const whole = newRun();
         const all = batch(whole.runId, 1, 2, true);
         await writer.start(whole.topic, all, 1, null);
         await writer.start(whole.topic, all, 1, null);
-        expect(await other.read(whole.runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
+        expect(await other.read(whole.topic, whole.runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
       });
 
       it('rejects starting a stream that another writer holds or that has other frames', async () => {
         const { topic, runId } = newRun();
         await writer.start(topic, batch(runId, 1, 1), 1, null);
         await expect(other.start(topic, batch(runId, 1, 2), 1, null)).rejects.toThrow(StaleWriterError);
-        await other.open(runId, by(2));
+        await other.open(topic, runId, by(2));
         await expect(writer.start(topic, batch(runId, 1, 1), 1, null)).rejects.toThrow(StaleWriterError);
         await other.append(topic, batch(runId, 2, 1, true), 2);
-        expect(await writer.read(runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
+        expect(await writer.read(topic, runId, at(0), 10)).toEqual(page(1, 2, { more: false, ended: true }));
       });
 
       it('distinguishes frames of two writers that have the same numbers', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
         await writer.append(topic, batch(runId, 3, 2), 1);
         await backend.forget(runId, 3);
-        expect(await other.read(runId, at(2), 10)).toEqual(page(3, 0, { more: false, ended: false }));
-        expect(await other.read(runId, at(4), 10)).toMatchObject({ known: true, diverged: true, frames: [] });
+        expect(await other.read(topic, runId, at(2), 10)).toEqual(page(3, 0, { more: false, ended: false }));
+        expect(await other.read(topic, runId, at(4), 10)).toMatchObject({ known: true, diverged: true, frames: [] });
 
-        expect(await writer.open(runId, by(2, 'e2'))).toBe(3);
+        expect(await writer.open(topic, runId, by(2, 'e2'))).toBe(3);
         await writer.append(topic, batch(runId, 3, 3, true, 'e2'), 2);
-        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 2, { more: true, ended: false }));
-        expect(await other.read(runId, at(2), 10)).toEqual(page(3, 3, { more: false, ended: true, epoch: 'e2' }));
-        expect(await other.read(runId, at(4, 'e2'), 10)).toEqual(page(5, 1, { more: false, ended: true, epoch: 'e2' }));
+        expect(await other.read(topic, runId, at(0), 10)).toEqual(page(1, 2, { more: true, ended: false }));
+        expect(await other.read(topic, runId, at(2), 10)).toEqual(
+          page(3, 3, { more: false, ended: true, epoch: 'e2' }),
+        );
+        expect(await other.read(topic, runId, at(4, 'e2'), 10)).toEqual(
+          page(5, 1, { more: false, ended: true, epoch: 'e2' }),
+        );
         for (const lost of [at(3), at(4), at(5), at(6, 'e2'), at(2, 'e2')]) {
-          expect(await other.read(runId, lost, 10)).toMatchObject({ known: true, diverged: true, frames: [] });
+          expect(await other.read(topic, runId, lost, 10)).toMatchObject({ known: true, diverged: true, frames: [] });
         }
       });
 
@@ -133,12 +138,14 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await writer.start(topic, batch(runId, 1, 2), 1, null);
         await backend.forget(runId, 1);
         // A second writer with the same number has written up to the first writer's position.
-        expect(await other.open(runId, by(1, 'e2'))).toBe(1);
+        expect(await other.open(topic, runId, by(1, 'e2'))).toBe(1);
         await other.append(topic, batch(runId, 1, 2, false, 'e2'), 1);
         await expect(writer.append(topic, batch(runId, 3, 1), 1)).rejects.toThrow(StaleWriterError);
         await expect(writer.append(topic, batch(runId, 3, 0, true), 1)).rejects.toThrow(StaleWriterError);
         await other.append(topic, batch(runId, 3, 1, true, 'e2'), 1);
-        expect(await other.read(runId, at(0), 10)).toEqual(page(1, 3, { more: false, ended: true, epoch: 'e2' }));
+        expect(await other.read(topic, runId, at(0), 10)).toEqual(
+          page(1, 3, { more: false, ended: true, epoch: 'e2' }),
+        );
       });
 
       it('treats equal frames of another writer as different frames', async () => {
@@ -151,11 +158,11 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
 
       it('reopens an ended stream for a later attempt', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 1, true), 1);
         await expect(writer.append(topic, batch(runId, 2, 1), 1)).rejects.toThrow(StaleWriterError);
-        expect(await writer.open(runId, by(2))).toBe(2);
-        expect(await writer.read(runId, at(0), 10)).toMatchObject({ known: true, ended: false });
+        expect(await writer.open(topic, runId, by(2))).toBe(2);
+        expect(await writer.read(topic, runId, at(0), 10)).toMatchObject({ known: true, ended: false });
       });
     });
 
@@ -164,7 +171,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { topic, runId } = newRun();
         const heard = [await listen(writer, topic), await listen(other, topic), await listen(other, topic)];
         const elsewhere = await listen(other, { ...topic, threadId: 'another' });
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 2), 1);
         await writer.append(topic, batch(runId, 3, 1, true), 1);
         for (const { signals } of heard) {
@@ -197,22 +204,30 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('become a hint when the payload is large', async () => {
         const { topic, runId } = newRun();
         const { signals } = await listen(other, topic);
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         const large = JSON.stringify('é'.repeat(100_000));
         await writer.append(topic, { ...batch(runId, 1, 0), frames: [large, '"x"'], end: false }, 1);
         await eventually(() => expect(signals).toEqual([{ type: 'hint', runId }]));
-        expect((await other.read(runId, at(0), 10)).frames).toEqual([large, '"x"']);
+        expect((await other.read(topic, runId, at(0), 10)).frames).toEqual([large, '"x"']);
       });
 
       it('limit the bytes of a page', async () => {
         const { topic, runId } = newRun();
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         const large = JSON.stringify('x'.repeat(200_000));
         for (let n = 1; n <= 4; n++) {
           await writer.append(topic, { ...batch(runId, n, 0, n === 4), frames: [large] }, 1);
         }
-        expect(await other.read(runId, at(0), 100)).toMatchObject({ frames: [large, large], more: true, ended: false });
-        expect(await other.read(runId, at(2), 100)).toMatchObject({ frames: [large, large], more: false, ended: true });
+        expect(await other.read(topic, runId, at(0), 100)).toMatchObject({
+          frames: [large, large],
+          more: true,
+          ended: false,
+        });
+        expect(await other.read(topic, runId, at(2), 100)).toMatchObject({
+          frames: [large, large],
+          more: false,
+          ended: true,
+        });
       });
 
       it('survive concurrent subscribes and unsubscribes', async () => {
@@ -228,7 +243,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { signals, stop } = await kept;
         stop();
         const again = await listen(other, topic);
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 1), 1);
         await eventually(() => expect(again.signals).toHaveLength(1));
         expect(signals).toEqual([]);
@@ -240,7 +255,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const picked = [0, 499, 999];
         for (const index of picked) {
           const { topic, runId } = runs[index]!;
-          await writer.open(runId, by(1));
+          await writer.open(topic, runId, by(1));
           await writer.append(topic, batch(runId, 1, 1), 1);
           await eventually(() => expect(heard[index]!.signals).toHaveLength(1));
         }
@@ -252,7 +267,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         const { signals } = await listen(other, topic);
         await backend.cutSignals();
         await eventually(() => expect(signals).toEqual([{ type: 'resync' }]));
-        await writer.open(runId, by(1));
+        await writer.open(topic, runId, by(1));
         await writer.append(topic, batch(runId, 1, 1), 1);
         await eventually(() => expect(signals.at(-1)).toEqual({ type: 'batch', ...batch(runId, 1, 1) }));
       });
@@ -278,7 +293,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         expect(await collect(other, topic, runId)).toEqual([1]);
         // No other store sweeps during the test, so only the expiry time makes a run unreadable.
         await brief.close();
-        await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));
+        await eventually(async () => expect((await other.read(topic, runId, at(0), 10)).known).toBe(false));
         await expect(collect(other, topic, runId)).rejects.toThrow(StreamExpiredError);
         backend.store({ retentionMs: 500 });
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
@@ -287,10 +302,10 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
       it('deletes a run that never ended', async () => {
         const brief = backend.store({ retentionMs: 1_000, abandonedMs: 1_000 });
         const { topic, runId } = newRun();
-        await brief.open(runId, by(1));
+        await brief.open(topic, runId, by(1));
         await brief.append(topic, batch(runId, 1, 1), 1);
-        expect(await other.read(runId, at(0), 10)).toMatchObject({ known: true });
-        await eventually(async () => expect((await other.read(runId, at(0), 10)).known).toBe(false));
+        expect(await other.read(topic, runId, at(0), 10)).toMatchObject({ known: true });
+        await eventually(async () => expect((await other.read(topic, runId, at(0), 10)).known).toBe(false));
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
       });
     });

@@ -23,10 +23,10 @@ if (redisServer === undefined) {
       const runId = randomUUID();
       const topic = { organizationId: randomUUID(), threadId: 't' };
       await store.start(topic, { runId, epoch: 'e', first: 1, frames: ['1', '2'], end: true }, 1, null);
-      expect(await store.hasEnded(runId)).toBe(true);
+      expect(await store.hasEnded(topic, runId)).toBe(true);
       await backend.evictFrames(runId);
-      expect(await store.read(runId, STREAM_START, 10)).toMatchObject({ known: false });
-      expect(await store.hasEnded(runId)).toBe(false);
+      expect(await store.read(topic, runId, STREAM_START, 10)).toMatchObject({ known: false });
+      expect(await store.hasEnded(topic, runId)).toBe(false);
     } finally {
       await backend.close();
     }

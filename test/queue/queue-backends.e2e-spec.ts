@@ -10,7 +10,7 @@ import { RUN_QUEUE } from '../../src/runs/run-queue.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
+import { type RedisServer, redisAddress, redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const START_MS = 60_000;
@@ -58,7 +58,7 @@ ifRedis('an application on Redis and one on PostgreSQL in one process', () => {
     }
     expect(await Promise.all(apps.map(isOnPostgres))).toEqual([false, true]);
     const client = new Redis(redis.url);
-    expect(await client.keys('sbx-queue:*')).toContain(`sbx-queue:${RUN_QUEUE}:meta`);
+    expect(await client.keys('{sbx-queue}:*')).toContain(`{sbx-queue}:${RUN_QUEUE}:meta`);
     client.disconnect();
   });
 });
@@ -107,7 +107,7 @@ describe('a queue that is opened while PostgreSQL is unavailable', () => {
 
   it('works when PostgreSQL is available again', async () => {
     await proxy.cut();
-    const options = queueOptions({ redisUrl: undefined, databaseUrl: through(proxy, database.url) });
+    const options = queueOptions({ redis: undefined, databaseUrl: through(proxy, database.url) });
     const queue = new ServiceQueue('late', options);
     await expect(queue.add('attempt', {})).rejects.toThrow();
     await proxy.restore();
@@ -131,7 +131,7 @@ ifRedis('while Redis is silent', () => {
   });
 
   it('a queue and a worker close within the limit and do not reconnect', async () => {
-    const options = queueOptions({ redisUrl: through(proxy, redis.url), databaseUrl: '' });
+    const options = queueOptions({ redis: redisAddress(through(proxy, redis.url)), databaseUrl: '' });
     const queue = new ServiceQueue(RUN_QUEUE, options);
     const worker = new ServiceWorker(RUN_QUEUE, async () => undefined, options);
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);

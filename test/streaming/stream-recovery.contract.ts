@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import type { RunTopic } from '../../src/events/run-event-store.js';
 import { RunEvents } from '../../src/events/run-events.js';
 import { RunSupervisor } from '../../src/run-worker/run-supervisor.js';
 import { RunExecution } from '../../src/runs/records/run-execution.js';
@@ -149,7 +150,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         const taskId = await thread.postMessage('/random 20\n/wait 3000\n/random 20');
         const received = await take(frames, 20);
         await sleep(500);
-        const streamed = await events.readFrames(taskId);
+        const streamed = await events.readFrames(await topicOf(api, taskId), taskId);
         await backend.lose(taskId, 0);
         await api.app.get(DataSource).query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [taskId]);
 
@@ -161,7 +162,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         for (const frame of others) await publisher.push(JSON.parse(frame));
         await publisher.flush();
         await eventually(() => expect(worker.app.get(RunSupervisor).isIdle).toBe(true));
-        expect(await events.readFrames(taskId)).toEqual(others);
+        expect(await events.readFrames(run, taskId)).toEqual(others);
 
         await execution.release(second);
         const rest = await framesUntilDone(frames);
@@ -244,4 +245,11 @@ async function backdateEnd({ app }: TestApp, taskId: string): Promise<void> {
 
 function raise(message: string): never {
   throw new Error(message);
+}
+
+async function topicOf({ app }: TestApp, runId: string): Promise<RunTopic> {
+  const [topic] = await app
+    .get(DataSource)
+    .query('SELECT organization_id AS "organizationId", thread_id AS "threadId" FROM runs WHERE id = $1', [runId]);
+  return topic as RunTopic;
 }

@@ -5,7 +5,7 @@ import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/events/
 import { RedisRunEventStore } from '../../src/events/redis-run-event-store.js';
 import type { RunEventExpiry, RunEventStore } from '../../src/events/run-event-store.js';
 import { createTestDatabase } from './database.js';
-import { startRedisServer } from './redis-server.js';
+import { redisAddress, startRedisServer } from './redis-server.js';
 
 /** One backend of the event bus, with stores on it as several processes would have them. */
 export interface EventStoreBackend {
@@ -80,9 +80,10 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
   await admin.ping();
 
   const stores: RunEventStore[] = [];
+  const keyOf = async (runId: string): Promise<string> => (await admin.keys(`sbx:{*}:run:${runId}`))[0] ?? '';
   return {
     store(expiry) {
-      const store = new RedisRunEventStore({ redisUrl, log: silent, ...expiry });
+      const store = new RedisRunEventStore({ address: redisAddress(redisUrl), log: silent, ...expiry });
       stores.push(store);
       return store;
     },
@@ -94,7 +95,7 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
       await admin.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     },
     async forget(runId, n) {
-      const key = `sbx:run:{${runId}}`;
+      const key = await keyOf(runId);
       const lost = await admin.xrange(`${key}:frames`, n, '+');
       await admin.xdel(`${key}:frames`, ...lost.map(([id]) => id));
       // A server that has lost the entries knows nothing of their ids.
@@ -102,7 +103,7 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
       await admin.hset(key, { next: n, ended: 0 });
     },
     async evictFrames(runId) {
-      await admin.del(`sbx:run:{${runId}}:frames`);
+      await admin.del(`${await keyOf(runId)}:frames`);
     },
     footprint: async (runId) => (await admin.keys(`*${runId}*`)).length,
     async close() {

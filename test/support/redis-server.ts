@@ -2,6 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
+import { EnvReader } from '../../src/config/env-reader.js';
+import { type RedisAddress, readRedisAddress } from '../../src/config/redis-address.js';
 
 /** A Redis or Valkey of its own, without persistence. */
 export interface RedisServer {
@@ -31,6 +33,11 @@ export async function startRedisServer(command: string): Promise<RedisServer> {
       await exited;
     },
   };
+}
+
+/** What the service makes of a `REDIS_URL`. */
+export function redisAddress(url: string): RedisAddress {
+  return readRedisAddress(new EnvReader({ REDIS_URL: url })) as RedisAddress;
 }
 
 async function freePort(): Promise<number> {

@@ -27,7 +27,7 @@ export class ScriptedRunEventStore extends RunEventStore {
   known = true;
   private readonly listeners = new Set<RunSignalListener>();
 
-  async open(runId: string, { fence }: StreamWriter): Promise<number> {
+  async open(_topic: RunTopic, runId: string, { fence }: StreamWriter): Promise<number> {
     if (fence < this.fence) {
       throw new StaleWriterError(runId);
     }
@@ -51,7 +51,7 @@ export class ScriptedRunEventStore extends RunEventStore {
     this.appended.push(batch);
   }
 
-  async read(_runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+  async read(_topic: RunTopic, _runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
     this.reads++;
     await this.pass();
     if (!this.known) return UNKNOWN_RUN;

@@ -61,7 +61,7 @@ export async function redisStreams(command: string): Promise<StreamBackend> {
     start: installation.start,
     cutSignals: async () => Number(await admin.client('KILL', 'TYPE', 'pubsub')),
     async lose(runId, n) {
-      const run = `sbx:run:{${runId}}`;
+      const [run = ''] = await admin.keys(`sbx:{*}:run:${runId}`);
       const frames = `${run}:frames`;
       if (n === 0) {
         await admin.del(run, frames);

@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { OpenCredentials } from '../../../credentials/open-credentials.js';
 import { withTimeout } from '../../../common/with-timeout.js';
+import { AppConfig } from '../../../config/app-config.js';
 import type { Connection } from '../../../connections/connection.js';
 import { OpenConnections } from '../../../connections/open-connections.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
@@ -15,8 +16,7 @@ import { type Owned, OwnedSessions, type SessionEntry } from './owned-sessions.j
 const MAX_OWNERS = 1_000;
 const MAX_UPSTREAM_SESSIONS = 100;
 const MAX_ENDED = 10_000;
-const IDLE_MS = 15 * 60_000;
-const SWEEP_INTERVAL_MS = 60_000;
+const LONGEST_SWEEP_MS = 60_000;
 const OPEN_TIMEOUT_MS = 10_000;
 /** How long after a failed attempt the next one is made. */
 const RETRY_AFTER_MS = 60_000;
@@ -30,14 +30,19 @@ const RETRY_AFTER_MS = 60_000;
 export class ClientUpstreamSessions implements OnApplicationShutdown {
   private readonly owners = new OwnedSessions(MAX_OWNERS);
   private readonly ended = new Set<string>();
-  private readonly timer = setInterval(() => this.endIdle(), SWEEP_INTERVAL_MS).unref();
+  private readonly idleMs: number;
+  private readonly timer: NodeJS.Timeout;
 
   constructor(
     private readonly opener: ClientUpstreamSessionOpener,
     private readonly tools: SessionTools,
     private readonly credentials: OpenCredentials,
     private readonly connections: OpenConnections,
-  ) {}
+    { settings }: AppConfig,
+  ) {
+    this.idleMs = settings.gatewaySessionIdleMs;
+    this.timer = setInterval(() => this.endIdle(), Math.min(LONGEST_SWEEP_MS, this.idleMs / 4)).unref();
+  }
 
   /** The session with this connection; undefined if the upstream does not open one, so that the shared session is used. */
   async sessionWith(owner: SessionOwner, connection: Connection): Promise<ClientUpstreamSession | undefined> {
@@ -149,7 +154,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
 
   private endIdle(): void {
     for (const [key, { held, usedAt }] of this.owners.entries) {
-      if (held === 0 && Date.now() - usedAt > IDLE_MS) void this.drop(key);
+      if (held === 0 && Date.now() - usedAt > this.idleMs) void this.drop(key);
     }
   }
 

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis, type RedisOptions } from 'ioredis';
+import { freePort } from './free-port.js';
+
+/** A Redis or Valkey process with a folder of its own, which can be killed and started again on the same port. */
+export class RedisProcess {
+  private child: ChildProcess | undefined;
+  private output = '';
+
+  private constructor(
+    private readonly command: string,
+    private readonly args: readonly string[],
+    readonly folder: string,
+    readonly port: number,
+    private readonly client: RedisOptions,
+  ) {}
+
+  /**
+   * Starts the process with these settings (`name value` lines of its configuration as arguments) and waits until it answers.
+   * @param client options with which it can be asked
+   */
+  static async start(
+    command: string,
+    settings: readonly string[] = [],
+    { port, client = {}, mode = [] }: { port?: number; client?: RedisOptions; mode?: readonly string[] } = {},
+  ): Promise<RedisProcess> {
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox-redis-'));
+    const own = port ?? (await freePort());
+    const listen = client.tls === undefined ? ['--port', String(own)] : ['--port', '0', '--tls-port', String(own)];
+    const args = [...mode, ...listen, '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...settings];
+    const server = new RedisProcess(command, args, folder, own, client);
+    await server.restart();
+    return server;
+  }
+
+  /** Starts the process again after `kill`. */
+  async restart(): Promise<void> {
+    this.output = '';
+    this.child = spawn(this.command, this.args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    }
+    const answers = this.ask(async (redis) => redis.ping());
+    const ended = once(this.child, 'exit').then(() => Promise.reject(new Error(`Redis ended: ${this.output}`)));
+    await Promise.race([answers, ended]);
+    ended.catch(() => undefined);
+  }
+
+  /** Runs commands on a connection of its own. */
+  async ask<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = new Redis({
+      host: '127.0.0.1',
+      port: this.port,
+      retryStrategy: () => 50,
+      maxRetriesPerRequest: null,
+      ...this.client,
+    });
+    redis.on('error', () => undefined);
+    try {
+      return await work(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    const child = this.child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
