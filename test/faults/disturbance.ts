@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Processes } from './processes.js';
+import type { Place, Processes } from './processes.js';
 import type { Random } from './random.js';
 import type { Store } from './stores.js';
 
@@ -42,15 +42,16 @@ export async function disturb(random: Random, options: DisturbanceOptions, signa
       await store.restart(how);
       done.push(`${name} ${how}`);
     }
-    const place = random.pick(processes.places);
     const how = random.chance(0.5) ? 'SIGKILL' : 'SIGTERM';
     const pause = random.integer(LEAST_PAUSE_MS, MOST_PAUSE_MS);
     const enough = over + random.integer(LEAST_RUNS_BETWEEN, MOST_RUNS_BETWEEN);
     const mayBeStarting = random.chance(0.2);
     await sleep(pause, undefined, { signal }).catch(() => undefined);
-    const isDue = (): boolean => progress().over >= enough && (mayBeStarting || processes.isReady(place));
-    while (!signal.aborted && !isDue()) await sleep(POLL_MS);
+    const victims = (): Place[] =>
+      processes.places.filter((place) => processes.isUndisturbed(place) && (mayBeStarting || processes.isReady(place)));
+    while (!signal.aborted && (progress().over < enough || victims().length === 0)) await sleep(POLL_MS);
     if (signal.aborted) break;
+    const place = random.pick(victims());
     log(`${how} to ${place.role} at ${place.url}`);
     // A process that takes its time to stop does not delay the next fault.
     void processes.end(place, how);

@@ -40,6 +40,7 @@ export class Processes {
   private readonly env: Record<string, string>;
   private readonly outputs: { name: string; process: ServiceProcess }[] = [];
   private readonly ready = new WeakSet<ServiceProcess>();
+  private readonly ending = new WeakSet<ServiceProcess>();
   private isStopping = false;
 
   private constructor(env: Record<string, string>) {
@@ -67,7 +68,8 @@ export class Processes {
   /** Sends the signal to the process in this place and waits until it has exited. */
   async end(place: Place, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { process, role } = place;
-    if (process.hasEnded) return;
+    if (!this.isUndisturbed(place)) return;
+    this.ending.add(process);
     this.kills[`${role} ${signal}`]++;
     const wasReady = this.isReady(place);
     const begun = performance.now();
@@ -93,10 +95,16 @@ export class Processes {
     return this.ready.has(process);
   }
 
+  /** Does the process in this place run, without a signal that is to end it? A second SIGTERM would end it at once. */
+  isUndisturbed({ process }: Place): boolean {
+    return !process.hasEnded && !this.ending.has(process);
+  }
+
   /** Ends all processes with SIGTERM. */
   async stop(): Promise<void> {
     this.isStopping = true;
     await Promise.all(this.places.map((place) => this.end(place, 'SIGTERM')));
+    await Promise.all(this.places.map(({ process }) => process.exit()));
     for (const { name, process } of this.outputs) {
       const crash = CRASH.exec(process.output);
       if (crash !== null) this.faults.push(`${name} crashed: ${process.output.slice(crash.index, crash.index + 500)}`);
