@@ -45,9 +45,12 @@ export class RunProcessor
     this.isClosing = true;
     // An application that is closed before it has started has no worker yet.
     if (this.running === undefined) return;
-    const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
-    await this.worker.close(false, this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS);
+    const wasIdle = this.supervisor.isIdle;
+    const timer = setTimeout(() => void this.supervisor.handOver(), SHUTDOWN_GRACE_MS);
+    await this.worker.close(false, wasIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS);
     clearTimeout(timer);
+    // A claim that was in progress can have started a run since.
+    await this.supervisor.handOver(wasIdle ? HANDOVER_MS : 0);
   }
 
   @OnWorkerEvent('failed')
