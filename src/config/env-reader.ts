@@ -5,7 +5,11 @@ export class ConfigError extends Error {
 
 /** Typed access to environment variables. An empty variable counts as unset. */
 export class EnvReader {
-  constructor(private readonly env: NodeJS.ProcessEnv) {}
+  private readonly env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.env = env;
+  }
 
   text(name: string): string | undefined {
     const value = this.env[name]?.trim();

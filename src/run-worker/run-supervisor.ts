@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
 import { RunEvents } from '../events/run-events.js';
+import { endsWithin } from '../common/with-timeout.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
@@ -12,6 +13,8 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   private readonly attempts = new Map<string, RunAttemptControl>();
   private timer: NodeJS.Timeout | undefined;
   private unsubscribe: (() => void) | undefined;
+  private isHandingOver = false;
+  private idle: PromiseWithResolvers<void> | undefined;
 
   constructor(
     private readonly config: AppConfig,
@@ -39,11 +42,13 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   superviseAttempt(claim: RunClaim): RunAttemptControl {
     const control = new RunAttemptControl(claim);
     this.attempts.set(claim.runId, control);
+    if (this.isHandingOver) control.stop('handover');
     return control;
   }
 
   close(control: RunAttemptControl): void {
     if (this.attempts.get(control.claim.runId) === control) this.attempts.delete(control.claim.runId);
+    if (this.isIdle) this.idle?.resolve();
   }
 
   /** The claims of the attempts in progress. */
@@ -58,6 +63,18 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
 
   stopAll(reason: StopReason): void {
     for (const control of this.attempts.values()) control.stop(reason);
+  }
+
+  /**
+   * Hands over all attempts, including those whose claim is still in progress: they would otherwise fail when the process
+   * closes its connections. Resolves when the current attempts have ended, or after `withinMs` milliseconds.
+   */
+  async handOver(withinMs = 0): Promise<void> {
+    this.isHandingOver = true;
+    this.stopAll('handover');
+    if (this.isIdle || withinMs === 0) return;
+    this.idle ??= Promise.withResolvers();
+    await endsWithin(this.idle.promise, withinMs);
   }
 
   private async writeHeartbeats(): Promise<void> {

@@ -60,10 +60,13 @@ export class RunProcessor
     this.isClosing = true;
     // An application that is closed before it has started has no worker yet.
     if (this.running === undefined) return;
-    const timer = setTimeout(() => this.supervisor.stopAll('handover'), SHUTDOWN_GRACE_MS);
-    const within = this.supervisor.isIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
+    const wasIdle = this.supervisor.isIdle;
+    const timer = setTimeout(() => void this.supervisor.handOver(), SHUTDOWN_GRACE_MS);
+    const within = wasIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
     await Promise.all([this.worker.close(false, within), endsWithin(Promise.all(this.started), within)]);
     clearTimeout(timer);
+    // A claim that was in progress can have started a run since.
+    await this.supervisor.handOver(wasIdle ? HANDOVER_MS : 0);
   }
 
   @OnWorkerEvent('failed')

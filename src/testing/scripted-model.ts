@@ -7,8 +7,8 @@ import { listenOnLoopback } from './loopback-server.js';
 export type ModelBehaviour =
   /** Streams the deltas, with a pause before each. */
   | { kind: 'text'; deltas: string[]; delayMs?: number; usage?: ModelUsage }
-  /** Calls tools, all in one answer. Script the answer to their results as the next behaviour. */
-  | { kind: 'tool-calls'; calls: ModelToolCall[]; usage?: ModelUsage }
+  /** Calls tools, all in one answer, after the deltas. Script the answer to their results as the next behaviour. */
+  | { kind: 'tool-calls'; calls: ModelToolCall[]; deltas?: string[]; delayMs?: number; usage?: ModelUsage }
   /** Refuses with an HTTP status and an error body. */
   | { kind: 'status'; status: number; headers?: Record<string, string> }
   /** Answers every request with this body. */
@@ -78,8 +78,12 @@ const DEFAULT_BEHAVIOUR: ModelBehaviour = { kind: 'text', deltas: ['Hello ', 'fr
  * Starts an HTTP server that speaks OpenAI's chat completions API on a free loopback port.
  *
  * @param options.apiKey the only bearer token that the model accepts; without it, the model accepts every request
+ * @param options.answer chooses the behaviour by the request, for concurrent runs; scripted behaviours come first
  */
-export async function startScriptedModel({ apiKey }: { apiKey?: string } = {}): Promise<ScriptedModel> {
+export async function startScriptedModel({
+  apiKey,
+  answer = () => DEFAULT_BEHAVIOUR,
+}: { apiKey?: string; answer?: (request: ChatRequest) => ModelBehaviour } = {}): Promise<ScriptedModel> {
   const requests: ModelRequest[] = [];
   const scripted: ModelBehaviour[] = [];
 
@@ -97,7 +101,7 @@ export async function startScriptedModel({ apiKey }: { apiKey?: string } = {}): 
 
     if (request.method !== 'POST' || !url.endsWith('/chat/completions')) return refuse(response, 404);
     if (apiKey !== undefined && headers.authorization !== `Bearer ${apiKey}`) return refuse(response, 401);
-    await behave(scripted.shift() ?? DEFAULT_BEHAVIOUR, recorded.body, response);
+    await behave(scripted.shift() ?? answer(recorded.body), recorded.body, response);
   }
 
   const { origin, close } = await listenOnLoopback(server);
@@ -116,16 +120,14 @@ async function behave(behaviour: ModelBehaviour, { model }: ChatRequest, respons
       return;
     case 'tool-calls': {
       const answer = new StreamedAnswer(response, model);
+      await streamDeltas(answer, behaviour);
       for (const [index, call] of behaviour.calls.entries()) await answer.toolCall(index, call);
       return answer.finish('tool_calls', behaviour.usage);
     }
   }
 
   const answer = new StreamedAnswer(response, model);
-  for (const content of behaviour.deltas) {
-    if (behaviour.kind === 'text' && behaviour.delayMs !== undefined) await sleep(behaviour.delayMs);
-    await answer.chunk({ content });
-  }
+  await streamDeltas(answer, behaviour);
   switch (behaviour.kind) {
     case 'text':
       return answer.finish('stop', behaviour.usage);
@@ -146,14 +148,25 @@ async function behave(behaviour: ModelBehaviour, { model }: ChatRequest, respons
   }
 }
 
+async function streamDeltas(
+  answer: StreamedAnswer,
+  { deltas = [], delayMs }: { deltas?: string[]; delayMs?: number },
+): Promise<void> {
+  for (const content of deltas) {
+    if (delayMs !== undefined) await sleep(delayMs);
+    await answer.chunk({ content });
+  }
+}
+
 /** A stream of `chat.completion.chunk` objects. Each frame is flushed before the next one is written. */
 class StreamedAnswer {
   private readonly id = `chatcmpl-${randomUUID()}`;
+  private readonly response: ServerResponse;
+  private readonly model: string;
 
-  constructor(
-    private readonly response: ServerResponse,
-    private readonly model: string,
-  ) {
+  constructor(response: ServerResponse, model: string) {
+    this.response = response;
+    this.model = model;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
-import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai';
+import { type UIMessageChunk, uiMessageChunkSchema } from 'ai';
 import supertest from 'supertest';
 import type { RunItem } from '../../src/runs/records/run.dto.js';
 import type { MessageItem, MessagePage, ThreadItem } from '../../src/threads/thread.dto.js';
@@ -13,6 +13,7 @@ import {
   type StreamOptions,
 } from '../../src/testing/thread-stream.js';
 import type { TestApp } from './app.js';
+import { fold } from './fold-message.js';
 
 export {
   type CollectedStream,
@@ -212,15 +213,6 @@ export function numbersIn(ids: readonly string[]): string[] {
 export async function expectValid(chunks: readonly UIMessageChunk[]): Promise<void> {
   const { validate } = uiMessageChunkSchema();
   for (const chunk of chunks) expect({ chunk, ...(await validate?.(chunk)) }).toMatchObject({ success: true });
-}
-
-/** The message that the AI SDK's own reader makes of the chunks, as JSON. */
-export async function fold(chunks: readonly UIMessageChunk[]): Promise<UIMessage | undefined> {
-  let last: UIMessage | undefined;
-  const stream = ReadableStream.from(chunks) as ReadableStream<UIMessageChunk>;
-  // The reader calls an `error` chunk an error; what has arrived by then is still the message.
-  for await (const message of readUIMessageStream({ stream, onError: () => undefined })) last = message;
-  return last === undefined ? undefined : (JSON.parse(JSON.stringify(last)) as UIMessage);
 }
 
 /** An id that nothing has yet. */

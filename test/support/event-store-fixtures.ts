@@ -17,6 +17,10 @@ export interface EventStoreBackend {
   cutAll(): Promise<void>;
   /** Takes away what was written from frame `n` on, which begins a batch, as a crash of the server does. */
   forget(runId: string, n: number): Promise<void>;
+  /** The number of the first frame of each stored batch, in order. */
+  batchStarts(runId: string): Promise<number[]>;
+  /** Makes a run expire at once. */
+  expire(runId: string): Promise<void>;
   /** How many rows or keys a run takes up. */
   footprint(runId: string): Promise<number>;
   close(): Promise<void>;
@@ -52,8 +56,21 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
     cutSignals: () => cut(LISTENER_APPLICATION_NAME),
     cutAll: () => cut(LISTENER_APPLICATION_NAME, STORE_APPLICATION_NAME),
     async forget(runId, n) {
-      await admin.query('DELETE FROM run_event_batches WHERE run_id = $1 AND first_n >= $2', [runId, n]);
-      await admin.query('UPDATE run_event_streams SET next_n = $2, ended = false WHERE run_id = $1', [runId, n]);
+      await admin.query(
+        `WITH lost AS (DELETE FROM run_event_batches WHERE run_id = $1 AND first_n >= $2)
+         UPDATE run_event_streams SET next_n = $2, ended = false WHERE run_id = $1`,
+        [runId, n],
+      );
+    },
+    async batchStarts(runId) {
+      const { rows } = await admin.query<{ first_n: number }>(
+        'SELECT first_n FROM run_event_batches WHERE run_id = $1 ORDER BY first_n',
+        [runId],
+      );
+      return rows.map(({ first_n }) => first_n);
+    },
+    async expire(runId) {
+      await admin.query('UPDATE run_event_streams SET expires_at = now() WHERE run_id = $1', [runId]);
     },
     async footprint(runId) {
       const { rows } = await admin.query<{ rows: number }>(
@@ -97,10 +114,22 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
     async forget(runId, n) {
       const key = await keyOf(runId);
       const lost = await admin.xrange(`${key}:frames`, n, '+');
-      await admin.xdel(`${key}:frames`, ...lost.map(([id]) => id));
-      // A server that has lost the entries knows nothing of their ids.
-      await admin.call('XSETID', `${key}:frames`, `${n - 1}-1`);
-      await admin.hset(key, { next: n, ended: 0 });
+      const results = await admin
+        .multi()
+        .xdel(`${key}:frames`, ...lost.map(([id]) => id))
+        // A server that has lost the entries knows nothing of their ids.
+        .call('XSETID', `${key}:frames`, `${n - 1}-${Math.max(n - 1, 1)}`)
+        .hset(key, { next: n, ended: 0 })
+        .exec();
+      for (const [error] of results ?? []) if (error !== null) throw error;
+    },
+    async batchStarts(runId) {
+      const batches = await admin.xrange(`sbx:run:{${runId}}:frames`, '-', '+');
+      return batches.map(([id]) => Number(id.split('-')[1]));
+    },
+    async expire(runId) {
+      const key = `sbx:run:{${runId}}`;
+      await admin.del(key, `${key}:frames`);
     },
     async evictFrames(runId) {
       await admin.del(`${await keyOf(runId)}:frames`);

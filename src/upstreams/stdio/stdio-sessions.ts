@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../common/principal.js';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';
 import type { ProgramHolder } from './program-slots.js';
@@ -44,7 +45,8 @@ export class StdioSessions {
   /**
    * The channel of a session. It starts the program when it is needed and not running. A program that has ended (idle, failed, in
    * another process, or because the connection was edited) is restarted and initialized as the session was; any other state of
-   * the session is lost.
+   * the session is lost. An answer to a request of the program is the exception: no restarted program has sent that request,
+   * and in another process the program would wait for the answer until its time limit. It rejects with `session_lost`.
    */
   channel({ key, caller, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
     const { organizationId, connectionId } = target;
@@ -52,7 +54,10 @@ export class StdioSessions {
     const holder = { organizationId, connectionId, callerId: caller?.callerId ?? key };
     const run = (): Promise<StdioChannel> => this.run({ key, caller, initialize }, target, holder);
     return {
-      postMessage: async (message, options) => (await run()).postMessage(message, options),
+      postMessage: async (message, options) => {
+        if (isAnswer(message) && this.sessions.get(key)?.revision !== target.revision) throw notHere();
+        return (await run()).postMessage(message, options);
+      },
       listen: async (options) => (await run()).listen(options),
       end: async () => {
         const session = this.sessions.get(key);
@@ -97,6 +102,15 @@ export class StdioSessions {
       throw error;
     }
   }
+}
+
+/** Does the caller answer a request of the program? */
+function isAnswer({ id, method }: OutgoingMessage): boolean {
+  return id === undefined && method === undefined;
+}
+
+function notHere(): UpstreamError {
+  return new UpstreamError('session_lost', 'The program that sent this request does not run in this process.');
 }
 
 async function end({ channel }: Session): Promise<void> {
