@@ -285,7 +285,7 @@ class RunUnderTest {
   private async readStored(): Promise<string[]> {
     const frames: string[] = [];
     for (let position = STREAM_START; ;) {
-      const page = await this.stores[0].read(this.runId, position, 1_000);
+      const page = await this.stores[0].read(this.topic, this.runId, position, 1_000);
       frames.push(...page.frames);
       position = { n: frames.length, epoch: page.epoch };
       if (!page.more) return frames;

@@ -124,11 +124,11 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
       for (const [error] of results ?? []) if (error !== null) throw error;
     },
     async batchStarts(runId) {
-      const batches = await admin.xrange(`sbx:run:{${runId}}:frames`, '-', '+');
+      const batches = await admin.xrange(`${await keyOf(runId)}:frames`, '-', '+');
       return batches.map(([id]) => Number(id.split('-')[1]));
     },
     async expire(runId) {
-      const key = `sbx:run:{${runId}}`;
+      const key = await keyOf(runId);
       await admin.del(key, `${key}:frames`);
     },
     async evictFrames(runId) {
