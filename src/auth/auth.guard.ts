@@ -60,7 +60,9 @@ export class AuthGuard implements CanActivate {
     try {
       const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
       const admitted = mapMaybePromise(principal, (verified) =>
-        this.admitAndCount(verified, request, reply, () => admitAs(verified, request, access, threadAccess)),
+        this.limits.mayConcern(verified)
+          ? this.admitAndCount(verified, request, reply, () => admitAs(verified, request, access, threadAccess))
+          : admitAs(verified, request, access, threadAccess),
       );
       return admitted instanceof Promise ? admitted.catch((error) => this.refuse(error, request, access)) : admitted;
     } catch (error) {

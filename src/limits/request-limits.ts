@@ -17,15 +17,17 @@ export class RequestLimits {
     private readonly caps: OrganizationCaps,
   ) {}
 
+  /** False if no request with this principal is limited. */
+  mayConcern({ organization, keyRateLimit }: Principal): boolean {
+    return organization.limits !== undefined || keyRateLimit !== undefined || !this.caps.isEmpty;
+  }
+
   /**
    * Counts an HTTP request with a verified credential, and adds its limits to the response. Returns a promise only if a query is
-   * needed, and does nothing without limits.
+   * needed.
    * @throws DomainError `rate_limited`
    */
   countRequest(principal: Principal, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
-    const { organization, keyRateLimit } = principal;
-    const hasOwnLimits = organization.limits !== undefined || keyRateLimit !== undefined;
-    if (!hasOwnLimits && this.caps.isEmpty) return undefined;
     const limits = this.limitsOf(principal, request);
     return limits.length === 0 ? undefined : this.count(limits, reply);
   }

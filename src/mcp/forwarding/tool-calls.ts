@@ -39,7 +39,7 @@ export class ToolCalls {
           caller.principal === undefined
             ? { ...caller.asToolCaller, address: networkOf(request.ip) }
             : caller.asToolCaller,
-        onLimited: (applied) => announceLimits(reply, applied),
+        ...(caller.connection.rateLimit !== null && { onLimited: (applied) => announceLimits(reply, applied) }),
         entryPoint,
         streamable: entryPoint === 'call_tool',
         ...(caller.agentId !== undefined && { agentId: caller.agentId }),
