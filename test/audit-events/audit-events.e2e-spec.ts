@@ -67,7 +67,12 @@ describe('events of API keys', () => {
       actor: { user_id: null, user_email: null, api_key_id: maker.id, key_name: 'maker', client_id: null },
       source: expect.stringMatching(/^(::ffff:)?127\.0\.0\.1$/),
       target: { type: 'key', id, name: 'first' },
-      changes: { name: { to: 'first' }, permissions: { to: permissions }, expires_at: { to: null } },
+      changes: {
+        name: { to: 'first' },
+        permissions: { to: permissions },
+        expires_at: { to: null },
+        rate_limit: { to: null },
+      },
     });
     expect(updated).toMatchObject({
       event: 'key.updated',

@@ -4,7 +4,7 @@ import { formatReport } from './report.js';
 import { type Backend, runTrial } from './trial.js';
 
 /** The short form of `npm run test:faults`. */
-const SHORT = { seed: '1', runs: 60, threads: 15 };
+const SHORT = { seed: '1', runs: 40, threads: 12 };
 /** For a busy machine: the pace of the faults follows the service. */
 const WITHIN_MS = 900_000;
 
