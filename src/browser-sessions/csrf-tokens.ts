@@ -3,14 +3,17 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../common/domain-error.js';
 import { readCookie, setCookie } from '../http/cookies.js';
-import { CSRF_FIELD, fieldOf } from '../pages/form-body.js';
+import { CSRF_FIELD, fieldOf, queryOf } from '../pages/form-body.js';
 import { CookieNames } from './cookie-names.js';
 
 const CSRF_HEADER = 'x-csrf-token';
+/** A token of one use is not valid for the other. */
+type Use = 'form' | 'link';
+
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Protects forms against requests from other sites. The token is derived from the secret in the browser's cookie: that of the
+ * Protects forms, and links that have an effect, against requests from other sites. The token is derived from the secret in the browser's cookie: that of the
  * session, or of a cookie that `tokenFor` sets for a browser that is not signed in.
  */
 @Injectable()
@@ -19,11 +22,7 @@ export class CsrfTokens {
 
   /** The token for a form on the page that `reply` sends. */
   tokenFor(request: FastifyRequest, reply: FastifyReply): string {
-    const secret = this.secretOf(request);
-    if (secret !== undefined) return tokenOf(secret);
-    const fresh = randomBytes(32).toString('base64url');
-    setCookie(reply, this.cookies.visitor, fresh, { isSecure: this.cookies.isSecure });
-    return tokenOf(fresh);
+    return this.token('form', request, reply);
   }
 
   /**
@@ -32,10 +31,34 @@ export class CsrfTokens {
    * @throws DomainError `csrf_invalid`
    */
   requireValid(request: FastifyRequest): void {
-    const secret = this.secretOf(request);
     const header = request.headers[CSRF_HEADER];
-    const token = typeof header === 'string' ? header : fieldOf(request, CSRF_FIELD);
-    if (secret !== undefined && isEqual(token, tokenOf(secret)) && !isFromOtherSite(request)) return;
+    this.require(request, 'form', typeof header === 'string' ? header : fieldOf(request, CSRF_FIELD));
+  }
+
+  /**
+   * The query of a link that has an effect, on the page that `reply` sends. For steps that lead on to another server, to which the
+   * answer to a form may not redirect (`form-action`). Its token is not that of forms: addresses reach logs and histories.
+   */
+  linkQueryFor(request: FastifyRequest, reply: FastifyReply): string {
+    return new URLSearchParams({ [CSRF_FIELD]: this.token('link', request, reply) }).toString();
+  }
+
+  /** Checks the request of such a link. @throws DomainError `csrf_invalid` */
+  requireValidLink(request: FastifyRequest): void {
+    this.require(request, 'link', queryOf(request, CSRF_FIELD));
+  }
+
+  private token(use: Use, request: FastifyRequest, reply: FastifyReply): string {
+    const secret = this.secretOf(request);
+    if (secret !== undefined) return tokenOf(secret, use);
+    const fresh = randomBytes(32).toString('base64url');
+    setCookie(reply, this.cookies.visitor, fresh, { isSecure: this.cookies.isSecure });
+    return tokenOf(fresh, use);
+  }
+
+  private require(request: FastifyRequest, use: Use, token: string): void {
+    const secret = this.secretOf(request);
+    if (secret !== undefined && isEqual(token, tokenOf(secret, use)) && !isFromOtherSite(request)) return;
     throw new DomainError('csrf_invalid', 'Go back, reload the page and try again.');
   }
 
@@ -51,8 +74,8 @@ function isFromOtherSite({ headers }: FastifyRequest): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-function tokenOf(secret: string): string {
-  return createHmac('sha256', secret).update('csrf').digest('base64url');
+function tokenOf(secret: string, use: Use): string {
+  return createHmac('sha256', secret).update(`csrf ${use}`).digest('base64url');
 }
 
 function isEqual(a: string, b: string): boolean {

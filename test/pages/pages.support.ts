@@ -246,9 +246,12 @@ export const PAGES: readonly (readonly [what: string, heading: RegExp, open: Ope
     async (fixture, page) => page.goto(await fixture.authorizationRequest('https://elsewhere.example/')),
   ],
   [
-    'continue to an upstream',
+    'connect an account at an upstream',
     /^Connect an account/,
-    (fixture, page) => page.goto(fixture.address(`/connections/${fixture.connectionId}/authorize/continue`)),
+    async (fixture, page) => {
+      await fixture.signIn(page);
+      await page.goto(fixture.address(`/connections/${fixture.connectionId}/authorize`));
+    },
   ],
   [
     'connected to an upstream',
@@ -256,6 +259,8 @@ export const PAGES: readonly (readonly [what: string, heading: RegExp, open: Ope
     async (fixture, page) => {
       await fixture.signIn(page);
       await page.goto(fixture.address(`/connections/${fixture.connectionId}/authorize`));
+      await page.getByRole('link', { name: 'Continue' }).click();
+      await page.waitForURL('**/oauth/callback?*');
     },
   ],
   [

@@ -48,9 +48,16 @@ export async function answerOf(authorizationUrl: string): Promise<URL> {
   return url;
 }
 
+/** Opens the page of a connection and follows its link; returns the answer, or that of the page if it has no link. */
+export async function start({ browser }: Person, connectionId: string): Promise<supertest.Response> {
+  const page = await browser.get(`/connections/${connectionId}/authorize`);
+  const [, link] = /href="([^"]*\/authorize\/continue\?[^"]*)"/.exec(page.text) ?? [];
+  return link === undefined ? page : browser.get(link.replaceAll('&amp;', '&'));
+}
+
 /** Begins the log-in; returns the address at the authorization server. */
-export async function begin({ browser }: Person, connectionId: string): Promise<string> {
-  const response = await browser.get(`/connections/${connectionId}/authorize`);
+export async function begin(person: Person, connectionId: string): Promise<string> {
+  const response = await start(person, connectionId);
   if (response.status !== 303) throw new Error(`The log-in did not begin: ${response.status} ${response.text}`);
   return String(response.headers['location']);
 }

@@ -7,7 +7,7 @@ import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { Browser } from '../sign-in/people.js';
-import { answerOf, authorize, begin, connectOauth, type Person, signedIn } from './log-in.support.js';
+import { answerOf, authorize, begin, connectOauth, type Person, signedIn, start } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 const METADATA = '/.well-known/oauth-authorization-server';
@@ -36,8 +36,6 @@ describe('a log-in at an upstream', () => {
   };
   const callback = ({ browser }: Person, { pathname, search }: URL): Promise<supertest.Response> =>
     browser.get(pathname + search);
-  const start = ({ browser }: Person, id: string): Promise<supertest.Response> =>
-    browser.get(`/connections/${id}/authorize`);
   /** The authorization server answers this at one path. */
   const answering = (path: string, status: number, body: unknown, headers: Record<string, string> = {}): void => {
     upstream.intercept = (_request: IncomingMessage, response: ServerResponse, at) => {
@@ -50,15 +48,36 @@ describe('a log-in at an upstream', () => {
   const metadata = async (): Promise<Record<string, unknown>> =>
     (await (await fetch(upstream.issuer + METADATA)).json()) as Record<string, unknown>;
 
-  it('begins with the sign-in, after which a page leads on', async () => {
+  it('begins with the sign-in', async () => {
     const id = await connectOauth(service, upstream);
-    const stranger = new Browser(service.url);
-    const response = await stranger.get(`/connections/${id}/authorize`);
-    expect(response.status).toBe(303);
-    const next = `/connections/${id}/authorize/continue`;
-    expect(response.headers['location']).toBe(`/sign-in?return_to=${encodeURIComponent(next)}`);
-    const page = await stranger.get(next);
-    expect(page.text).toContain(`href="/connections/${id}/authorize"`);
+    const page = `/connections/${id}/authorize`;
+    for (const path of [page, `${page}/continue`]) {
+      const response = await new Browser(service.url).get(path);
+      expect(response.status).toBe(303);
+      expect(response.headers['location']).toBe(`/sign-in?return_to=${encodeURIComponent(page)}`);
+    }
+  });
+
+  it('shows a page that says whose account it is for and where, and only its link leads on', async () => {
+    const id = await connectOauth(service, upstream);
+    const path = `/connections/${id}/authorize`;
+    const page = await owner.browser.get(path);
+    expect(page.status).toBe(200);
+    expect(page.text).toContain(new URL(upstream.url).host);
+    expect(page.text).toContain('Everyone who can call the connection');
+    const shared = await connectOauth(service, upstream, { account: 'member' });
+    expect((await owner.browser.get(`/connections/${shared}/authorize`)).text).toContain('Only you');
+    const [, link = ''] = /href="([^"]*\/continue\?[^"]*)"/.exec(page.text) ?? [];
+    const [, formToken = ''] =
+      /name="csrf_token" value="([^"]*)"/.exec((await owner.browser.get('/password')).text) ?? [];
+    expect(formToken).not.toBe('');
+    const other = await signedIn(service);
+    const [, foreign = ''] = /href="([^"]*\/continue\?[^"]*)"/.exec((await other.browser.get(path)).text) ?? [];
+    expect(foreign).not.toBe(link);
+    for (const forged of [`${path}/continue`, `${path}/continue?csrf_token=${formToken}`, foreign]) {
+      expect((await owner.browser.get(forged)).status).toBe(403);
+    }
+    expect((await owner.browser.get(link)).status).toBe(303);
   });
 
   it('asks for a code with PKCE, the resource and the scope that the upstream names', async () => {
@@ -295,7 +314,7 @@ describe('a log-in at an upstream', () => {
       const browser = new Browser(strict.url);
       browser.cookies.clear();
       for (const [name, value] of owner.browser.cookies) browser.cookies.set(name, value);
-      const page = await browser.get(`/connections/${id}/authorize`);
+      const page = await start({ id: owner.id, browser }, id);
       expect({ status: page.status, text: page.text }).toEqual({
         status: 502,
         text: expect.stringContaining('is a loopback address'),

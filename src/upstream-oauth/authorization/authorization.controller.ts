@@ -2,6 +2,7 @@ import { Controller, Get, HttpStatus, Param, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BrowserSessions } from '../../browser-sessions/browser-sessions.js';
+import { CsrfTokens } from '../../browser-sessions/csrf-tokens.js';
 import { Access } from '../../common/access.js';
 import { DomainError } from '../../common/domain-error.js';
 import { queryOf } from '../../pages/form-body.js';
@@ -18,31 +19,36 @@ import { UpstreamClients } from './upstream-clients.js';
 export class AuthorizationController {
   constructor(
     private readonly sessions: BrowserSessions,
+    private readonly csrf: CsrfTokens,
     private readonly authorizations: UpstreamAuthorizations,
     private readonly clients: UpstreamClients,
   ) {}
 
+  /** Says what the account is for. Without this page, a link on another site could connect the account of its visitor. */
   @GetPage('connections/:id/authorize')
-  async authorize(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);
-    if (browser === undefined) {
-      const returnTo = encodeURIComponent(`/connections/${encodeURIComponent(id)}/authorize/continue`);
-      await reply.redirect(`/sign-in?return_to=${returnTo}`, HttpStatus.SEE_OTHER);
-      return;
-    }
+    if (browser === undefined) return signInFirst(id, reply);
+    const { title, host, isShared } = await this.authorizations.describe(id, browser.userId);
+    const users = isShared ? 'Everyone who can call the connection' : 'Only you';
+    const body = html`<p>
+        The connection “${title}” needs an account at <strong>${host}</strong>. You log in there next. ${users} will use
+        the account that you choose.
+      </p>
+      <p class="buttons">
+        <a class="button primary" href="${pathOf(id)}/continue?${this.csrf.linkQueryFor(request, reply)}">Continue</a>
+      </p>`;
+    sendPage(reply, { title: 'Connect an account', body });
+  }
+
+  @GetPage('connections/:id/authorize/continue')
+  async begin(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) return signInFirst(id, reply);
+    this.csrf.requireValidLink(request);
     const url = await this.authorizations.begin(id, browser);
     void reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     await reply.redirect(url, HttpStatus.SEE_OTHER);
-  }
-
-  /** Follows the sign-in: Chromium would not let the answer to its form redirect to another server (`form-action`). */
-  @GetPage('connections/:id/authorize/continue')
-  proceed(@Param('id') id: string, @Res() reply: FastifyReply): void {
-    const body = html`<p>You are signed in. Next, you log in at the server of the connection.</p>
-      <p class="buttons">
-        <a class="button primary" href="/connections/${encodeURIComponent(id)}/authorize">Continue</a>
-      </p>`;
-    sendPage(reply, { title: 'Connect an account', body });
   }
 
   @GetPage('oauth/callback')
@@ -74,4 +80,12 @@ export class AuthorizationController {
     const user = await this.sessions.userOf(request);
     return user && { userId: user.id, sessionId: user.sessionId };
   }
+}
+
+function pathOf(id: string): string {
+  return `/connections/${encodeURIComponent(id)}/authorize`;
+}
+
+function signInFirst(id: string, reply: FastifyReply): void {
+  void reply.redirect(`/sign-in?return_to=${encodeURIComponent(pathOf(id))}`, HttpStatus.SEE_OTHER);
 }

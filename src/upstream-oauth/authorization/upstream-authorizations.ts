@@ -43,6 +43,16 @@ export interface AuthorizationAnswer {
   readonly error?: string | undefined;
 }
 
+/** What an account is for. */
+export interface LogInPurpose {
+  /** Of the connection. */
+  readonly title: string;
+  /** The upstream's host, and its port if it has an unusual one. */
+  readonly host: string;
+  /** True if everyone who may call the connection uses the account. */
+  readonly isShared: boolean;
+}
+
 /** Logs people in at the authorization servers of upstreams, and out again. */
 @Injectable()
 export class UpstreamAuthorizations {
@@ -61,6 +71,16 @@ export class UpstreamAuthorizations {
     private readonly http: BoundedFetch,
     private readonly events: AuditEvents,
   ) {}
+
+  /**
+   * What a person should know before logging in for this connection.
+   * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
+   */
+  async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
+    const connection = await this.requireConnection(connectionId, userId);
+    const { title, url } = connection;
+    return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection) };
+  }
 
   /**
    * Begins a log-in. Returns the address at the upstream's authorization server to which the browser is sent.
