@@ -1,20 +1,10 @@
 import { Type } from 'class-transformer';
-import {
-  Equals,
-  IsInt,
-  IsISO8601,
-  IsObject,
-  IsString,
-  IsUUID,
-  Length,
-  Max,
-  Min,
-  ValidateNested,
-} from 'class-validator';
+import { Equals, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
 import { type KeyRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
 import { IsLimit } from '../common/validation/is-limit.js';
+import { IsOptionalObject } from '../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
@@ -54,11 +44,7 @@ export class ApiKeyCreateInput {
   expiresIn?: number;
 
   /** If omitted or null, the requests of the key are not limited. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => KeyRateLimitInput)
+  @IsOptionalObject(() => KeyRateLimitInput)
   rate_limit?: KeyRateLimitInput | null;
 }
 
@@ -76,11 +62,7 @@ export class ApiKeyUpdateInput {
   permissions?: PermissionMap;
 
   /** Null removes the limit. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => KeyRateLimitInput)
+  @IsOptionalObject(() => KeyRateLimitInput)
   rate_limit?: KeyRateLimitInput | null;
 }
 

@@ -6,7 +6,7 @@ import { MAX_LIMIT, type ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { isWithin } from '../common/permissions.js';
-import { changedLimits, type KeyRateLimit } from '../common/limits.js';
+import { changedRateLimit, type KeyRateLimit } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
 import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyPage, ApiKeyUpdateInput } from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
@@ -45,7 +45,7 @@ export class ApiKeyService {
     const value = generateApiKey();
     const expiresAt = input.expiresIn === undefined ? null : new Date(Date.now() + input.expiresIn * 1000);
     const { permissions } = input;
-    const rateLimit = stored(changedLimits<KeyRateLimit>(null, input.rate_limit ?? null));
+    const rateLimit = changedRateLimit<KeyRateLimit>(null, input.rate_limit ?? null);
     const { id: organizationId } = caller.organization;
     const limits = {
       grantId: caller.grantId,
@@ -93,7 +93,7 @@ export class ApiKeyService {
       const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
       maker.assertCanChange(key);
-      const rateLimit = limitChange === undefined ? undefined : stored(changedLimits(key.rateLimit, limitChange));
+      const rateLimit = limitChange === undefined ? undefined : changedRateLimit(key.rateLimit, limitChange);
       if (rateLimit !== undefined) maker.assertLimits(rateLimit);
       // The permissions of a key that expires later would outlive the granting key.
       const addsPermissions = permissions !== undefined && !isWithin(permissions, key.permissions);
@@ -144,11 +144,6 @@ function toKey(value: string, key: Omit<NewApiKey, 'id' | 'keyPrefix' | 'keyHash
 
 function unknownKey(): DomainError {
   return new DomainError('not_found', 'The organization has no API key with this id.');
-}
-
-/** A limit without members is stored as null. */
-function stored(rateLimit: KeyRateLimit): KeyRateLimit | null {
-  return Object.keys(rateLimit).length === 0 ? null : rateLimit;
 }
 
 function toItem(key: ApiKeyEntity): ApiKeyItem {

@@ -6,15 +6,15 @@ import { readCookie, setCookie } from '../http/cookies.js';
 import { CSRF_FIELD, fieldOf, queryOf } from '../pages/form-body.js';
 import { CookieNames } from './cookie-names.js';
 
-const CSRF_HEADER = 'x-csrf-token';
 /** A token of one use is not valid for the other. */
 type Use = 'form' | 'link';
 
+const CSRF_HEADER = 'x-csrf-token';
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Protects forms, and links that have an effect, against requests from other sites. The token is derived from the secret in the browser's cookie: that of the
- * session, or of a cookie that `tokenFor` sets for a browser that is not signed in.
+ * Protects forms, and links that have an effect, against requests from other sites. The token is derived from the secret in the
+ * browser's cookie: that of the session, or of a cookie that this class sets for a browser that is not signed in.
  */
 @Injectable()
 export class CsrfTokens {

@@ -35,6 +35,12 @@ export function changedLimits<T extends object>(
   return Object.fromEntries(members) as T;
 }
 
+/** `changedLimits` for a column that is null without limits. */
+export function changedRateLimit<T extends object>(...change: Parameters<typeof changedLimits<T>>): T | null {
+  const changed = changedLimits<T>(...change);
+  return Object.keys(changed).length === 0 ? null : changed;
+}
+
 /** Is one of the limits higher than in the other set, or absent where the other has one? */
 export function isLifted<T extends object>(changed: T | null, stored: T | null): boolean {
   return Object.entries(stored ?? {}).some(([name, limit]) => {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
-import { changedLimits, type ConnectionRateLimit } from '../common/limits.js';
+import { changedRateLimit, type ConnectionRateLimit } from '../common/limits.js';
 import { allows, ANY } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { AddressPolicy } from '../net/address-policy.js';
@@ -68,7 +68,7 @@ export class ConnectionEditor {
       timeout: data.timeout ?? DEFAULT_TIMEOUT_MS,
       status: data.status ?? 'active',
       publicTools: data.public_tools ?? 'honor',
-      rateLimit: rateLimitColumn(null, data.rate_limit ?? null),
+      rateLimit: changedRateLimit<ConnectionRateLimit>(null, data.rate_limit ?? null),
     };
   }
 
@@ -87,7 +87,7 @@ export class ConnectionEditor {
       title: data.title,
       description: data.description,
       publicTools: data.public_tools,
-      rateLimit: data.rate_limit === undefined ? undefined : rateLimitColumn(stored.rateLimit, data.rate_limit),
+      rateLimit: data.rate_limit === undefined ? undefined : changedRateLimit(stored.rateLimit, data.rate_limit),
       ...target,
       revision: isRetargeted ? stored.revision + 1 : undefined,
       status,
@@ -158,15 +158,6 @@ export class ConnectionEditor {
       connectionHeaderNames: Object.keys(complete),
     };
   }
-}
-
-/** A limit without members is stored as null. */
-function rateLimitColumn(
-  stored: ConnectionRateLimit | null,
-  change: ConnectionCreateData['rate_limit'] & (object | null),
-): ConnectionRateLimit | null {
-  const changed = changedLimits<ConnectionRateLimit>(stored, change);
-  return Object.keys(changed).length === 0 ? null : changed;
 }
 
 /**

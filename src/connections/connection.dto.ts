@@ -32,6 +32,7 @@ import { IsBearerToken, IsClientSecret, IsHeaderMap, IsHttpUrl, IsScope, IsText,
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
 import { IsLimit } from '../common/validation/is-limit.js';
+import { IsOptionalObject } from '../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
 
@@ -181,11 +182,7 @@ class ConnectionOptions {
   auth?: ConnectionAuthInput;
 
   /** Sent with every request to the upstream. An update replaces all headers. The values are write-only. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => ConnectionHeaders)
+  @IsOptionalObject(() => ConnectionHeaders)
   connection_headers?: ConnectionHeaders | null;
 
   /** The program of a STDIO connection, which requires it. */
@@ -212,11 +209,7 @@ class ConnectionOptions {
   public_tools?: PublicToolsRule;
 
   /** Null removes the limits. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => ConnectionRateLimitInput)
+  @IsOptionalObject(() => ConnectionRateLimitInput)
   rate_limit?: ConnectionRateLimitInput | null;
 }
 

@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { IsIn, IsISO8601, IsObject, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
+import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { MAX_LIMIT_VALUE, type OrganizationLimits } from '../common/limits.js';
 import { ItemOf } from '../common/paging/page-of.js';
@@ -8,6 +8,7 @@ import type { RunAccess } from '../common/principal.js';
 import type { Retention } from './organization.entity.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
 import { IsLimit } from '../common/validation/is-limit.js';
+import { IsOptionalObject } from '../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 
 const RUN_ACCESS: readonly RunAccess[] = ['members', 'granted'];
@@ -109,19 +110,11 @@ export class OrganizationUpdateInput {
   run_access?: RunAccess;
 
   /** Null clears all limits. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => OrganizationLimitsInput)
+  @IsOptionalObject(() => OrganizationLimitsInput)
   limits?: OrganizationLimitsInput | null;
 
   /** Null keeps everything. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => RetentionInput)
+  @IsOptionalObject(() => RetentionInput)
   retention?: RetentionInput | null;
 }
 

@@ -21,6 +21,7 @@ import {
   type SettableStatus,
 } from '../../connections/connection.js';
 import { IsText, IsTitle } from '../../connections/field-rules.js';
+import { IsOptionalObject } from '../../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
 import { type Tier, TIERS } from '../../common/tier.js';
 import { MAX_CONNECTIONS, MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, MAX_MAX_STEPS } from './agent.js';
@@ -98,11 +99,7 @@ class AgentOptions {
   max_steps?: number;
 
   /** Null restores the defaults. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => AgentHistoryData)
+  @IsOptionalObject(() => AgentHistoryData)
   history?: AgentHistoryData | null;
 
   @MayBeAbsent()
