@@ -23,11 +23,21 @@ export interface Conversation {
 
 const AHEAD = 2;
 
+export interface ConversationOptions {
+  readonly agentId: string;
+  readonly threadId: string;
+  readonly runs: number;
+  /** Called for each run that has been read to its end, or will never be. */
+  readonly onOver: () => void;
+  /** The last message is posted after this. */
+  readonly beforeLast: Promise<void>;
+}
+
 /** Posts messages to a thread of its own, sometimes before the run before it is over, and reads every run. */
 export async function converse(
   caller: Caller,
   random: Random,
-  { agentId, threadId, runs, onRead }: { agentId: string; threadId: string; runs: number; onRead: () => void },
+  { agentId, threadId, runs, onOver, beforeLast }: ConversationOptions,
 ): Promise<Conversation> {
   const conversation: Conversation = { threadId, accepted: [], readings: [], repeatedPosts: 0, faults: [] };
   const reading: Promise<void>[] = [];
@@ -35,6 +45,7 @@ export async function converse(
     const data = { id: threadId, title: 'Trial', virtual_mcp_id: agentId };
     await caller.tool('COLLECTION_THREADS_CREATE', { data });
     for (let i = 0; i < runs; i++) {
+      if (i === runs - 1) await beforeLast;
       if (!random.chance(0.3) || reading.length >= AHEAD) await Promise.all(reading.splice(0));
       const isIdle = reading.length === 0;
       const { promise: taskId, resolve, reject } = Promise.withResolvers<string>();
@@ -52,11 +63,12 @@ export async function converse(
       }
       conversation.accepted.push(run);
       resolve(run.taskId);
-      reading.push(readAll(run.taskId, readers, conversation).then(onRead));
+      reading.push(readAll(run.taskId, readers, conversation).then(onOver));
     }
   } catch (error) {
     conversation.faults.push(error instanceof FaultError ? error.message : String((error as Error).stack));
   }
+  for (let missing = runs - conversation.accepted.length; missing > 0; missing--) onOver();
   await Promise.all(reading);
   return conversation;
 }
