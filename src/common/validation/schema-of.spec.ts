@@ -3,14 +3,23 @@ import { Type } from 'class-transformer';
 import { IsArray, IsIn, IsInt, IsObject, IsString, Length, Max, Min, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { schemaOf } from './schema-of.js';
-import { MayBeAbsent, MayBeNull } from './presence.js';
+import { AnyJson, MayBeAbsent, MayBeNull } from './presence.js';
 
 class Leaf {
   @IsIn(['red', 'green'])
   colour: string;
 }
 
-class Branch {
+class Shoot {
+  @MayBeNull()
+  @IsString()
+  owner: string | null;
+}
+
+class Branch extends Shoot {
+  @AnyJson()
+  anything: unknown;
+
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => Leaf)
@@ -63,8 +72,12 @@ describe('schemaOf', () => {
     expect(JSON.stringify(schema)).not.toContain('$ref');
     expect(schema.properties['branch']).toMatchObject({
       type: 'object',
-      properties: { leaves: { type: 'array', items: { properties: { colour: { enum: ['red', 'green'] } } } } },
-      required: ['leaves'],
+      properties: {
+        owner: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+        anything: {},
+        leaves: { type: 'array', items: { properties: { colour: { enum: ['red', 'green'] } } } },
+      },
+      required: expect.arrayContaining(['leaves']),
     });
   });
 

@@ -1,39 +1,48 @@
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
-import { targetConstructorToSchema, validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import { ValidationTypes } from 'class-validator';
+import { targetConstructorToSchema } from 'class-validator-jsonschema';
 import type { InputClass } from './validate-input.js';
 
 /** A JSON Schema (2020-12 vocabulary). */
 export type JsonSchema = { [key: string]: unknown };
 
-const REF_PREFIX = '#/definitions/';
+type Options = NonNullable<Parameters<typeof targetConstructorToSchema>[1]>;
+
+const OPTIONS: Options = {
+  classTransformerMetadataStorage: defaultMetadataStorage,
+  additionalConverters: {
+    // The library's own converter refers to a class by its name, and describes every decorated class to resolve that.
+    [ValidationTypes.NESTED_VALIDATION]({ target, propertyName }) {
+      const type = defaultMetadataStorage
+        .findTypeMetadata(target as InputClass, propertyName)
+        ?.typeFunction() as unknown;
+      if (type === undefined) throw new Error(`${(target as InputClass).name}.${propertyName} needs @Type.`);
+      return schemaOf(type as InputClass);
+    },
+  },
+};
 
 /**
  * The JSON Schema of a decorated class, self-contained: nested classes are inlined, and objects are closed because
  * unknown properties are refused.
  */
 export function schemaOf(type: InputClass): JsonSchema {
-  const options = { classTransformerMetadataStorage: defaultMetadataStorage, refPointerPrefix: REF_PREFIX };
-  const schemas = validationMetadatasToSchemas(options) as Record<string, JsonSchema>;
-  const schema = targetConstructorToSchema(type, options) as JsonSchema;
   // A class without a decorated property describes an input without properties.
-  return inline({ type: 'object', properties: {}, ...schema }, schemas);
+  return close({ type: 'object', properties: {}, ...(targetConstructorToSchema(type, OPTIONS) as JsonSchema) });
 }
 
-function inline(schema: JsonSchema, schemas: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const reference = schema['$ref'];
-  if (typeof reference === 'string') {
-    const { $ref: _, ...siblings } = schema;
-    const target = schemas[reference.slice(REF_PREFIX.length)] ?? {};
-    return { ...inline(target, schemas), ...siblings };
+function close(schema: JsonSchema): JsonSchema {
+  const copy: JsonSchema = {};
+  for (const [key, value] of Object.entries(schema)) {
+    // The library refers to the class of a property with `@Allow`, which lets every value pass.
+    if (key !== '$ref') copy[key] = closeValue(value);
   }
-  const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, inlineValue(value, schemas)]));
   return copy['type'] === 'object' && 'properties' in copy && !('additionalProperties' in copy)
     ? { ...copy, additionalProperties: false }
     : copy;
 }
 
-function inlineValue(value: unknown, schemas: Readonly<Record<string, JsonSchema>>): unknown {
-  if (Array.isArray(value)) return value.map((item) => inlineValue(item, schemas));
-  if (typeof value === 'object' && value !== null) return inline(value as JsonSchema, schemas);
-  return value;
+function closeValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closeValue);
+  return typeof value === 'object' && value !== null ? close(value as JsonSchema) : value;
 }
