@@ -14,6 +14,9 @@ interface WaitingRun {
   follows?: PreviousRun;
 }
 
+/** Shared by the inboxes that have not received a signal: there are as many as idle streams. */
+const NO_RUNS = new Map<string, WaitingRun>();
+
 /** A signalled run, with the preceding run on its thread if the signal named it. */
 export interface SignalledRun {
   readonly runId: string;
@@ -28,7 +31,7 @@ export type NextStep = FrameBatch | 'read' | 'wait';
  * incomplete.
  */
 export class SignalInbox {
-  private readonly runs = new Map<string, WaitingRun>();
+  private runs = NO_RUNS;
   private bytes = 0;
   private followed: string | undefined;
   private runsMissed = false;
@@ -139,6 +142,9 @@ export class SignalInbox {
     if (this.runs.size >= MAX_WAITING_RUNS && runId !== this.followed) {
       this.runsMissed = true;
       return undefined;
+    }
+    if (this.runs === NO_RUNS) {
+      this.runs = new Map();
     }
     const run: WaitingRun = { batches: [], bytes: 0, incomplete: false };
     this.runs.set(runId, run);

@@ -96,9 +96,9 @@ export class TopicReader {
    * Waits for the first signal of a run for which `isHandled` is false. Its buffered frames are kept for `follow`.
    * @returns the run, or `resync` if signals may have been lost: then look up the active run in the database
    */
-  async nextRun(isHandled: (runId: string) => boolean, signal?: AbortSignal): Promise<SignalledRun | 'resync'> {
+  async nextRun(isHandled: (runId: string) => boolean): Promise<SignalledRun | 'resync'> {
     for (;;) {
-      this.throwIfStopped(signal);
+      this.throwIfStopped();
       if (this.inbox.takeRunsMissed()) {
         return 'resync';
       }
@@ -106,7 +106,7 @@ export class TopicReader {
       if (signalled !== undefined) {
         return signalled;
       }
-      await this.waitForSignal(signal);
+      await this.waitForSignal();
     }
   }
 
@@ -127,7 +127,7 @@ export class TopicReader {
     return retry(() => this.store.read(this.topic, runId, after, PAGE_FRAMES), { isRetryable, signal });
   }
 
-  private throwIfStopped(signal: AbortSignal | undefined): void {
+  private throwIfStopped(signal?: AbortSignal): void {
     signal?.throwIfAborted();
     if (this.closed) {
       throw new EventStoreClosedError();
@@ -135,7 +135,7 @@ export class TopicReader {
   }
 
   /** Resolves with true at the next signal (of any run), abort or `close`, and with false on timeout. */
-  private waitForSignal(signal: AbortSignal | undefined, withinMs?: number): Promise<boolean> {
+  private waitForSignal(signal?: AbortSignal, withinMs?: number): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (woken: boolean): void => {
         clearTimeout(timer);

@@ -91,7 +91,8 @@ export class AnonymousConnections {
   private exceedsPipelining(socket: Socket, response: ServerResponse): boolean {
     const waiting = (this.pipelined.get(socket) ?? 0) + 1;
     this.pipelined.set(socket, waiting);
-    response.once('close', () => this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1));
+    // `once` would add a wrapper to each open stream.
+    response.on('close', () => this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1));
     return waiting > MAX_PIPELINED;
   }
 

@@ -21,7 +21,7 @@ async function waiting(previousId: string | undefined, posted: StreamedRun | und
   const complete = async (): Promise<undefined> => undefined;
   const records = { findNext, complete };
   const stream = new RunStream(await TopicReader.open(store, topic), query, { run: undefined, previousId }, records);
-  const frames = collect(stream.frames(new AbortController().signal));
+  const frames = collect(stream.frames());
   await new Promise(setImmediate);
   /** The whole of a run as one batch. */
   const signal = (runId: string, follows?: PreviousRun): void => {

@@ -1,4 +1,4 @@
-import { StreamDivergedError, StreamExpiredError } from '../events/run-event-errors.js';
+import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from '../events/run-event-errors.js';
 import type { TopicReader } from '../events/topic-reader.js';
 import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
 import { RunFrames } from './run-frames.js';
@@ -31,7 +31,8 @@ export interface RunRecords {
 
 /** The frames that a reader of a thread gets: of one run, or with `follow` of that run and every later one. */
 export class RunStream {
-  private readonly signaledRuns = new Set<string>();
+  /** Runs that were signaled while another one was next. Rarely needed, and idle streams are many. */
+  private signaledRuns: Set<string> | undefined;
   private streamed: { id: string; unended: AbortController } | undefined;
 
   constructor(
@@ -51,30 +52,28 @@ export class RunStream {
     if (this.streamed?.id === runId) this.streamed.unended.abort(new StreamUnendedError());
   }
 
+  /** Makes `frames` end with `EventStoreClosedError`. */
   close(): void {
     this.reader.close();
+    this.streamed?.unended.abort(new EventStoreClosedError());
   }
 
   /** The frames in wire format, joined by batch; `[DONE]` closes each run. */
-  async *frames(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
-    let run = this.start.run ?? (await this.waitForNext(this.start.previousId, signal));
-    yield* this.framesOf(run, this.query.after, signal);
+  async *frames(): AsyncGenerator<string, void, undefined> {
+    let run = this.start.run ?? (await this.waitForNext(this.start.previousId));
+    yield* this.framesOf(run, this.query.after);
     while (this.query.follow) {
-      run = await this.waitForNext(run.id, signal);
-      yield* this.framesOf(run, NOTHING_READ, signal);
+      run = await this.waitForNext(run.id);
+      yield* this.framesOf(run, NOTHING_READ);
     }
   }
 
   /** Reads the run's stream repeatedly, until it reaches the end or is completed from the transcript. */
-  private async *framesOf(
-    run: StreamedRun,
-    after: ReaderPosition,
-    signal: AbortSignal,
-  ): AsyncGenerator<string, void, undefined> {
+  private async *framesOf(run: StreamedRun, after: ReaderPosition): AsyncGenerator<string, void, undefined> {
     const frames = new RunFrames(run.id, after);
     for (let mayBeUnstarted = run.mayBeUnstarted; ;) {
       try {
-        yield* this.readTo(run.id, frames, mayBeUnstarted, signal);
+        yield* this.readTo(run.id, frames, mayBeUnstarted);
         break;
       } catch (error) {
         if (error instanceof StreamDivergedError) {
@@ -97,11 +96,10 @@ export class RunStream {
     runId: string,
     frames: RunFrames,
     awaitStart: boolean,
-    signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
     const unended = new AbortController();
     this.streamed = { id: runId, unended };
-    const options = { awaitStart, signal: AbortSignal.any([signal, unended.signal]) };
+    const options = { awaitStart, signal: unended.signal };
     let overdue: NodeJS.Timeout | undefined;
     try {
       for await (const batch of this.reader.follow(runId, frames.position, options)) {
@@ -120,14 +118,14 @@ export class RunStream {
    * other signal only triggers a query: it can belong to the end of the previous run, or to a later run that was
    * cancelled while it waited.
    */
-  private async waitForNext(previousId: string | undefined, signal: AbortSignal): Promise<StreamedRun> {
+  private async waitForNext(previousId: string | undefined): Promise<StreamedRun> {
     for (;;) {
       const next = await this.records.findNext(previousId);
       if (next !== undefined) return next;
-      const posted = await this.reader.nextRun((id) => this.signaledRuns.has(id), signal);
+      const posted = await this.reader.nextRun((id) => this.signaledRuns?.has(id) === true);
       if (posted === 'resync') continue;
       if (posted.follows === (previousId ?? null)) return { id: posted.runId, mayBeUnstarted: false };
-      this.signaledRuns.add(posted.runId);
+      this.signaledRuns = (this.signaledRuns ?? new Set()).add(posted.runId);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../credentials/open-credentials.js';
@@ -6,7 +7,7 @@ import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
 import { OpenStreams } from '../telemetry/open-streams.js';
 import type { RunStream } from './run-stream.js';
-import { ReaderGoneError, SseResponse } from './sse-response.js';
+import { SseResponse } from './sse-response.js';
 import { StreamEnding } from './stream-ending.js';
 
 /** The HTTP request and response of a stream. */
@@ -29,24 +30,31 @@ export class StreamResponder {
     private readonly streams: OpenStreams,
   ) {}
 
-  async respond(stream: RunStream, { caller, request, reply }: StreamExchange): Promise<void> {
-    const abort = new AbortController();
-    const leave = (): void => abort.abort(new ReaderGoneError());
-    reply.raw.once('close', leave);
+  /** Sends the headers, and returns: a request in progress would hold the objects of every caller up to the router. */
+  respond(stream: RunStream, { caller, request, reply }: StreamExchange): void {
+    const { raw } = reply;
+    // Also makes the frames end.
+    raw.on('close', () => stream.close());
     // The reader may have disconnected while the stream was being opened.
-    if (reply.raw.destroyed) leave();
+    if (raw.destroyed) return stream.close();
     const response = SseResponse.open(reply, () => this.budget.openAnswer(caller));
+    void this.write(stream, response, { caller, requestId: request.id, raw });
+  }
+
+  private async write(
+    stream: RunStream,
+    response: SseResponse,
+    { caller, requestId, raw }: { caller: Principal; requestId: string; raw: ServerResponse },
+  ): Promise<void> {
     const uncount = this.streams.open();
-    const unwatch = this.credentials.watchPermissions(caller, () => reply.raw.destroy());
+    const unwatch = this.credentials.watchPermissions(caller, () => raw.destroy());
     const stopTicking = this.keepAlive(response, stream, caller);
     try {
-      for await (const frames of stream.frames(abort.signal)) await response.write(frames);
+      for await (const frames of stream.frames()) await response.write(frames);
       response.end();
     } catch (error) {
-      if (!(error instanceof ReaderGoneError)) {
-        this.logger.warn({ request_id: request.id, err: error }, 'A stream ended early');
-      }
-      reply.raw.destroy();
+      if (!raw.destroyed) this.logger.warn({ request_id: requestId, err: error }, 'A stream ended early');
+      raw.destroy();
     } finally {
       stopTicking();
       unwatch();
@@ -55,16 +63,18 @@ export class StreamResponder {
     }
   }
 
-  /** Sends keep-alives, and checks whether a worker will end the stream of the current run. */
+  /** Every few seconds: sends a keep-alive, and checks whether a worker will end the stream of the current run. */
   private keepAlive(response: SseResponse, stream: RunStream, caller: Principal): () => void {
-    const tick = async (): Promise<void> => {
+    const timer = setInterval(() => {
       response.keepAlive();
       const { current } = stream;
-      if (current === undefined) return;
-      if (await this.ending.isAbandoned(caller.organization.id, current)) stream.giveUpWaiting(current);
-    };
-    // A failed check is repeated at the next tick.
-    const timer = setInterval(() => void tick().catch(() => undefined), this.config.settings.streamKeepAliveMs);
+      // A failed check is repeated at the next tick.
+      if (current !== undefined) void this.endIfAbandoned(stream, current, caller).catch(() => undefined);
+    }, this.config.settings.streamKeepAliveMs);
     return () => clearInterval(timer);
+  }
+
+  private async endIfAbandoned(stream: RunStream, runId: string, caller: Principal): Promise<void> {
+    if (await this.ending.isAbandoned(caller.organization.id, runId)) stream.giveUpWaiting(runId);
   }
 }

@@ -53,6 +53,6 @@ export class StreamController {
     const query = parseStreamQuery(rawQuery, lastEventId);
     const stream = await this.streams.openStream(caller, threadId, query);
     if (stream === undefined) reply.status(204).send();
-    else await this.responder.respond(stream, { caller, request, reply });
+    else this.responder.respond(stream, { caller, request, reply });
   }
 }

@@ -6,6 +6,9 @@ import { STREAMS_OPEN } from './names.js';
 @Injectable()
 export class OpenStreams {
   private count = 0;
+  private readonly uncount = (): void => {
+    this.count -= 1;
+  };
 
   constructor({ meter }: Metering) {
     meter
@@ -16,8 +19,6 @@ export class OpenStreams {
   /** Counts a stream. Call the returned function once, when the stream closes. */
   open(): () => void {
     this.count += 1;
-    return () => {
-      this.count -= 1;
-    };
+    return this.uncount;
   }
 }
