@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { generateEncryptionKey } from '../../dist/config/encryption-keys.js';
 import { Child, COLLECTABLE } from './child.mjs';
 import { postJson } from './http-client.mjs';
 
@@ -8,9 +9,10 @@ const TEXT = 'Hello there';
 
 /**
  * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
- * @param {{ dataDir: string, apiKey: string, redisUrl?: string, checkout?: string }} options `checkout`: another one whose build to start
+ * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string }} options `checkout`: another
+ * one whose build to start
  */
-export async function startService({ dataDir, apiKey, redisUrl, checkout = THIS_CHECKOUT }) {
+export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT }) {
   const child = new Child(process.execPath, [...COLLECTABLE, join(checkout, 'dist/main.js')], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
@@ -18,7 +20,8 @@ export async function startService({ dataDir, apiKey, redisUrl, checkout = THIS_
     PORT: '0',
     METRICS_PORT: '0',
     DATA_DIR: dataDir,
-    DATABASE_URL: undefined,
+    DATABASE_URL: databaseUrl,
+    ENCRYPTION_KEYS: databaseUrl && generateEncryptionKey('bench'),
     REDIS_URL: redisUrl,
     BASE_URL: undefined,
     HOST: undefined,
