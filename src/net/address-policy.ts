@@ -43,9 +43,9 @@ export class AddressPolicy {
     const host = normalizeHost(hostname);
     if (isIP(host) !== 0) {
       const range = this.refusedRange(host, host, port);
-      if (range !== undefined) throw new AddressRefusedError(`The host ${host} is ${withArticle(range)} address.`);
+      if (range !== undefined) throw refusal(`The host ${host} is`, range);
     } else if (isLocalhost(host) && !this.options.allowPrivate && !listsHost(this.options.allow, host, port)) {
-      throw new AddressRefusedError(`The host ${host} is ${withArticle('loopback')} address.`);
+      throw refusal(`The host ${host} is`, 'loopback');
     }
   }
 
@@ -55,7 +55,7 @@ export class AddressPolicy {
     for (const address of addresses) {
       const range = this.refusedRange(address, host, port);
       if (range !== undefined) {
-        throw new AddressRefusedError(`The host ${host} resolves to ${withArticle(range)} address.`);
+        throw refusal(`The host ${host} resolves to`, range);
       }
     }
   }
@@ -85,6 +85,10 @@ function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-function withArticle(range: AddressRange): string {
-  return `${/^[aeiou]/.test(range) ? 'an' : 'a'} ${range}`;
+/** @param beginning of the sentence, before the kind of address */
+function refusal(beginning: string, range: AddressRange): AddressRefusedError {
+  const kind = `${/^[aeiou]/.test(range) ? 'an' : 'a'} ${range} address`;
+  const isNeverWanted = range === 'metadata' || ALWAYS_REFUSED.includes(range);
+  const remedy = isNeverWanted ? '' : ' The operator of the service can allow it with UPSTREAM_ALLOW.';
+  return new AddressRefusedError(`${beginning} ${kind}.${remedy}`);
 }

@@ -34,7 +34,7 @@ describe('a tool call', () => {
 
   it.each([
     ['an unknown property', { name: 'k', permissions: {}, colour: 'red' }, 'colour', 'unknown_property'],
-    ['a missing property', { permissions: {} }, 'name', 'is_string'],
+    ['a missing property', { permissions: {} }, 'name', 'required'],
     ['a value of another type', { name: 7, permissions: {} }, 'name', 'is_string'],
     ['an inherited name', { name: 'k', permissions: {}, hasOwnProperty: 1 }, 'hasOwnProperty', 'unknown_property'],
     ['a constructor', { name: 'k', permissions: {}, constructor: 1 }, 'constructor', 'unknown_property'],

@@ -56,12 +56,12 @@ describe('validateInput', () => {
   });
 
   it.each<[string, unknown, [string, string][]]>([
-    ['a missing property', {}, [['items', 'is_array']]],
+    ['a missing property', {}, [['items', 'required']]],
     ['an unknown property', { items: [], colour: 1 }, [['colour', 'unknown_property']]],
     ['an unknown property below', { items: [{ name: 'a', id: 1 }] }, [['items[0].id', 'unknown_property']]],
     ['a number as text', { items: [{ name: 'a', count: '2' }] }, [['items[0].count', 'is_int']]],
     ['null where it may only be absent', { items: [{ name: 'a', count: null }] }, [['items[0].count', 'is_int']]],
-    ['the third item', { items: [{ name: 'a' }, { name: 'b' }, {}] }, [['items[2].name', 'is_string']]],
+    ['the third item', { items: [{ name: 'a' }, { name: 'b' }, {}] }, [['items[2].name', 'required']]],
     ['NUL in a text', { items: [], note: 'a\u0000' }, [['note', 'nul_character']]],
     ['NUL in a name', { items: [], extra: { 'a\u0000': 1 } }, [['extra', 'nul_character']]],
     ['NUL in a list', { items: [{ name: '\u0000' }] }, [['items[0].name', 'nul_character']]],

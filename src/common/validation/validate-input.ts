@@ -7,6 +7,7 @@ import { isRecord } from '../is-record.js';
 export type InputClass<T extends object = object> = new () => T;
 
 const UNKNOWN_PROPERTY = { code: 'unknown_property', message: 'This property is not accepted.' };
+const REQUIRED = { code: 'required', message: 'This property is required.' };
 const NESTED_LIST = { code: 'nested_list', message: 'A list must not contain another list directly.' };
 
 /**
@@ -43,11 +44,19 @@ export function summarize(faults: readonly FieldError[]): string {
 
 function flatten(error: ValidationError, parent: string): FieldError[] {
   const path = joinPath(parent, error.property);
+  // A missing value breaks every rule, which says nothing more.
+  if (error.value === undefined && !isUnknown(error)) return [{ path, ...REQUIRED }];
+  if (isUnknown(error)) return [{ path, ...UNKNOWN_PROPERTY }];
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) => ({
     path,
-    ...(rule === 'whitelistValidation' ? UNKNOWN_PROPERTY : { code: snakeCase(rule), message: sentence(message) }),
+    code: snakeCase(rule),
+    message: sentence(message),
   }));
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
+}
+
+function isUnknown({ constraints = {} }: ValidationError): boolean {
+  return 'whitelistValidation' in constraints;
 }
 
 /**
