@@ -28,7 +28,7 @@ export class RunRequestService {
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
-  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
+  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const organizationId = call.caller.organization.id;
     const agent = await this.agents.findForRun(organizationId, request.agent.id);
@@ -55,13 +55,19 @@ export class RunRequestService {
     };
     const posted = await this.posting.postRun(run, room);
     if (posted.isHead) await this.queue.enqueue({ runId: posted.runId, attempt: 1 });
-    return { taskId: posted.runId };
+    return { taskId: posted.runId, isRepeated: posted.isRepeated };
   }
 
   private roomOf({ limits }: Principal['organization']): RunRoom | undefined {
     const waiting = this.caps.limitOf(limits, 'waiting_runs');
     return waiting === undefined ? undefined : { waiting, concurrent: this.caps.limitOf(limits, 'concurrent_runs') };
   }
+}
+
+/** A run request that was accepted, now or with an earlier request that had the same idempotency key. */
+export interface AcceptedRun {
+  taskId: string;
+  isRepeated: boolean;
 }
 
 /** The data of a run request outside its body. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
 import { Repository } from 'typeorm';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
@@ -41,6 +41,22 @@ export class TranscriptService {
     ];
     const page = await paginate(query, messageList(threadId), { limit, cursor, offset, orderBy }, answer);
     return { ...page, items: page.items.map(toItem) };
+  }
+
+  /**
+   * The stored part of a run's answer as callers see it; null if nothing is stored yet.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findAnswerItem(
+    { organizationId, threadId, messageId: id }: Omit<TranscriptRun, 'agentId' | 'position'>,
+    answer: HeldAnswer,
+  ): Promise<MessageItem | null> {
+    const query = this.messages.createQueryBuilder('message').where({ organizationId, threadId, id });
+    const size = await query.clone().select(MESSAGE_BYTES, 'bytes').getRawOne<{ bytes: string }>();
+    if (size === undefined) return null;
+    answer.reserve(Number(size.bytes) * HELD_PER_JSON_BYTE);
+    const message = await query.getOne();
+    return message && toItem(message);
   }
 
   /** The stored part of a run's answer; null if nothing is stored yet. */

@@ -32,6 +32,8 @@ export interface PostedRun {
   runId: string;
   /** True when the run is the thread's first open run and can be executed now; false for a repeated request. */
   isHead: boolean;
+  /** True when an earlier request with the same idempotency key has posted the run. */
+  isRepeated: boolean;
 }
 
 /** The columns of `runs` under the names of the entity, for statements that return rows. */

@@ -28,7 +28,7 @@ export interface RunRoom {
 }
 
 /** The row that `run_post` returns: the outcome of the request. */
-interface PostRow extends PostedRun {
+interface PostRow extends Omit<PostedRun, 'isRepeated'> {
   outcome: 'posted' | 'repeated' | Refusal;
 }
 
@@ -51,8 +51,8 @@ export class RunPosting {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
     const { outcome, runId, isHead } = await this.store(request, room);
-    if (outcome === 'posted') return { runId, isHead };
-    if (outcome === 'repeated') return { runId, isHead: false };
+    if (outcome === 'posted') return { runId, isHead, isRepeated: false };
+    if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
     throw refuse(outcome, room);
   }
 

@@ -51,7 +51,12 @@ const AFTER = {
      ORDER BY position LIMIT 1`,
 };
 
-/** Queries about runs, always within one organization. */
+const OPEN_AMONG = {
+  name: 'run_open_among',
+  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND status IN ('queued', 'running')`,
+};
+
+/** Queries about runs, within one organization if nothing else is said. */
 @Injectable()
 export class RunReader {
   constructor(
@@ -97,6 +102,12 @@ export class RunReader {
       where: { organizationId, threadId, status: In(['queued', 'running']) },
       order: { position: 'ASC' },
     });
+  }
+
+  /** Those of these runs that are queued or running, of whichever organization. */
+  async findOpenAmong(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.statements.rows<{ id: string }>(OPEN_AMONG, [ids]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /**
