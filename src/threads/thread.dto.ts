@@ -16,6 +16,8 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MAX_LIMIT, MAX_OFFSET } from '../common/paging/list-input.js';
+import { RUN_STATUSES, type RunStatus } from '../common/run-status.js';
+import { IsMetadata } from '../common/validation/is-metadata.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
@@ -35,6 +37,10 @@ export class ThreadCreateData {
   @MayBeAbsent()
   @Matches(CALLER_ID, THREAD_ID_RULE)
   id?: string;
+
+  @MayBeAbsent()
+  @IsMetadata()
+  metadata?: Record<string, string>;
 }
 
 export class ThreadCreateInput {
@@ -49,6 +55,11 @@ export class ThreadUpdateData {
   @IsString()
   @Length(1, 256)
   title?: string;
+
+  /** Replaces all pairs. */
+  @MayBeAbsent()
+  @IsMetadata()
+  metadata?: Record<string, string>;
 }
 
 export class ThreadUpdateInput {
@@ -66,6 +77,28 @@ export class ThreadIdInput {
   id: string;
 }
 
+export class RunFailureItem {
+  @IsString()
+  code: string;
+
+  @IsString()
+  message: string;
+}
+
+/** The run of a thread that was accepted last. */
+export class LastRunItem {
+  @IsUUID()
+  id: string;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunFailureItem)
+  error: RunFailureItem | null;
+}
+
 export class ThreadItem {
   @IsString()
   id: string;
@@ -78,6 +111,14 @@ export class ThreadItem {
 
   @IsIn(THREAD_STATUSES)
   status: ThreadStatus;
+
+  @IsMetadata()
+  metadata: Record<string, string>;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => LastRunItem)
+  last_run: LastRunItem | null;
 
   /** The person who created the thread; null for a key of the organization. */
   @MayBeNull()

@@ -59,7 +59,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_UPDATE',
-    description: 'Renames a thread.',
+    description: 'Renames a thread, or replaces its metadata.',
     input: ThreadUpdateInput,
     output: ThreadOutput,
     annotations: UPDATES,

@@ -152,6 +152,7 @@ function toRunItem(run: RunEntity, nameOf: NameOf): RunItem {
     attempt: run.attempt,
     steps: run.step,
     request_id: run.requestId,
+    metadata: run.metadata,
     started_at: run.startedAt?.toISOString() ?? null,
     finished_at: run.finishedAt?.toISOString() ?? null,
     created_at: run.createdAt.toISOString(),
