@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
 import {
   IsArray,
+  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -159,6 +160,11 @@ export class ThreadMessagesInput {
   @MayBeAbsent()
   @IsIn(['asc', 'desc'])
   order?: 'asc' | 'desc';
+
+  /** Also list messages whose place a later answer has taken; `superseded_by` in their metadata is the taskId of that answer. */
+  @MayBeAbsent()
+  @IsBoolean()
+  include_superseded?: boolean;
 }
 
 export class MessageItem {
@@ -176,7 +182,7 @@ export class MessageItem {
   @IsObject({ each: true })
   parts: object[];
 
-  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. */
+  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. With superseded_by if superseded. */
   @IsObject()
   metadata: Record<string, unknown>;
 

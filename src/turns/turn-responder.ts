@@ -21,6 +21,9 @@ export interface TurnExchange {
   readonly reply: FastifyReply;
 }
 
+/** The body of the response; undefined when the stream was the response. */
+export type TurnAnswer = { taskId: string } | RunResult | undefined;
+
 /** Answers requests that start a run, in the form that they ask for. */
 @Injectable()
 export class TurnResponder {
@@ -37,12 +40,8 @@ export class TurnResponder {
    * Starts the run and answers: 202 with the `taskId`, 200 with the result if the run ends while the request waits, or its stream.
    * Sets the status. A caller that leaves cancels nothing.
    * @param start checks that the caller can run the agent of the thread
-   * @returns the body; undefined when the stream was the response
    */
-  async respond(
-    exchange: TurnExchange,
-    start: () => Promise<AcceptedRun>,
-  ): Promise<{ taskId: string } | RunResult | undefined> {
+  async respond(exchange: TurnExchange, start: () => Promise<AcceptedRun>): Promise<TurnAnswer> {
     const { caller, request, reply } = exchange;
     const form = answerFormOf(request.headers);
     // The answer is for those who can read it, not for all who can post.

@@ -228,7 +228,7 @@ function routeStep(path: string, method: string, operation: Operation): fc.Arbit
   const { parameters = [] } = operation;
   const isStream = path.endsWith('/stream');
   const isAsked = isStream || path.endsWith('/{taskId}');
-  const isTurn = path.endsWith('/messages');
+  const isTurn = /\/(?:messages|regenerate)$/.test(path);
   const schema = schemaOf(operation);
   const inPath = parameters.filter(({ in: place, name }) => place === 'path' && name !== 'org').map(({ name }) => name);
   const places = fc.record(Object.fromEntries(inPath.map((name) => [name, placeOf(name, path)])));

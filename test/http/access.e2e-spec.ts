@@ -103,6 +103,7 @@ describe('the access of all routes', () => {
        "OPTIONS /oauth/token public",
        "POST /api/:org/agent-runtime/threads/:threadId/cancel organization, browser tokens: cancel",
        "POST /api/:org/agent-runtime/threads/:threadId/messages organization, browser tokens: post",
+       "POST /api/:org/agent-runtime/threads/:threadId/regenerate organization, browser tokens: post",
        "POST /api/:org/mcp/:connectionId mcp",
        "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",
        "POST /api/:org/mcp/gateway/:virtualMcpId mcp",

@@ -151,6 +151,7 @@ describe('/openapi.json', () => {
       202: { content: { 'application/json': { schema: { required: ['taskId'] } } } },
     });
     expect(posting?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['Prefer', 'Idempotency-Key']));
+    expect(document.paths[`${thread}/regenerate`]?.['post']?.responses).toEqual(posting?.responses);
     const run = document.paths['/api/{org}/agent-runtime/runs/{taskId}']?.['get'];
     expect(run?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['org', 'taskId', 'wait']));
     expect(document.paths[`${thread}/stream`]?.['get']).toBeDefined();

@@ -5,7 +5,8 @@ import type { NewRun, PostedRun } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
-const IDEMPOTENCY_HOURS = 24;
+/** How long an idempotency key is kept. */
+export const IDEMPOTENCY_HOURS = 24;
 const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
 
@@ -32,7 +33,8 @@ interface PostRow extends Omit<PostedRun, 'isRepeated'> {
   outcome: 'posted' | 'repeated' | Refusal;
 }
 
-type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
+/** Why a request for a run is refused. */
+export type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
@@ -90,7 +92,8 @@ export class RunPosting {
   }
 }
 
-function refuse(reason: Refusal, room?: RunRoom): DomainError {
+/** The error for a refused request. */
+export function refuse(reason: Refusal, room?: RunRoom): DomainError {
   switch (reason) {
     case 'thread_not_found':
       return new DomainError(reason, 'There is no thread with this id in the organization.');

@@ -126,6 +126,10 @@ export class RunEntity {
   @Column({ type: 'varchar', name: 'finish_reason', length: 32, nullable: true })
   finishReason: string | null;
 
+  /** The position of the run whose question this run answers again; null for a run with a question of its own. */
+  @Column({ type: 'bigint', name: 'question_position', nullable: true, update: false, transformer: BIGINT_AS_NUMBER })
+  questionPosition: number | null;
+
   /** The metadata of the thread when the run was posted. */
   @Column({ type: 'jsonb', default: {}, update: false })
   metadata: Record<string, string>;
