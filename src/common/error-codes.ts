@@ -43,7 +43,7 @@ export const ERROR_CODES = {
   run_not_found: [404, 'Run not found'],
   method_not_allowed: [405, 'The method is not allowed for this route'],
   request_timeout: [408, 'The request did not arrive in time'],
-  thread_exists: [409, 'A thread with this id belongs to another agent'],
+  thread_exists: [409, 'A thread with this id already exists'],
   idempotency_conflict: [409, 'The Idempotency-Key was already used with a different body'],
   thread_busy: [409, 'A run of the thread is queued or running'],
   superseded: [409, 'A later answer has superseded the message'],

@@ -100,6 +100,27 @@ export class LastRunItem {
   error: RunFailureItem | null;
 }
 
+export class ThreadCopyInput {
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  id: string;
+
+  /** The last message to copy; all messages if it is absent. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, { message: 'must be the id of a message' })
+  until_message_id?: string;
+
+  /** Your own id for the new thread. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  new_id?: string;
+
+  /** The title of the thread if it is absent. */
+  @MayBeAbsent()
+  @IsString()
+  @Length(1, 256)
+  title?: string;
+}
+
 export class ThreadItem {
   @IsString()
   id: string;
