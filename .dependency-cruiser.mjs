@@ -125,6 +125,7 @@ const LAYERS = {
     'upstreams/contract',
   ],
   streaming: ['credentials', 'events', 'runs', 'runs/records', 'telemetry', 'threads'],
+  turns: ['credentials', 'events', 'http', 'limits', 'runs', 'runs/records', 'streaming', 'telemetry', 'threads'],
   'mcp/protocol': [
     'audit',
     'connections',

@@ -32,6 +32,7 @@ import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ThreadTokensModule } from './thread-tokens/thread-tokens.module.js';
 import { ThreadsModule } from './threads/threads.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { TurnsModule } from './turns/turns.module.js';
 import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
@@ -65,6 +66,7 @@ const API = [
   ThreadTokensModule,
   RunsModule,
   StreamingModule,
+  TurnsModule,
   OauthModule,
   SelfModule,
   McpHttpModule,

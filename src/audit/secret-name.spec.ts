@@ -41,6 +41,7 @@ describe('a secret name', () => {
     'ｐａｓｓｗｏｒｄ',
     'pass\u200bword',
     'connection_headers',
+    'mcpServers',
   ])('is %s', (name) => expect(isSecretName(name)).toBe(true));
 
   it.each([

@@ -27,6 +27,8 @@ const PARTS = [
   'jwt',
   // A field of the service's management tools; the headers in it can have any name.
   'connectionheaders',
+  // Another one: headers and arguments of servers to import.
+  'mcpservers',
 ];
 
 /** Short parts that also occur inside harmless words: they match only whole words of the name. */

@@ -4,9 +4,10 @@ import type { Principal, ThreadPermission } from './principal.js';
 
 /**
  * How a route is open to browser tokens: with a permission, for the thread that the path parameter `threadId` names; or `tool`, for
- * the route on which the permission map decides about the management tool.
+ * the route on which the permission map decides about the management tool; or `run`, for routes whose handler compares the thread
+ * of the run and requires the permission.
  */
-export type ThreadAccess = ThreadPermission | 'tool';
+export type ThreadAccess = ThreadPermission | 'tool' | 'run';
 
 export const THREAD_ACCESS = 'signalbox:thread-access';
 
@@ -25,7 +26,7 @@ export function requireThreadAccess(
   access: ThreadAccess | undefined,
   threadId: string | undefined,
 ): void {
-  if (thread === undefined || access === 'tool') return;
+  if (thread === undefined || access === 'tool' || access === 'run') return;
   if (access !== undefined && thread.permissions.includes(access) && thread.id === threadId) return;
   throw denied();
 }
@@ -36,6 +37,14 @@ export function requireThreadAccess(
  */
 export function requireOwnThread({ thread }: Principal, threadId: string): void {
   if (thread !== undefined && thread.id !== threadId) throw denied();
+}
+
+/**
+ * Refuses a browser token without this permission. For handlers whose route needs another one.
+ * @throws DomainError `permission_denied`
+ */
+export function requireThreadPermission({ thread }: Principal, permission: ThreadPermission): void {
+  if (thread !== undefined && !thread.permissions.includes(permission)) throw denied();
 }
 
 function denied(): DomainError {

@@ -23,6 +23,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     public_tools: connection.publicTools,
     rate_limit: connection.rateLimit,
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
+    import_name: connection.importName,
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
   };

@@ -324,6 +324,11 @@ export class ConnectionItem {
   @IsISO8601()
   tools_refreshed_at: string | null;
 
+  /** The name of the connection in the file that it was imported from (CONNECTION_IMPORT); null if it was not imported. */
+  @MayBeNull()
+  @IsString()
+  import_name: string | null;
+
   @IsISO8601()
   created_at: string;
 

@@ -22,6 +22,7 @@ import {
 @Entity('connections')
 @Unique(['organizationId', 'id'])
 @Index('connections_organization_idx', ['organizationId', 'createdAt'])
+@Index('connections_import_idx', ['organizationId', 'importName'], { unique: true, where: 'import_name IS NOT NULL' })
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
 @Check('connections_oauth_check', 'oauth IS NOT NULL OR oauth_client_secret IS NULL')
@@ -39,6 +40,10 @@ export class ConnectionEntity {
 
   @Column({ type: 'varchar', length: 128 })
   title: string;
+
+  /** The name of the connection in the file that it was imported from; null if it was not imported. */
+  @Column({ type: 'varchar', name: 'import_name', length: 128, nullable: true, update: false })
+  importName: string | null;
 
   @Column({ type: 'varchar', length: 2000, nullable: true })
   description: string | null;

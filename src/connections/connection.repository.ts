@@ -8,6 +8,7 @@ import { ConnectionEntity } from './connection.entity.js';
 
 /** The columns of a new connection that the caller sets; the others have defaults. */
 export type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
+  Partial<Pick<ConnectionEntity, 'importName'>> &
   ConnectionColumns;
 
 /** The columns that an update can write; absent or undefined columns keep their value. */
@@ -64,6 +65,10 @@ export class ConnectionRepository {
 
   findOfOrganization(organizationId: string, id: string): Promise<ConnectionEntity | null> {
     return this.connections.findOneBy({ organizationId, id });
+  }
+
+  findImported(organizationId: string, importName: string): Promise<ConnectionEntity | null> {
+    return this.connections.findOneBy({ organizationId, importName });
   }
 
   /** The revisions of the connections among these that exist and are not inactive, by id. */

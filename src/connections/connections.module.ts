@@ -9,6 +9,8 @@ import { AuthEditor } from './auth-editor.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { ConnectionEntity } from './connection.entity.js';
 import { ConnectionRepository } from './connection.repository.js';
+import { ConnectionImportService } from './connection-import.service.js';
+import { ConnectionImportTools } from './connection-import.tools.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
@@ -29,6 +31,8 @@ import { VirtualConnections } from './virtual-connections.js';
     ConnectionDirectory,
     ConnectionChanges,
     ConnectionTools,
+    ConnectionImportService,
+    ConnectionImportTools,
     OpenConnections,
     StdioEditor,
     UpstreamKinds,

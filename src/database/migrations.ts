@@ -24,6 +24,9 @@ import { LinkMakers1763700000630 } from './migrations/1763700000630-link-makers.
 import { AgentHistory1763700000640 } from './migrations/1763700000640-agent-history.js';
 import { RunLimits1763700000656 } from './migrations/1763700000656-run-limits.js';
 import { Limits1763700000655 } from './migrations/1763700000655-limits.js';
+import { ThreadMetadata1763700000671 } from './migrations/1763700000671-thread-metadata.js';
+import { Regeneration1763700000672 } from './migrations/1763700000672-regeneration.js';
+import { ConnectionImport1763700000673 } from './migrations/1763700000673-connection-import.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -55,4 +58,7 @@ export const MIGRATIONS = [
   AgentHistory1763700000640,
   Limits1763700000655,
   RunLimits1763700000656,
+  ThreadMetadata1763700000671,
+  Regeneration1763700000672,
+  ConnectionImport1763700000673,
 ];

@@ -28,6 +28,18 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
+   * Calls back with the id of each run of the thread whose stream ends, and with undefined when signals may have been lost.
+   * Best effort: a worker that stops right after the run's end never ends the stream. The run's record is authoritative.
+   * @throws DomainError `storage_unavailable` if the store cannot be reached within 2 s
+   */
+  watchEnds(topic: RunTopic, onEnd: (runId: string | undefined) => void): Promise<Unsubscribe> {
+    return this.store.subscribe(topic, (signal) => {
+      if (signal.type === 'resync') onEnd(undefined);
+      else if (signal.type === 'batch' && signal.end) onEnd(signal.runId);
+    });
+  }
+
+  /**
    * Claims a run's stream for writing. Rejects all other writers from then on.
    * @throws StaleWriterError if a later attempt holds the stream
    */

@@ -48,7 +48,7 @@ export class AgentSessionService {
       agentName: agent.title,
       instructions: instructionsOf(
         agent,
-        systemMessagesOf(run, messages),
+        systemMessagesOf(messages),
         unavailable.map(({ title }) => title),
       ),
       history: messages
@@ -69,9 +69,9 @@ function instructionsOf(agent: RunnableAgent, system: readonly string[], unavail
     .join('\n\n');
 }
 
-function systemMessagesOf(run: RunEntity, messages: readonly TranscriptMessage[]): string[] {
+function systemMessagesOf(messages: readonly TranscriptMessage[]): string[] {
   return messages
-    .filter(({ role, runId }) => role === 'system' && runId === run.id)
+    .filter(({ role, isRequest }) => role === 'system' && isRequest)
     .map(({ parts }) =>
       usableParts(parts)
         .flatMap((part) => (part.type === 'text' ? [part.text] : []))

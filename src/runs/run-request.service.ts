@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { RunnableAgent } from '../agents/records/agent.js';
 import { AgentsService } from '../agents/records/agents.service.js';
-import { holdsCredential } from '../common/credential-forms.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
@@ -9,12 +8,14 @@ import { requireRunAccess } from '../common/run-access.js';
 import { DEFAULT_TIER } from '../common/tier.js';
 import type { TraceContext } from '../telemetry/trace-context.js';
 import { OrganizationCaps } from '../limits/organization-caps.js';
+import type { PostedRun } from './records/new-run.js';
 import { type RunRoom, RunPosting } from './records/run-posting.js';
+import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest } from './run-request.dto.js';
+import { idempotencyOf } from './idempotency.js';
+import type { RegenerateRequest } from './regenerate-request.dto.js';
 import { RunQueue } from './run-queue.js';
-
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** Accepts a run request: checks it, stores it, and enqueues its execution. */
 @Injectable()
@@ -23,45 +24,69 @@ export class RunRequestService {
     private readonly threads: ThreadService,
     private readonly agents: AgentsService,
     private readonly posting: RunPosting,
+    private readonly regeneration: RunRegeneration,
     private readonly queue: RunQueue,
     private readonly caps: OrganizationCaps,
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
-  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<{ taskId: string }> {
+  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
-    const organizationId = call.caller.organization.id;
-    const agent = await this.agents.findForRun(organizationId, request.agent.id);
-    if (agent === undefined || agent.status === 'inactive') {
-      // A missing thread is reported first; otherwise posting reports it.
-      await this.threads.requireExisting(organizationId, threadId);
-      throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
-    }
-    requireRunAccess(call.caller, agent.id);
-    const room = this.roomOf(call.caller.organization);
+    const agent = await this.findAgent(threadId, request.agent.id, call.caller);
     const run = {
-      organizationId,
+      ...originOf(call),
       threadId,
       agentId: agent.id,
-      userId: call.caller.userId,
-      apiKeyId: call.caller.apiKeyId,
-      grantId: call.caller.grantId,
-      requestId: call.requestId,
-      trace: call.trace,
       tier: request.tier ?? agent.tier ?? DEFAULT_TIER,
       temperature: request.temperature ?? null,
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
       idempotency,
     };
-    const posted = await this.posting.postRun(run, room);
-    if (posted.isHead) await this.queue.enqueue({ runId: posted.runId, attempt: 1 });
-    return { taskId: posted.runId };
+    return this.enqueue(await this.posting.postRun(run, this.roomOf(call.caller.organization)));
+  }
+
+  /**
+   * Answers a stored question again, with the tier and the temperature that it was posted with. The earlier answer and everything
+   * after it is superseded.
+   * @throws DomainError for every fault of the request; nothing is stored then
+   */
+  async regenerate(threadId: string, { messageId }: RegenerateRequest, call: RunRequestCall): Promise<AcceptedRun> {
+    const idempotency = idempotencyOf(call.idempotencyKey, { regenerate: messageId ?? null });
+    const { virtualMcpId } = await this.threads.findThread(call.caller.organization.id, threadId);
+    const agent = await this.findAgent(threadId, virtualMcpId, call.caller);
+    const tier = agent.tier ?? DEFAULT_TIER;
+    const run = { ...originOf(call), threadId, agentId: agent.id, tier, messageId, idempotency };
+    return this.enqueue(await this.regeneration.postAgain(run, this.roomOf(call.caller.organization)));
+  }
+
+  /** The agent, if it can run and the caller can run it. */
+  private async findAgent(threadId: string, agentId: string, caller: Principal): Promise<RunnableAgent> {
+    const organizationId = caller.organization.id;
+    const agent = await this.agents.findForRun(organizationId, agentId);
+    if (agent === undefined || agent.status === 'inactive') {
+      // A missing thread is reported first; otherwise posting reports it.
+      await this.threads.requireExisting(organizationId, threadId);
+      throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
+    }
+    requireRunAccess(caller, agent.id);
+    return agent;
+  }
+
+  private async enqueue({ runId, isHead, isRepeated }: PostedRun): Promise<AcceptedRun> {
+    if (isHead) await this.queue.enqueue({ runId, attempt: 1 });
+    return { taskId: runId, isRepeated };
   }
 
   private roomOf({ limits }: Principal['organization']): RunRoom | undefined {
     const waiting = this.caps.limitOf(limits, 'waiting_runs');
     return waiting === undefined ? undefined : { waiting, concurrent: this.caps.limitOf(limits, 'concurrent_runs') };
   }
+}
+
+/** A run request that was accepted, now or with an earlier request that had the same idempotency key. */
+export interface AcceptedRun {
+  taskId: string;
+  isRepeated: boolean;
 }
 
 /** The data of a run request outside its body. */
@@ -73,15 +98,16 @@ export interface RunRequestCall {
   idempotencyKey: string | undefined;
 }
 
-function idempotencyOf(key: string | undefined, request: object): { key: string; hash: string } | undefined {
-  if (key === undefined) return undefined;
-  if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
-    const message = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
-    throw new DomainError('invalid_request', `Idempotency-Key: ${message}`, [
-      { path: 'Idempotency-Key', code: 'matches', message },
-    ]);
-  }
-  return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+/** Who asked for a run, and with which request. */
+function originOf({ caller, requestId, trace }: RunRequestCall) {
+  return {
+    organizationId: caller.organization.id,
+    userId: caller.userId,
+    apiKeyId: caller.apiKeyId,
+    grantId: caller.grantId,
+    requestId,
+    trace,
+  };
 }
 
 function unknownAgent(): DomainError {

@@ -19,5 +19,6 @@ import { UsageTools } from './usage.tools.js';
   imports: [LimitsModule, ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
   controllers: [RunsController],
   providers: [RunRequestService, RunCancellationService, RunTools, UsageRepository, UsageService, UsageTools],
+  exports: [RunRequestService],
 })
 export class RunsModule {}

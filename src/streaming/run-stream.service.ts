@@ -4,14 +4,22 @@ import { type FramePosition, STREAM_START } from '../events/frame-position.js';
 import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
+import type { TopicReader } from '../events/topic-reader.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import type { Principal } from '../common/principal.js';
 import { ThreadService } from '../threads/thread.service.js';
+import { NOTHING_READ } from './reader-position.js';
 import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
 import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
+
+/** A run that was posted now or, with the same idempotency key, before. */
+export interface PostedRun {
+  readonly taskId: string;
+  readonly isRepeated: boolean;
+}
 
 /** Opens streams on threads. */
 @Injectable()
@@ -34,18 +42,41 @@ export class RunStreamService {
     const reader = await this.events.openTopic(thread);
     try {
       const start = await this.findStart(thread, query);
-      if (start.run !== undefined || !query.idle204) {
-        const findNext = (previousId: string | undefined) => throughOutage(() => this.findNext(thread, previousId));
-        const complete = (runId: string, frames: RunFrames) =>
-          throughOutage(() => this.ending.complete(thread.organizationId, runId, frames));
-        return new RunStream(reader, query, start, { findNext, complete });
-      }
+      if (start.run !== undefined || !query.idle204) return this.streamFrom(start, thread, reader, query);
       reader.close();
       return undefined;
     } catch (error) {
       reader.close();
       throw error;
     }
+  }
+
+  /**
+   * Posts a run and returns its stream, from its beginning. Subscribes first: a run is not posted when its stream cannot be read.
+   * The caller closes the stream.
+   * @param post checks that the caller can run the agent of the thread
+   * @throws DomainError `storage_unavailable`, `stream_expired` for a run that was posted before, and what `post` throws
+   */
+  async openWith(thread: RunTopic, post: () => Promise<PostedRun>): Promise<RunStream> {
+    const reader = await this.events.openTopic(thread);
+    try {
+      const { taskId, isRepeated } = await post();
+      const query = { taskId, after: NOTHING_READ, follow: false, idle204: false };
+      const start = isRepeated
+        ? await this.findStart(thread, query)
+        : { run: { id: taskId, mayBeUnstarted: true }, previousId: undefined };
+      return this.streamFrom(start, thread, reader, query);
+    } catch (error) {
+      reader.close();
+      throw error;
+    }
+  }
+
+  private streamFrom(start: StreamStart, thread: RunTopic, reader: TopicReader, query: StreamQuery): RunStream {
+    const findNext = (previousId: string | undefined) => throughOutage(() => this.findNext(thread, previousId));
+    const complete = (runId: string, frames: RunFrames) =>
+      throughOutage(() => this.ending.complete(thread.organizationId, runId, frames));
+    return new RunStream(reader, query, start, { findNext, complete });
   }
 
   private async findStart({ organizationId, threadId }: RunTopic, query: StreamQuery): Promise<StreamStart> {

@@ -14,5 +14,6 @@ import { StreamResponder } from './stream-responder.js';
   imports: [ThreadsModule, RunRecordsModule, EventsModule, CredentialsModule, AnswerBudgetModule, TelemetryModule],
   controllers: [StreamController],
   providers: [RunStreamService, StreamResponder, StreamEnding],
+  exports: [RunStreamService, StreamResponder],
 })
 export class StreamingModule {}

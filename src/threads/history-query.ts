@@ -20,7 +20,8 @@ export function historyBytesFor(heapBytes: number, runs: number): number {
  * runs that fit into the limits. A run is included with its request and its answer or not at all, so that every answer
  * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large tool
  * outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read. The
- * limits come from the agent in the same round trip. Values: organization, thread, position of the run, id of its own answer,
+ * limits come from the agent in the same round trip. Superseded messages are left out. An answer to a question that was answered
+ * again belongs to that question, the latest request before it. Values: organization, thread, position of the request, id of the run's own answer,
  * agent, maximum bytes.
  */
 export const HISTORY = {
@@ -31,17 +32,21 @@ export const HISTORY = {
              least($6, max(history_max_tokens)::bigint * ${BYTES_PER_TOKEN}) AS bytes
         FROM agents WHERE id = $5
     )
-    SELECT id, role, parts, metadata, run_id AS "runId" FROM (
-      SELECT id, role, parts, metadata, run_id, run_position, ordinal,
+    SELECT id, role, parts, metadata, run_position = $3 AS "isRequest" FROM (
+      SELECT id, role, parts, metadata, run_position, ordinal,
              dense_rank() OVER newer AS rank,
-             count(*) FILTER (WHERE run_position < $3) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
+             count(*) FILTER (WHERE turn IS DISTINCT FROM $3::bigint) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
         FROM (
-          SELECT * FROM messages WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4
-           UNION ALL
-          (SELECT * FROM messages WHERE organization_id = $1 AND thread_id = $2 AND run_position < $3
-            ORDER BY run_position DESC, ordinal DESC LIMIT (SELECT messages FROM allowed) + 1)
+          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant') OVER (ORDER BY run_position, ordinal) AS turn FROM (
+            SELECT * FROM messages
+             WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4 AND superseded_by IS NULL
+             UNION ALL
+            (SELECT * FROM messages
+              WHERE organization_id = $1 AND thread_id = $2 AND run_position < $3 AND superseded_by IS NULL
+              ORDER BY run_position DESC, ordinal DESC LIMIT (SELECT messages FROM allowed) + 1)
+          ) near
         ) message
-      WINDOW newer AS (ORDER BY run_position DESC)
+      WINDOW newer AS (ORDER BY turn DESC NULLS LAST)
     ) measured, allowed
      WHERE run_position = $3
         OR measured.messages <= allowed.messages AND (measured.bytes <= allowed.bytes OR rank = 2 AND measured.bytes <= $6)

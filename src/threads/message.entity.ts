@@ -44,6 +44,10 @@ export class MessageEntity {
   @Column({ type: 'json', default: {} })
   metadata: Record<string, unknown>;
 
+  /** The run whose answer took the place of this message. */
+  @Column({ type: 'uuid', name: 'superseded_by', nullable: true })
+  supersededBy: string | null;
+
   /**
    * Size of parts and metadata as JSON text. Written by the database; null for a message that is older than the column.
    */

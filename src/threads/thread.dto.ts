@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
 import {
   IsArray,
+  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -16,6 +17,8 @@ import {
 } from 'class-validator';
 import { CALLER_ID } from '../common/ids.js';
 import { MAX_LIMIT, MAX_OFFSET } from '../common/paging/list-input.js';
+import { RUN_STATUSES, type RunStatus } from '../common/run-status.js';
+import { IsMetadata } from '../common/validation/is-metadata.js';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../common/paging/page-of.js';
@@ -35,6 +38,10 @@ export class ThreadCreateData {
   @MayBeAbsent()
   @Matches(CALLER_ID, THREAD_ID_RULE)
   id?: string;
+
+  @MayBeAbsent()
+  @IsMetadata()
+  metadata?: Record<string, string>;
 }
 
 export class ThreadCreateInput {
@@ -49,6 +56,11 @@ export class ThreadUpdateData {
   @IsString()
   @Length(1, 256)
   title?: string;
+
+  /** Replaces all pairs. */
+  @MayBeAbsent()
+  @IsMetadata()
+  metadata?: Record<string, string>;
 }
 
 export class ThreadUpdateInput {
@@ -66,6 +78,49 @@ export class ThreadIdInput {
   id: string;
 }
 
+export class RunFailureItem {
+  @IsString()
+  code: string;
+
+  @IsString()
+  message: string;
+}
+
+/** The run of a thread that was accepted last. */
+export class LastRunItem {
+  @IsUUID()
+  id: string;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunFailureItem)
+  error: RunFailureItem | null;
+}
+
+export class ThreadCopyInput {
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  id: string;
+
+  /** The last message to copy; all messages if it is absent. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, { message: 'must be the id of a message' })
+  until_message_id?: string;
+
+  /** Your own id for the new thread. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, THREAD_ID_RULE)
+  new_id?: string;
+
+  /** The title of the thread if it is absent. */
+  @MayBeAbsent()
+  @IsString()
+  @Length(1, 256)
+  title?: string;
+}
+
 export class ThreadItem {
   @IsString()
   id: string;
@@ -78,6 +133,14 @@ export class ThreadItem {
 
   @IsIn(THREAD_STATUSES)
   status: ThreadStatus;
+
+  @IsMetadata()
+  metadata: Record<string, string>;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => LastRunItem)
+  last_run: LastRunItem | null;
 
   /** The person who created the thread; null for a key of the organization. */
   @MayBeNull()
@@ -118,6 +181,11 @@ export class ThreadMessagesInput {
   @MayBeAbsent()
   @IsIn(['asc', 'desc'])
   order?: 'asc' | 'desc';
+
+  /** Also list messages whose place a later answer has taken; `superseded_by` in their metadata is the taskId of that answer. */
+  @MayBeAbsent()
+  @IsBoolean()
+  include_superseded?: boolean;
 }
 
 export class MessageItem {
@@ -135,7 +203,7 @@ export class MessageItem {
   @IsObject({ each: true })
   parts: object[];
 
-  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. */
+  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. With superseded_by if superseded. */
   @IsObject()
   metadata: Record<string, unknown>;
 

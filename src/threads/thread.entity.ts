@@ -5,6 +5,8 @@ export type ThreadStatus = (typeof THREAD_STATUSES)[number];
 
 @Entity('threads')
 @Index('threads_created_idx', ['organizationId', 'createdAt'])
+// A GIN index of the pairs, which TypeORM cannot describe.
+@Index('threads_metadata_idx', { synchronize: false })
 @Check('threads_status_check', "status IN ('in_progress', 'completed', 'failed')")
 export class ThreadEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })
@@ -24,6 +26,10 @@ export class ThreadEntity {
 
   @Column({ type: 'varchar', length: 16 })
   status: ThreadStatus;
+
+  /** The caller's own pairs. */
+  @Column({ type: 'jsonb', default: {} })
+  metadata: Record<string, string>;
 
   /** Null for a key of the organization. */
   @Column({ type: 'uuid', name: 'created_by', nullable: true, update: false })

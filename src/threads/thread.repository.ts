@@ -1,7 +1,26 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type InsertResult, Repository, type SelectQueryBuilder } from 'typeorm';
+import type { RunStatus } from '../common/run-status.js';
 import { ThreadEntity } from './thread.entity.js';
+
+/** The changes that callers can make to a thread. */
+export type ThreadChanges = Partial<Pick<ThreadEntity, 'title' | 'metadata'>>;
+
+export interface LastRun {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+// One step into `runs_thread_idx` for each thread, however many runs it has.
+const LAST_RUNS = `
+  SELECT thread.id AS "threadId", last.id, last.status, last.error
+    FROM unnest($2::varchar[]) AS thread (id)
+   CROSS JOIN LATERAL (
+     SELECT id, status, error FROM runs
+      WHERE organization_id = $1 AND thread_id = thread.id ORDER BY position DESC LIMIT 1
+   ) last`;
 
 @Injectable()
 export class ThreadRepository {
@@ -37,8 +56,15 @@ export class ThreadRepository {
       .where('thread.organizationId = :organizationId', { organizationId });
   }
 
-  async rename(organizationId: string, id: string, title: string): Promise<void> {
-    await this.threads.update({ organizationId, id }, { title });
+  async change(organizationId: string, id: string, changes: ThreadChanges): Promise<void> {
+    await this.threads.update({ organizationId, id }, changes);
+  }
+
+  /** The run of each thread that was posted last, by thread; threads without a run are absent. */
+  async findLastRuns(organizationId: string, ids: readonly string[]): Promise<Map<string, LastRun>> {
+    if (ids.length === 0) return new Map();
+    const rows: (LastRun & { threadId: string })[] = await this.threads.query(LAST_RUNS, [organizationId, ids]);
+    return new Map(rows.map(({ threadId, ...run }) => [threadId, run]));
   }
 
   /** Deletes the thread with its messages and runs unless a run is open. Returns true if it was deleted. */

@@ -6,11 +6,12 @@ import { CALLER_ID, newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
+import { METADATA_KEY } from '../common/validation/is-metadata.js';
 import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
 import { THREAD_STATUSES, type ThreadEntity } from './thread.entity.js';
-import { ThreadRepository } from './thread.repository.js';
+import { type LastRun, ThreadRepository } from './thread.repository.js';
 
 const THREAD_LIST: ListSpec = {
   name: 'threads',
@@ -22,6 +23,7 @@ const THREAD_LIST: ListSpec = {
     created_at: { column: 'thread.createdAt', type: 'date' },
     updated_at: { column: 'thread.updatedAt', type: 'date' },
   },
+  maps: { metadata: { column: 'thread.metadata', key: METADATA_KEY } },
   defaultOrder: [{ field: 'created_at', direction: 'desc' }],
   tieBreaker: 'id',
 };
@@ -48,38 +50,48 @@ export class ThreadService {
       title: data.title,
       virtualMcpId: agent.id,
       status: 'completed',
+      metadata: data.metadata ?? {},
       createdBy: caller.userId,
     });
     const thread = await this.findThread(organizationId, id);
     if (thread.virtualMcpId !== agent.id) {
       throw new DomainError('thread_exists', 'A thread with this id already exists and belongs to another agent.');
     }
-    return toItem(thread);
+    return this.toItem(thread);
   }
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
     const query = this.repository.queryOfOrganization(caller.organization.id);
     const page = await paginate(query, THREAD_LIST, input, answer);
-    return { ...page, items: page.items.map(toItem) };
+    const ids = page.items.map(({ id }) => id);
+    const lastRuns = await this.repository.findLastRuns(caller.organization.id, ids);
+    return { ...page, items: page.items.map((thread) => itemOf(thread, lastRuns)) };
   }
 
   async get(id: string, caller: Principal): Promise<ThreadItem> {
-    return toItem(await this.findThread(caller.organization.id, id));
+    return this.toItem(await this.findThread(caller.organization.id, id));
   }
 
   async update(id: string, data: ThreadUpdateData, caller: Principal): Promise<ThreadItem> {
     const organizationId = caller.organization.id;
-    if (data.title !== undefined) await this.repository.rename(organizationId, id, data.title);
-    return toItem(await this.findThread(organizationId, id));
+    const { title, metadata } = data;
+    if (title !== undefined || metadata !== undefined) {
+      await this.repository.change(organizationId, id, {
+        ...(title !== undefined && { title }),
+        ...(metadata && { metadata }),
+      });
+    }
+    return this.toItem(await this.findThread(organizationId, id));
   }
 
   /** Deletes the thread with its transcript. @throws DomainError `conflict` while a run is open */
   async delete(id: string, caller: Principal): Promise<ThreadItem> {
     const thread = await this.findThread(caller.organization.id, id);
+    const item = await this.toItem(thread);
     if (!(await this.repository.deleteUnlessBusy(caller.organization.id, id))) {
       throw new DomainError('conflict', 'A run is in progress on this thread; cancel it first.');
     }
-    return toItem(thread);
+    return item;
   }
 
   /** @throws DomainError `thread_not_found` */
@@ -103,6 +115,10 @@ export class ThreadService {
     if (thread === null) throw unknownThread();
     return thread;
   }
+
+  private async toItem(thread: ThreadEntity): Promise<ThreadItem> {
+    return itemOf(thread, await this.repository.findLastRuns(thread.organizationId, [thread.id]));
+  }
 }
 
 function unknownThread(): DomainError {
@@ -115,12 +131,14 @@ function unknownAgent(): DomainError {
   ]);
 }
 
-function toItem(thread: ThreadEntity): ThreadItem {
+function itemOf(thread: ThreadEntity, lastRuns: ReadonlyMap<string, LastRun>): ThreadItem {
   return {
     id: thread.id,
     title: thread.title,
     virtual_mcp_id: thread.virtualMcpId,
     status: thread.status,
+    metadata: thread.metadata,
+    last_run: lastRuns.get(thread.id) ?? null,
     created_by: thread.createdBy,
     created_at: thread.createdAt.toISOString(),
     updated_at: thread.updatedAt.toISOString(),

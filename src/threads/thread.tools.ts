@@ -6,6 +6,7 @@ import type { Principal } from '../common/principal.js';
 import { requireOwnThread } from '../common/thread-access.js';
 import {
   MessagePage,
+  ThreadCopyInput,
   ThreadCreateInput,
   ThreadIdInput,
   ThreadMessagesInput,
@@ -13,6 +14,7 @@ import {
   ThreadPage,
   ThreadUpdateInput,
 } from './thread.dto.js';
+import { ThreadCopying } from './thread-copying.js';
 import { ThreadService } from './thread.service.js';
 import { TranscriptService } from './transcript.service.js';
 
@@ -21,6 +23,7 @@ export class ThreadTools {
   constructor(
     private readonly threads: ThreadService,
     private readonly transcript: TranscriptService,
+    private readonly copying: ThreadCopying,
   ) {}
 
   @ManagementTool({
@@ -59,7 +62,7 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREADS_UPDATE',
-    description: 'Renames a thread.',
+    description: 'Renames a thread, or replaces its metadata.',
     input: ThreadUpdateInput,
     output: ThreadOutput,
     annotations: UPDATES,
@@ -77,6 +80,19 @@ export class ThreadTools {
   })
   async delete(input: ThreadIdInput, caller: Principal): Promise<ThreadOutput> {
     return { item: await this.threads.delete(input.id, caller) };
+  }
+
+  @ManagementTool({
+    name: 'THREAD_COPY',
+    description:
+      'Copies a thread of the same agent: its title, its metadata and its finished messages, up to and with until_message_id, ' +
+      'under new ids. Superseded messages are left out.',
+    input: ThreadCopyInput,
+    output: ThreadOutput,
+    annotations: CREATES,
+  })
+  async copy(input: ThreadCopyInput, caller: Principal): Promise<ThreadOutput> {
+    return { item: await this.threads.get(await this.copying.copy(input, caller), caller) };
   }
 
   @ManagementTool({

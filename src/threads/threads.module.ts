@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
 import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { MessageEntity } from './message.entity.js';
+import { ThreadCopying } from './thread-copying.js';
 import { ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
 import { ThreadService } from './thread.service.js';
@@ -12,7 +13,7 @@ import { TranscriptService } from './transcript.service.js';
 /** Threads and their transcripts. */
 @Module({
   imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity]), PreparedStatementsModule, AgentsModule],
-  providers: [ThreadService, ThreadRepository, ThreadTools, TranscriptService],
+  providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
   exports: [ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
 import { Repository } from 'typeorm';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
@@ -10,8 +10,8 @@ import { PreparedStatements } from '../database/prepared-statements.js';
 import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
-/** A message in the form that the agent loop reads. */
-export type TranscriptMessage = UIMessage & { runId: string };
+/** A message in the form that the agent loop reads; `isRequest` for those that the run answers. */
+export type TranscriptMessage = UIMessage & { isRequest: boolean };
 
 /** The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer. */
 export interface TranscriptRun {
@@ -19,6 +19,8 @@ export interface TranscriptRun {
   readonly threadId: string;
   readonly agentId: string;
   readonly position: number;
+  /** The position of the question that the run answers again; null for a run with a question of its own. */
+  readonly questionPosition: number | null;
   readonly messageId: string;
 }
 
@@ -31,16 +33,33 @@ export class TranscriptService {
   ) {}
 
   async list(organizationId: string, input: ThreadMessagesInput, answer: HeldAnswer): Promise<MessagePage> {
-    const { thread_id: threadId, limit, cursor, offset, order = 'asc' } = input;
+    const { thread_id: threadId, limit, cursor, offset, order = 'asc', include_superseded: isWhole = false } = input;
     const query = this.messages
       .createQueryBuilder('message')
       .where('message.organizationId = :organizationId AND message.threadId = :threadId', { organizationId, threadId });
+    if (!isWhole) query.andWhere('message.supersededBy IS NULL');
     const orderBy = [
       { field: ['run_position'], direction: order },
       { field: ['ordinal'], direction: order },
     ];
-    const page = await paginate(query, messageList(threadId), { limit, cursor, offset, orderBy }, answer);
+    const page = await paginate(query, messageList(threadId, isWhole), { limit, cursor, offset, orderBy }, answer);
     return { ...page, items: page.items.map(toItem) };
+  }
+
+  /**
+   * The stored part of a run's answer as callers see it; null if nothing is stored yet.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findAnswerItem(
+    { organizationId, threadId, messageId: id }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'messageId'>,
+    answer: HeldAnswer,
+  ): Promise<MessageItem | null> {
+    const query = this.messages.createQueryBuilder('message').where({ organizationId, threadId, id });
+    const size = await query.clone().select(MESSAGE_BYTES, 'bytes').getRawOne<{ bytes: string }>();
+    if (size === undefined) return null;
+    answer.reserve(Number(size.bytes) * HELD_PER_JSON_BYTE);
+    const message = await query.getOne();
+    return message && toItem(message);
   }
 
   /** The stored part of a run's answer; null if nothing is stored yet. */
@@ -48,7 +67,10 @@ export class TranscriptService {
     organizationId,
     threadId,
     messageId,
-  }: Omit<TranscriptRun, 'agentId' | 'position'>): Promise<Pick<UIMessage, 'parts' | 'metadata'> | null> {
+  }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'messageId'>): Promise<Pick<
+    UIMessage,
+    'parts' | 'metadata'
+  > | null> {
     return this.messages.findOneBy({ organizationId, threadId, id: messageId });
   }
 
@@ -58,15 +80,16 @@ export class TranscriptService {
    * @param maxBytes of JSON text
    */
   async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
-    const { organizationId, threadId, agentId, position, messageId } = run;
+    const { organizationId, threadId, agentId, messageId } = run;
+    const position = run.questionPosition ?? run.position;
     const values = [organizationId, threadId, position, messageId, agentId, maxBytes];
     return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
   }
 }
 
-function messageList(threadId: string): ListSpec {
+function messageList(threadId: string, isWhole: boolean): ListSpec {
   return {
-    name: `messages:${threadId}`,
+    name: `messages:${threadId}${isWhole ? ':whole' : ''}`,
     fields: {
       run_position: { column: 'message.runPosition', type: 'number' },
       ordinal: { column: 'message.ordinal', type: 'number' },
@@ -83,7 +106,8 @@ function toItem(message: MessageEntity): MessageItem {
     thread_id: message.threadId,
     role: message.role,
     parts: message.parts,
-    metadata: message.metadata,
+    metadata:
+      message.supersededBy === null ? message.metadata : { ...message.metadata, superseded_by: message.supersededBy },
     created_at: message.createdAt.toISOString(),
     updated_at: message.updatedAt.toISOString(),
   };

@@ -86,13 +86,13 @@ export class ToolsService {
     if (tool === undefined || isPermitted(origin.caller, tool.definition)) return;
     const entry = await this.openEntry(name, input, origin);
     await entry.close({ status: 'denied', errorCode: 'permission_denied', durationMs: 0 });
-    requirePermission(origin.caller, name);
+    requirePermissions(origin.caller, tool.definition);
   }
 
   private async call(name: string, input: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.findTool(name);
     if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
-    if (!isPermitted(caller, tool.definition)) requirePermission(caller, name);
+    requirePermissions(caller, tool.definition);
     return tool.handle(validateInput(tool.definition.input, input), caller, answer);
   }
 
@@ -120,9 +120,18 @@ export class ToolsService {
 }
 
 /** A person can use what is open to people without the permission; a browser token opens only what it names. */
-function isPermitted(caller: Principal, { name, isOpenToPeople }: ManagementToolDefinition): boolean {
+function isPermitted(
+  caller: Principal,
+  { name, isOpenToPeople, permissions = [name] }: ManagementToolDefinition,
+): boolean {
   const isPerson = caller.userId !== null && caller.kind !== 'thread_token';
-  return (isOpenToPeople === true && isPerson) || allows(caller.permissions, SELF, name);
+  return (isOpenToPeople === true && isPerson) || permissions.every((one) => allows(caller.permissions, SELF, one));
+}
+
+/** @throws DomainError `permission_denied` */
+function requirePermissions(caller: Principal, definition: ManagementToolDefinition): void {
+  if (isPermitted(caller, definition)) return;
+  for (const permission of definition.permissions ?? [definition.name]) requirePermission(caller, permission);
 }
 
 /** Describes the error, so that a model can correct its request. */

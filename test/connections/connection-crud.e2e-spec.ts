@@ -25,6 +25,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       public_tools: 'honor',
       rate_limit: null,
       tools_refreshed_at: null,
+      import_name: null,
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),
     });

@@ -76,6 +76,10 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 12, arbitrary: fc.nat(3).map((index) => `@@thread:${index}@@`) },
     { weight: 1, arbitrary: oddSegment },
   ),
+  taskId: fc.oneof(
+    { weight: 12, arbitrary: fc.nat(3).map((index) => `@@run:${index}@@`) },
+    { weight: 1, arbitrary: oddSegment },
+  ),
 };
 
 /**
@@ -207,36 +211,54 @@ function schemaOf({ requestBody }: Operation): Schema | undefined {
   return requestBody?.content['application/json']?.schema;
 }
 
+/** How a run request asks to be answered. */
+const forms: fc.Arbitrary<Record<string, string>> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant({}) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom('wait=1', 'wait="1"', 'wait=0', 'wait', 'wait=x, wait=1', ',;=')
+      .map((prefer) => ({ prefer })),
+  },
+  { weight: 1, arbitrary: fc.constant({ accept: 'text/event-stream' }) },
+);
+
 /** A route of the document that is neither a tool nor MCP. */
 function routeStep(path: string, method: string, operation: Operation): fc.Arbitrary<Step> {
   const { parameters = [] } = operation;
   const isStream = path.endsWith('/stream');
+  const isAsked = isStream || path.endsWith('/{taskId}');
+  const isTurn = /\/(?:messages|regenerate)$/.test(path);
   const schema = schemaOf(operation);
   const inPath = parameters.filter(({ in: place, name }) => place === 'path' && name !== 'org').map(({ name }) => name);
   const places = fc.record(Object.fromEntries(inPath.map((name) => [name, placeOf(name, path)])));
   const query = fc.dictionary(
     fc.constantFrom('x', ...parameters.filter(({ in: place }) => place === 'query').map(({ name }) => name)),
     fc.oneof(
-      { weight: 4, arbitrary: fc.constantFrom('true', '204', '@@run:0@@', '@@run:1@@') },
+      { weight: 4, arbitrary: fc.constantFrom('true', '204', '0', '1', '61', '@@run:0@@', '@@run:1@@') },
       { weight: 1, arbitrary: oddString.map((text) => encodeURIComponent(text.toWellFormed())) },
     ),
     { maxKeys: 2 },
   );
   const body = schema === undefined ? fc.constant(undefined) : valueOf(schema, runMeaning);
   return stepOf(
-    fc.tuple(places, isStream ? query : fc.constant({}), body).map(([values, asked, given]) => {
-      const filled = Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), path);
-      const search = Object.entries(asked)
-        .map(([name, value]) => `${name}=${value}`)
-        .join('&');
-      return {
-        label: `${method} ${path.replace('/api/{org}/agent-runtime/', '').replace('{threadId}', ':id')}`,
-        method,
-        path: `${filled.replace('{org}', ':org')}${search === '' ? '' : `?${search}`}`,
-        ...(isStream && { holdMs: HOLD_MS, headers: { accept: 'text/event-stream' } }),
-        body: given,
-      };
-    }),
+    fc
+      .tuple(places, isAsked ? query : fc.constant({}), isTurn ? forms : fc.constant({}), body)
+      .map(([values, asked, form, given]) => {
+        const filled = Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), path);
+        const search = Object.entries(asked)
+          .map(([name, value]) => `${name}=${value}`)
+          .join('&');
+        return {
+          label: `${method} ${path.replace('/api/{org}/agent-runtime/', '').replace(/\{\w+\}/, ':id')}`,
+          method,
+          path: `${filled.replace('{org}', ':org')}${search === '' ? '' : `?${search}`}`,
+          ...(isStream && { holdMs: HOLD_MS, headers: { accept: 'text/event-stream' } }),
+          ...(isTurn && { headers: form }),
+          ...('accept' in form && { holdMs: HOLD_MS }),
+          body: given,
+        };
+      }),
   );
 }
 

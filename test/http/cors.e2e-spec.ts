@@ -7,7 +7,7 @@ import { expectProblem } from '../support/problem.js';
 
 const PAGE = 'https://app.example.com';
 const EXPOSED =
-  'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Retry-After, RateLimit, RateLimit-Policy';
+  'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Preference-Applied, Retry-After, RateLimit, RateLimit-Policy';
 const CORS = /^access-control-/;
 
 let service: TestApp;

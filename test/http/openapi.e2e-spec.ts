@@ -145,6 +145,15 @@ describe('/openapi.json', () => {
       required: ['messages', 'agent'],
       additionalProperties: false,
     });
+    const posting = document.paths[`${thread}/messages`]?.['post'];
+    expect(posting?.responses).toMatchObject({
+      200: { content: { 'text/event-stream': {}, 'application/json': { schema: { required: expect.any(Array) } } } },
+      202: { content: { 'application/json': { schema: { required: ['taskId'] } } } },
+    });
+    expect(posting?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['Prefer', 'Idempotency-Key']));
+    expect(document.paths[`${thread}/regenerate`]?.['post']?.responses).toEqual(posting?.responses);
+    const run = document.paths['/api/{org}/agent-runtime/runs/{taskId}']?.['get'];
+    expect(run?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['org', 'taskId', 'wait']));
     expect(document.paths[`${thread}/stream`]?.['get']).toBeDefined();
     expect(document.paths[`${thread}/cancel`]?.['post']).toBeDefined();
   });

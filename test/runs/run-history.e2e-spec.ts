@@ -94,6 +94,21 @@ describe('the history of a run', () => {
     expect(await historyOf(small)).toEqual(['q0', 'a0', 'q1']);
   });
 
+  it('leaves out superseded messages, and keeps a question with the answer that came later', async () => {
+    const small = { request: 10, answer: 10 };
+    const run = await store([{ request: 60_000, answer: 10 }, small, small, { request: 10 }]);
+    const inThread = [run.organizationId, run.threadId];
+    await database.query(`DELETE FROM messages WHERE organization_id = $1 AND thread_id = $2 AND id = 'q1'`, inThread);
+    await database.query(
+      `UPDATE messages SET superseded_by = run_id WHERE organization_id = $1 AND thread_id = $2 AND id = 'a0'`,
+      inThread,
+    );
+    expect(await read(run)).toEqual(['q0', 'a1', 'q2', 'a2', 'q3']);
+    expect(await read(run, 50_000)).toEqual(['q2', 'a2', 'q3']);
+    // The run that answers the first question again.
+    expect(await read({ ...run, questionPosition: 0, messageId: 'a1' })).toEqual(['q0']);
+  });
+
   it('is the smaller the less memory there is for each of the runs at once', async () => {
     const gibibyte = 2 ** 30;
     expect(historyBytesFor(4 * gibibyte, 50)).toBe(MAX_HISTORY_BYTES);

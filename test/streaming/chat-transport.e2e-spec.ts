@@ -55,12 +55,12 @@ describe('a chat of the AI SDK through SignalboxChatTransport', () => {
     expect(shown(chat)).toEqual(await transcript());
   });
 
-  it('opens the stream before it posts', async () => {
+  it('posts and streams with one request', async () => {
     const fetching = jest.spyOn(globalThis, 'fetch');
     await new MemoryChat(thread.id, transport).sendMessage({ text: 'hello' });
     const requests = fetching.mock.calls.map(([url, init]) => `${init?.method} ${String(url).split('/').at(-1)}`);
     fetching.mockRestore();
-    expect(requests).toEqual(['GET stream', 'POST messages']);
+    expect(requests).toEqual(['POST messages']);
   });
 
   it('resumes a run that is under way, from its start', async () => {

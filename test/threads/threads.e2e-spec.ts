@@ -89,6 +89,8 @@ describe('threads', () => {
       title: 'First',
       virtual_mcp_id: agentId,
       status: 'completed',
+      metadata: {},
+      last_run: null,
       created_by: null,
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),

@@ -27,6 +27,12 @@ interface EnumField extends Column {
 /** A published field of a list. */
 export type ListField = PlainField | EnumField;
 
+/** Pairs that can be filtered by, and the keys that they can have. */
+export interface ListMap {
+  readonly column: string;
+  readonly key: RegExp;
+}
+
 /** The published definition of a LIST tool. The keys of `fields` are the snake_case names of the API (`created_at`). */
 export interface ListSpec {
   /**
@@ -35,6 +41,8 @@ export interface ListSpec {
    */
   readonly name: string;
   readonly fields: Readonly<Record<string, ListField>>;
+  /** Columns of type jsonb that hold pairs of strings, by name; `where` takes `["<name>", "<key>"]`. */
+  readonly maps?: Readonly<Record<string, ListMap>>;
   readonly defaultOrder: readonly { readonly field: string; readonly direction: SortDirection }[];
   /**
    * SQL for the bytes of a row as JSON text, for rows that can exceed a few kilobytes. It is evaluated for every row of

@@ -1,7 +1,7 @@
 import { isRecord } from '../is-record.js';
 import { describeValue, type FieldValue, readFieldValue } from './field-value.js';
 import { listFault } from './list-fault.js';
-import { findField, type ListField, type ListSpec } from './list-spec.js';
+import { findField, type ListField, type ListMap, type ListSpec } from './list-spec.js';
 import { arrayPlaceholder, placeholder, type SqlClause } from './sql-clause.js';
 
 export const MAX_DEPTH = 5;
@@ -30,6 +30,9 @@ const OPERATOR_TYPES: Readonly<Record<Operator, readonly FieldType[]>> = {
   like: ['string'],
   contains: ['string'],
 };
+
+/** A pair of a map, as a field; `eq` on it is a containment, which an index on the map serves. */
+type Comparable = ListField & { readonly member?: { readonly map: ListMap; readonly key: string } };
 
 type Node = Readonly<Record<string, unknown>>;
 
@@ -89,15 +92,30 @@ class WhereCompiler {
     return this.comparison(field, operator, node.value, `${path}.value`);
   }
 
-  private field(name: unknown, path: string): ListField {
-    const [only, ...more]: unknown[] = Array.isArray(name) ? name : [];
-    const field = typeof only === 'string' && more.length === 0 ? findField(this.spec, only) : undefined;
-    if (field !== undefined) return field;
+  private field(name: unknown, path: string): Comparable {
+    const [first, key, ...more]: unknown[] = Array.isArray(name) ? name : [];
+    if (typeof first === 'string' && more.length === 0) {
+      const field = key === undefined ? findField(this.spec, first) : this.member(first, key);
+      if (field !== undefined) return field;
+    }
     const names = Object.keys(this.spec.fields).join(', ');
-    throw listFault(path, 'unknown_field', `The field must be a list of exactly one of ${names}.`);
+    const maps = Object.keys(this.spec.maps ?? {}).map((map) => `, or ["${map}", a key]`);
+    throw listFault(path, 'unknown_field', `The field must be a list of exactly one of ${names}${maps.join('')}.`);
   }
 
-  private comparison(field: ListField, operator: Operator, value: unknown, path: string): string {
+  private member(name: string, key: unknown): Comparable | undefined {
+    const { maps = {} } = this.spec;
+    const map = Object.hasOwn(maps, name) ? maps[name] : undefined;
+    if (map === undefined || typeof key !== 'string' || !map.key.test(key)) return undefined;
+    return { type: 'string', column: `(${map.column} ->> :${this.bind(key)})`, nullable: true, member: { map, key } };
+  }
+
+  private comparison(field: Comparable, operator: Operator, value: unknown, path: string): string {
+    const { member } = field;
+    if (member !== undefined && operator === 'eq') {
+      const pair = JSON.stringify({ [member.key]: checked(field, value, path) });
+      return `${member.map.column} @> CAST(:${this.bind(pair)} AS jsonb)`;
+    }
     switch (operator) {
       case 'in':
         return `${field.column} = ANY(${arrayPlaceholder(field, this.bind(checkedList(field, value, path)))})`;

@@ -17,6 +17,8 @@ export interface ManagementToolDefinition {
   /** The class that describes the output. */
   output: InputClass;
   annotations: ToolAnnotations;
+  /** The management permissions that callers need, all of them; by default the one with the tool's name. */
+  permissions?: readonly string[];
   /**
    * A person can call the tool without the permission, for what belongs to that person: the handler sees to that. A key of the
    * organization needs the permission.

@@ -31,7 +31,7 @@ export class RunCallers1763700000601 implements MigrationInterface {
   }
 }
 
-const CALLER_CHANGES: readonly Change[] = [
+export const CALLER_CHANGES: readonly Change[] = [
   ['_api_key uuid, _request text', '_api_key uuid, _grant uuid, _request text'],
   ['user_id, api_key_id, request_id, status', 'user_id, api_key_id, grant_id, holder_id, request_id, status'],
   ['_user, _api_key, _request, ', '_user, _api_key, _grant, coalesce(_api_key, _user), _request, '],

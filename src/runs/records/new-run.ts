@@ -32,6 +32,8 @@ export interface PostedRun {
   runId: string;
   /** True when the run is the thread's first open run and can be executed now; false for a repeated request. */
   isHead: boolean;
+  /** True when an earlier request with the same idempotency key has posted the run. */
+  isRepeated: boolean;
 }
 
 /** The columns of `runs` under the names of the entity, for statements that return rows. */
@@ -39,7 +41,7 @@ export const RUN_COLUMNS = `
   id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
   agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", grant_id AS "grantId", holder_id AS "holderId", request_id AS "requestId", traceparent, tracestate, status, tier,
   temperature, message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, step, model, usage, error, finish_reason AS "finishReason",
-  cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
+  metadata, question_position::float8 AS "questionPosition", cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
   idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
   created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
 

@@ -5,7 +5,8 @@ import type { NewRun, PostedRun } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
-const IDEMPOTENCY_HOURS = 24;
+/** How long an idempotency key is kept. */
+export const IDEMPOTENCY_HOURS = 24;
 const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
 
@@ -28,11 +29,12 @@ export interface RunRoom {
 }
 
 /** The row that `run_post` returns: the outcome of the request. */
-interface PostRow extends PostedRun {
+interface PostRow extends Omit<PostedRun, 'isRepeated'> {
   outcome: 'posted' | 'repeated' | Refusal;
 }
 
-type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
+/** Why a request for a run is refused. */
+export type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
@@ -51,8 +53,8 @@ export class RunPosting {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
     const { outcome, runId, isHead } = await this.store(request, room);
-    if (outcome === 'posted') return { runId, isHead };
-    if (outcome === 'repeated') return { runId, isHead: false };
+    if (outcome === 'posted') return { runId, isHead, isRepeated: false };
+    if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
     throw refuse(outcome, room);
   }
 
@@ -90,7 +92,8 @@ export class RunPosting {
   }
 }
 
-function refuse(reason: Refusal, room?: RunRoom): DomainError {
+/** The error for a refused request. */
+export function refuse(reason: Refusal, room?: RunRoom): DomainError {
   switch (reason) {
     case 'thread_not_found':
       return new DomainError(reason, 'There is no thread with this id in the organization.');

@@ -51,7 +51,12 @@ const AFTER = {
      ORDER BY position LIMIT 1`,
 };
 
-/** Queries about runs, always within one organization. */
+const OPEN_AMONG = {
+  name: 'run_open_among',
+  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND status IN ('queued', 'running')`,
+};
+
+/** Queries about runs, within one organization if nothing else is said. */
 @Injectable()
 export class RunReader {
   constructor(
@@ -99,6 +104,12 @@ export class RunReader {
     });
   }
 
+  /** Those of these runs that are queued or running, of whichever organization. */
+  async findOpenAmong(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.statements.rows<{ id: string }>(OPEN_AMONG, [ids]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /**
    * Where a stream on this thread begins: the running run, or the first queued one; and the last finished run. Both
    * come from one snapshot, so that without a current run nothing was posted after the last one.
@@ -141,6 +152,7 @@ function toRunItem(run: RunEntity, nameOf: NameOf): RunItem {
     attempt: run.attempt,
     steps: run.step,
     request_id: run.requestId,
+    metadata: run.metadata,
     started_at: run.startedAt?.toISOString() ?? null,
     finished_at: run.finishedAt?.toISOString() ?? null,
     created_at: run.createdAt.toISOString(),

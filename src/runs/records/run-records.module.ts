@@ -8,13 +8,25 @@ import { RunEntity } from './run.entity.js';
 import { RunExecution } from './run-execution.js';
 import { RunPosting } from './run-posting.js';
 import { RunReader } from './run-reader.js';
+import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
 import { RunTurns } from './run-turns.js';
+
+const RECORDS = [
+  OpenRuns,
+  RunCancelling,
+  RunExecution,
+  RunPosting,
+  RunReader,
+  RunRegeneration,
+  RunRevocation,
+  RunTurns,
+];
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
   imports: [TypeOrmModule.forFeature([RunEntity]), PreparedStatementsModule, NamesModule],
-  providers: [OpenRuns, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
-  exports: [OpenRuns, RunCancelling, RunExecution, RunPosting, RunReader, RunRevocation, RunTurns],
+  providers: RECORDS,
+  exports: RECORDS,
 })
 export class RunRecordsModule {}

@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
 import { MayBeNull } from '../../common/validation/presence.js';
 import { RUN_STATUSES, type RunStatus } from './run.entity.js';
 import { ItemOf, PageOf } from '../../common/paging/page-of.js';
@@ -99,6 +99,10 @@ export class RunItem {
 
   @IsString()
   request_id: string;
+
+  /** The metadata of the thread when the run was posted. */
+  @IsObject()
+  metadata: Record<string, string>;
 
   @MayBeNull()
   @IsISO8601()

@@ -1,9 +1,9 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { RUN_STATUSES, type RunStatus } from '../../common/run-status.js';
 import type { Tier } from '../../common/tier.js';
 import { BIGINT_AS_NUMBER } from '../../database/bigint-as-number.js';
 
-export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
+export { RUN_STATUSES, type RunStatus };
 
 /** Why a run failed, in a form that callers can see. */
 export interface RunError {
@@ -125,6 +125,14 @@ export class RunEntity {
 
   @Column({ type: 'varchar', name: 'finish_reason', length: 32, nullable: true })
   finishReason: string | null;
+
+  /** The position of the run whose question this run answers again; null for a run with a question of its own. */
+  @Column({ type: 'bigint', name: 'question_position', nullable: true, update: false, transformer: BIGINT_AS_NUMBER })
+  questionPosition: number | null;
+
+  /** The metadata of the thread when the run was posted. */
+  @Column({ type: 'jsonb', default: {}, update: false })
+  metadata: Record<string, string>;
 
   @Column({ type: 'timestamptz', name: 'cancel_requested_at', precision: 3, nullable: true })
   cancelRequestedAt: Date | null;
