@@ -93,9 +93,6 @@ if (!isPossible) {
     await post('agent-runtime/threads/read/messages', { messages, agent: { id: agentId } }).expect(202);
     await tool('COLLECTION_THREADS_LIST').expect(200);
     await Promise.all(readers.map((reader) => reader.received('[DONE]')));
-    // A connection that was idle all the time is still usable.
-    idle[0]?.send('tools', apiKey);
-    await idle[0]?.received('HTTP/1.1 200');
 
     for (const client of sockets) client.close();
     const deadline = Date.now() + RECOVERY_MS;
@@ -122,18 +119,13 @@ class Client {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port) });
     const client = new Client(socket);
-    client.send(path, key);
+    socket.write(
+      `GET /api/default/${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\nconnection: keep-alive\r\n\r\n`,
+    );
     const [first] = await client.next();
     client.head = first.toString('latin1').split('\r\n', 1)[0] ?? '';
     socket.on('data', (bytes: Buffer) => (client.tail = (client.tail + bytes.toString('latin1')).slice(-4_096)));
     return client;
-  }
-
-  send(path: string, key: string): void {
-    this.tail = '';
-    this.socket.write(
-      `GET /api/default/${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\nconnection: keep-alive\r\n\r\n`,
-    );
   }
 
   async received(text: string): Promise<void> {
@@ -146,6 +138,7 @@ class Client {
 
   /** The next bytes. @throws if the connection is closed instead */
   private async next(): Promise<[Buffer]> {
+    if (this.socket.destroyed) throw new Error(`The connection is closed: ${this.head}`);
     const settled = new AbortController();
     const { signal } = settled;
     const closed = once(this.socket, 'close', { signal }).then(() => {

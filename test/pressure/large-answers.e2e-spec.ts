@@ -120,7 +120,11 @@ async function call(
   const { hostname, port } = new URL(url);
   const authorization = `Bearer ${key}`;
   const request = openRequest({
-    ...{ hostname, port, agent, method: 'POST', path: `/api/default/mcp/${path}` },
+    hostname,
+    port,
+    agent,
+    method: 'POST',
+    path: `/api/default/mcp/${path}`,
     headers: { authorization, 'content-type': 'application/json', ...headers },
   });
   request.end(JSON.stringify(body));
