@@ -8,6 +8,7 @@ import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
+import { AnswerBudgetModule } from './common/answers/answer-budget.module.js';
 import { ProblemDetailsFilter } from './common/problem-details.filter.js';
 import type { AppConfig } from './config/app-config.js';
 import { ConfigModule } from './config/config.module.js';
@@ -92,6 +93,7 @@ export class AppModule {
       imports: [
         ConfigModule.forRoot(config),
         OpenTelemetryModule.forRoot(telemetry),
+        AnswerBudgetModule.forRoot(config.settings.answerMemoryBytes),
         ...PLATFORM,
         ...AUTHENTICATION,
         ...(config.servesApi ? API : []),

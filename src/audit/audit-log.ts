@@ -31,7 +31,7 @@ export class AuditLog implements OnApplicationShutdown {
 
   /**
    * Starts the record of an invocation. Call before sending anything upstream.
-   * @throws DomainError `storage_unavailable` while too many records wait for the database
+   * @throws DomainError `storage_unavailable` while too many records wait for the database, or none was written for 8 s
    */
   openEntry(facts: InvocationFacts): AuditEntry {
     if (!this.writer.hasCapacity) throw notRecorded();

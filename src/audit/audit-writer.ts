@@ -43,7 +43,8 @@ export class AuditWriter {
   private scheduled: NodeJS.Immediate | undefined;
   private preparing: NodeJS.Immediate | undefined;
   private gatherTimer: NodeJS.Timeout | undefined;
-  private unavailable = false;
+  /** When the first of the failing attempts failed. */
+  private failingSince: number | undefined;
   private closing = false;
 
   constructor(
@@ -58,8 +59,12 @@ export class AuditWriter {
     },
   ) {}
 
-  /** Whether another invocation can start. Invocations in progress can exceed the limits. */
+  /**
+   * Can another invocation start? Not while its record would probably be lost: a tool must not run for a caller who then waits in
+   * vain. Invocations in progress can exceed the limits.
+   */
   get hasCapacity(): boolean {
+    if (this.failingSince !== undefined && performance.now() - this.failingSince > this.limits.waitMs) return false;
     return this.waiting < this.limits.maxWaiting && this.waitingLength < this.limits.maxWaitingLength;
   }
 
@@ -150,8 +155,8 @@ export class AuditWriter {
         batch.fail(isPermanent(error) ? toDomainError(error) : notRecorded(error));
         return;
       }
-      if (!this.unavailable) this.log.warn(`Failed to write audit records; retrying (${codeOf(error)})`);
-      this.unavailable = true;
+      if (this.failingSince === undefined) this.log.warn(`Failed to write audit records; retrying (${codeOf(error)})`);
+      this.failingSince ??= performance.now();
       await sleep(backoffMs(attempt), undefined, { signal }).catch(() => undefined);
     }
   }
@@ -163,8 +168,8 @@ export class AuditWriter {
     } catch (error) {
       if (!isStoredAlready(error)) return error;
     }
-    if (this.unavailable) this.log.warn('Audit records are being written again');
-    this.unavailable = false;
+    if (this.failingSince !== undefined) this.log.warn('Audit records are being written again');
+    this.failingSince = undefined;
     batch.succeed();
     return undefined;
   }

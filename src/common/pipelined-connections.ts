@@ -1,5 +1,9 @@
 import type { ClientConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { DatabaseClient } from './database-client.js';
+import { storageUnavailable } from './storage-unavailable.js';
+
+/** How many statements one connection can have without a result. */
+const MAX_PENDING = 2_000;
 
 export interface PipelinedConnectionsOptions {
   /** Needs `connectionTimeoutMillis` and `query_timeout`, in milliseconds: nobody else ends a silent connection. */
@@ -15,7 +19,8 @@ export interface PipelinedConnectionsOptions {
  * costs, which wakes up another server process for each statement.
  *
  * For short statements that form their own transaction and wait for neither long locks nor the disk: a statement delays
- * those behind it. A lost connection rejects its statements with the driver's error and is replaced on the next use.
+ * those behind it. A lost connection rejects its statements with the driver's error and is replaced on the next use. Statements are refused with
+ * DomainError `storage_unavailable` while too many have no result.
  */
 export class PipelinedConnections {
   private readonly connections: PipelinedConnection[];
@@ -26,6 +31,7 @@ export class PipelinedConnections {
 
   query<R extends QueryResultRow>(query: QueryConfig<unknown[]>): Promise<QueryResult<R>> {
     const least = this.connections.reduce((best, other) => (other.pending < best.pending ? other : best));
+    if (least.pending >= MAX_PENDING) return Promise.reject(storageUnavailable());
     return least.query<R>(query);
   }
 

@@ -22,6 +22,8 @@ export interface Settings {
   requestTimeoutMs: number;
   /** Limit of caller connections without a verified credential. */
   maxAnonymousConnections: number;
+  /** Limit of the memory of all responses in flight, in bytes; undefined for an eighth of the heap. */
+  answerMemoryBytes: number | undefined;
   baseUrl: string | undefined;
   dataDir: string;
   databaseUrl: string | undefined;
@@ -136,6 +138,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
     maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
+    answerMemoryBytes: readAnswerMemory(read),
     baseUrl: readBaseUrl(read),
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
@@ -181,6 +184,11 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+function readAnswerMemory(read: EnvReader): number | undefined {
+  if (read.text('ANSWER_MEMORY_MB') === undefined) return undefined;
+  return read.integer('ANSWER_MEMORY_MB', 8, 1_048_576, 8) * 1024 * 1024;
 }
 
 function readOrganizationCaps(read: EnvReader): OrganizationLimits {

@@ -1,5 +1,7 @@
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
+import pg from 'pg';
 import { DatabaseClient } from '../common/database-client.js';
+import { BoundedPool } from './bounded-pool.js';
 import { allMigrations } from './migrations.module.js';
 
 /** Also limits the wait for a free connection of the pool. */
@@ -18,6 +20,7 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
     migrations: allMigrations(),
     migrationsTableName: 'migrations',
     namingStrategy: new PostgresNaming(),
+    driver: { ...pg, Pool: BoundedPool },
     poolSize: 20,
     connectTimeoutMS: CONNECT_WITHIN_MS,
     applicationName: 'signalbox',

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { CredentialsModule } from '../credentials/credentials.module.js';
-import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
@@ -11,7 +10,7 @@ import { StreamEnding } from './stream-ending.js';
 import { StreamResponder } from './stream-responder.js';
 
 @Module({
-  imports: [ThreadsModule, RunRecordsModule, EventsModule, CredentialsModule, AnswerBudgetModule, TelemetryModule],
+  imports: [ThreadsModule, RunRecordsModule, EventsModule, CredentialsModule, TelemetryModule],
   controllers: [StreamController],
   providers: [RunStreamService, StreamResponder, StreamEnding],
   exports: [RunStreamService, StreamResponder],

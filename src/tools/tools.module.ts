@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { AuditModule } from '../audit/audit.module.js';
-import { AnswerBudgetModule } from '../common/answers/answer-budget.module.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
 @Module({
-  imports: [DiscoveryModule, AnswerBudgetModule, AuditModule],
+  imports: [DiscoveryModule, AuditModule],
   controllers: [ToolsController],
   providers: [ToolRegistry, ToolsService],
   exports: [ToolRegistry, ToolsService],

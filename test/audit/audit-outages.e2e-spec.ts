@@ -90,6 +90,20 @@ describe('while the database is unavailable', () => {
     await writer.close();
   });
 
+  it('no invocation starts once nothing was written for as long as callers wait', async () => {
+    const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 200, flushWithinMs: 5000 };
+    const writer = new AuditWriter(new AuditConnection(setUp.databaseUrl), new CallsInFlight(), logInto([]), limits);
+    await setUp.proxy.cut();
+    expect(writer.hasCapacity).toBe(true);
+    const line = copyLine(newId(), new Date().toISOString(), factsOf('too-late'), SUCCESS);
+    await expect(writer.write(line)).rejects.toMatchObject({ code: 'storage_unavailable' });
+    await eventually(async () => !writer.hasCapacity);
+    await setUp.proxy.restore();
+    await eventually(async () => writer.hasCapacity);
+    expect(await countOf('too-late')).toBe(1);
+    await writer.close();
+  });
+
   it('closing times out', async () => {
     const limits = { maxWaiting: 10, maxWaitingLength: 10_000, waitMs: 60_000, flushWithinMs: 200 };
     const errors: object[] = [];

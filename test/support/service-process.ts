@@ -48,6 +48,11 @@ export class ServiceProcess {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
+  /** The id of the process. */
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
   /** Sends a signal that does not end the process. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);

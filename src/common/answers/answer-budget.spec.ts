@@ -73,6 +73,59 @@ describe('the budget of answers in flight', () => {
     expect(budget.heldBytes).toBe(350);
   });
 
+  describe('of which a response waits for its part', () => {
+    const MEGABYTES = 64 * 1024 * 1024;
+    /** The largest part, of which a caller can hold one at a time. */
+    const PART = MEGABYTES / 4;
+
+    it('grants it in order as others release theirs', async () => {
+      const budget = new AnswerBudget(MEGABYTES);
+      const answers = Array.from({ length: 5 }, () => budget.openAnswer(of('a')));
+      const granted: number[] = [];
+      const waiting = answers.map((answer, n) => answer.reserveInTurn(PART).then(() => granted.push(n)));
+      for (const [n, answer] of answers.entries()) {
+        await waiting[n];
+        expect(granted).toEqual(Array.from({ length: n + 1 }, (_, at) => at));
+        expect(budget.heldBytes).toBe(PART);
+        answer.release();
+      }
+      expect(budget.heldBytes).toBe(0);
+    });
+
+    it('lets another caller pass, and refuses more than may wait', async () => {
+      const budget = new AnswerBudget(MEGABYTES);
+      const first = budget.openAnswer(of('a'));
+      await first.reserveInTurn(PART);
+      // A quarter of the budget at 128 KiB each is 128, of which an organization can have half.
+      const answers = Array.from({ length: 64 }, () => budget.openAnswer(of('a')));
+      const waiting = answers.map((answer) => answer.reserveInTurn(PART));
+      await expect(budget.openAnswer(of('a')).reserveInTurn(PART)).rejects.toMatchObject({
+        code: 'answer_memory_exhausted',
+      });
+      const other = budget.openAnswer(of('b'));
+      await other.reserveInTurn(1);
+      expect(budget.heldBytes).toBe(PART + 1);
+      other.release();
+      first.release();
+      for (const [n, answer] of answers.entries()) {
+        await waiting[n];
+        answer.release();
+      }
+      expect(budget.heldBytes).toBe(0);
+    });
+
+    it('keeps nothing for a response that was released while it waited', async () => {
+      const budget = new AnswerBudget(MEGABYTES);
+      const [first, second] = [budget.openAnswer(of('a')), budget.openAnswer(of('a'))];
+      await first.reserveInTurn(PART);
+      const waiting = second.reserveInTurn(PART);
+      second.release();
+      first.release();
+      await waiting;
+      expect(budget.heldBytes).toBe(0);
+    });
+  });
+
   it('never holds more than its total, and is empty when all answers are released', () => {
     const step = fc.record({
       organization: fc.constantFrom('a', 'b', 'c'),

@@ -11,6 +11,13 @@ const LARGEST_PART = 4;
 const ORGANIZATION_SHARE = 1 / 2;
 const CALLER_SHARE = 3 / 4;
 const RETRY_AFTER_SECONDS = '1';
+/** How long a large response waits for others to be sent. */
+const WAIT_MS = 10_000;
+/** A response that waits still holds what was read of it, and what the sockets buffer. */
+const HELD_PER_WAITER = 128 * 1024;
+/** The share of the budget that waiting responses can hold in addition, and an organization's share of that. */
+const WAITERS_SHARE = 1 / 4;
+const WAITERS_OF_ORGANIZATION = 1 / 2;
 
 /** The memory of one response, from before its data is read until it has been sent. */
 export interface HeldAnswer {
@@ -20,6 +27,11 @@ export interface HeldAnswer {
    * @throws DomainError `answer_memory_exhausted`
    */
   reserve(bytes: number): void;
+  /**
+   * Does the same, but waits in order, for at most 10 s. For responses that are not read further while they wait.
+   * @throws DomainError `answer_memory_exhausted` after that time, or at once if too many responses wait already
+   */
+  reserveInTurn(bytes: number): Promise<void>;
   /** Releases all memory. Later calls of either method do nothing. */
   release(): void;
 }
@@ -36,19 +48,32 @@ class Account {
   readonly byCaller = new Map<string, number>();
 }
 
+/** A response that waits for memory. */
+interface Waiter {
+  readonly organizationId: string;
+  readonly callerId: string;
+  readonly bytes: number;
+  readonly resolve: (granted: number) => void;
+}
+
 /**
  * Limits the memory of all responses in flight in this process. An organization gets at most half of what the others
  * leave: alone it can use half of the budget, and the next organization always finds some of it free. In the same way,
- * a caller gets at most three quarters of what the other callers of its organization leave. No call waits for memory,
- * because a waiting response holds memory too.
+ * a caller gets at most three quarters of what the other callers of its organization leave. Only responses that are not
+ * read further meanwhile can wait for memory, and only as many as fit into a quarter of the budget.
  */
 @Injectable()
 export class AnswerBudget {
   private readonly accounts = new Map<string, Account>();
+  /** In the order in which they came. */
+  private readonly waiters = new Set<Waiter>();
   private held = 0;
+  private readonly maxWaiters: number;
 
   /** @param total bytes */
-  constructor(private readonly total = Math.floor(getHeapStatistics().heap_size_limit / SHARE_OF_HEAP)) {}
+  constructor(private readonly total = Math.floor(getHeapStatistics().heap_size_limit / SHARE_OF_HEAP)) {
+    this.maxWaiters = Math.floor((total * WAITERS_SHARE) / HELD_PER_WAITER);
+  }
 
   /** The bytes that are currently held. */
   get heldBytes(): number {
@@ -65,6 +90,12 @@ export class AnswerBudget {
       reserve: (bytes) => {
         if (!isReleased) own += this.take(organizationId, callerId, bytes);
       },
+      reserveInTurn: async (bytes) => {
+        if (isReleased || bytes === 0) return;
+        const granted = await this.takeInTurn(organizationId, callerId, bytes);
+        if (isReleased) this.give(organizationId, callerId, granted);
+        else own += granted;
+      },
       release: () => {
         isReleased = true;
         if (own > 0) this.give(organizationId, callerId, own);
@@ -73,7 +104,50 @@ export class AnswerBudget {
     };
   }
 
+  private async takeInTurn(organizationId: string, callerId: string, bytes: number): Promise<number> {
+    const waiting = [...this.waiters].filter((waiter) => waiter.organizationId === organizationId);
+    if (!waiting.some((waiter) => waiter.callerId === callerId)) {
+      const granted = this.tryTake(organizationId, callerId, bytes);
+      if (granted !== undefined) return granted;
+    }
+    const isFull = this.waiters.size >= this.maxWaiters || waiting.length >= this.maxWaiters * WAITERS_OF_ORGANIZATION;
+    if (isFull) throw exhausted();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const waiter = { organizationId, callerId, bytes, resolve };
+    this.waiters.add(waiter);
+    const timer = setTimeout(() => reject(exhausted()), WAIT_MS);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      this.waiters.delete(waiter);
+    }
+  }
+
+  /** Grants what has become free: in order for each caller, while those of other callers pass a caller that has to wait. */
+  private serveWaiters(): void {
+    const blocked = new Set<string>();
+    for (const waiter of this.waiters) {
+      const key = `${waiter.organizationId} ${waiter.callerId}`;
+      if (blocked.has(key)) continue;
+      const granted = this.tryTake(waiter.organizationId, waiter.callerId, waiter.bytes);
+      if (granted === undefined) {
+        blocked.add(key);
+        continue;
+      }
+      this.waiters.delete(waiter);
+      waiter.resolve(granted);
+    }
+  }
+
   private take(organizationId: string, callerId: string, bytes: number): number {
+    const granted = this.tryTake(organizationId, callerId, bytes);
+    if (granted === undefined) throw exhausted();
+    return granted;
+  }
+
+  /** Returns what is charged; undefined if it exceeds a share. */
+  private tryTake(organizationId: string, callerId: string, bytes: number): number | undefined {
     if (bytes === 0) return 0;
     const account = this.accounts.get(organizationId) ?? new Account();
     const ofCaller = account.byCaller.get(callerId) ?? 0;
@@ -81,7 +155,7 @@ export class AnswerBudget {
     const charged = Math.min(bytes, Math.floor(this.total / LARGEST_PART));
     const toOrganization = (this.total - (this.held - account.held)) * ORGANIZATION_SHARE;
     const toCaller = (toOrganization - (account.held - ofCaller)) * CALLER_SHARE;
-    if (ofCaller + charged > toCaller) throw exhausted();
+    if (ofCaller + charged > toCaller) return undefined;
     this.accounts.set(organizationId, account);
     account.byCaller.set(callerId, ofCaller + charged);
     account.held += charged;
@@ -98,6 +172,7 @@ export class AnswerBudget {
     if (left > 0) account.byCaller.set(callerId, left);
     else account.byCaller.delete(callerId);
     if (account.byCaller.size === 0) this.accounts.delete(organizationId);
+    if (this.waiters.size > 0) this.serveWaiters();
   }
 }
 

@@ -55,3 +55,13 @@ function releaseOnceClosed(answer: HeldAnswer, raw: FastifyReply['raw']): void {
     answer.release();
   });
 }
+
+/**
+ * Disconnects the reader of a stream that takes nothing for 30 s. Nothing happens while there is nothing to take: the source can
+ * be silent for longer.
+ */
+export function disconnectStalledReader(raw: FastifyReply['raw']): void {
+  raw.setTimeout(STALLED_MS, () => {
+    if ((raw.socket?.writableLength ?? 0) > 0) raw.destroy();
+  });
+}

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CredentialsModule } from '../../credentials/credentials.module.js';
-import { AnswerBudgetModule } from '../../common/answers/answer-budget.module.js';
 import { TelemetryModule } from '../../telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
@@ -22,7 +21,6 @@ import { UpstreamSender } from './upstream-sender.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([TaskOwnerEntity]),
-    AnswerBudgetModule,
     CredentialsModule,
     TelemetryModule,
     UpstreamsModule,

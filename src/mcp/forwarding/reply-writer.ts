@@ -25,13 +25,11 @@ export class ReplyWriter {
   writeReply(
     request: FastifyRequest,
     reply: FastifyReply,
-    { status, contentType, body }: RelayedAnswer,
+    { status, contentType, body, isHeld = false }: RelayedAnswer,
     headers: Readonly<Record<string, string>>,
   ): void {
     const isComplete = typeof body === 'string' || Buffer.isBuffer(body);
-    if (isComplete) {
-      holdWhileSending(this.budget, request.principal, reply, body);
-    }
+    if (isComplete && !isHeld) holdWhileSending(this.budget, request.principal, reply, body);
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);
     if (isComplete) {

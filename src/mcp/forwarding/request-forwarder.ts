@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { AnswerRooms } from '../../common/answers/answer-room.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
@@ -53,6 +54,7 @@ export class RequestForwarder {
     private readonly catalog: ToolCatalog,
     private readonly tasks: TaskOwners,
     private readonly writer: ReplyWriter,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** @throws DomainError */
@@ -75,7 +77,9 @@ export class RequestForwarder {
         callerId: message.id,
         sentId,
         acceptsStream,
-        requestId: request.id,
+        request,
+        reply,
+        rooms: this.rooms,
         filter: this.filterFor(context),
         isList: LISTS.has(message.method),
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AnswerRooms } from '../../common/answers/answer-room.js';
 import { DomainError } from '../../common/domain-error.js';
 import { OpenConnections } from '../../connections/open-connections.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
@@ -47,6 +48,7 @@ export class SessionHandler {
     private readonly tasks: TaskOwners,
     private readonly connections: OpenConnections,
     private readonly writer: ReplyWriter,
+    private readonly rooms: AnswerRooms,
     private readonly agentStream: AgentNotificationStream,
     private readonly clientSessions: ClientUpstreamSessions,
     private readonly clientStreams: ClientSessionStreams,
@@ -82,8 +84,11 @@ export class SessionHandler {
       throw new DomainError('method_not_allowed', 'The upstream does not send unsolicited messages.');
     }
     const body = keepAlive(
-      relayUnsolicited(answer.body, callerFilter(caller, this.tasks), () =>
-        this.sessionTools.listChanged(caller.connection, session.key),
+      relayUnsolicited(
+        answer.body,
+        callerFilter(caller, this.tasks),
+        () => this.sessionTools.listChanged(caller.connection, session.key),
+        { request, reply, rooms: this.rooms },
       ),
       0,
     );

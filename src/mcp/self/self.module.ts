@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AnswerBudgetModule } from '../../common/answers/answer-budget.module.js';
 import { ToolsModule } from '../../tools/tools.module.js';
 import { McpHttpModule } from '../http/mcp-http.module.js';
 import { SelfController } from './self.controller.js';
@@ -7,7 +6,7 @@ import { SelfServer } from './self-server.js';
 
 /** The management tools as an MCP server. */
 @Module({
-  imports: [AnswerBudgetModule, McpHttpModule, ToolsModule],
+  imports: [McpHttpModule, ToolsModule],
   controllers: [SelfController],
   providers: [SelfServer],
 })

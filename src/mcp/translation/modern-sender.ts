@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms } from '../../common/answers/answer-room.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import type { ForwardingContext } from '../forwarding/forwarding-context.js';
 import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
@@ -14,18 +15,21 @@ export class ModernSender implements MessageSender {
   constructor(
     private readonly upstream: UpstreamSender,
     private readonly eras: UpstreamEras,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError */
   async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, message, deadline } = context;
+    const { request, reply, caller, message, deadline } = context;
     if (message.kind !== 'request') throw new Error('Only requests are translated.');
     const { id, method } = message;
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
     requireTranslatable(message);
     const { answer, sentId } = await this.upstream.sendMessage(context, headers);
-    return { answer: toModernAnswer(answer, { method, serverInfo: serverDescription.serverInfo }), sentId };
+    const { serverInfo } = serverDescription;
+    const response = { request, reply, rooms: this.rooms };
+    return { answer: toModernAnswer(answer, { method, serverInfo }, response), sentId };
   }
 }
 

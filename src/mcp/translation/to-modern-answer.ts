@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Implementation } from '@modelcontextprotocol/client';
+import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
 import { isRecord } from '../../common/is-record.js';
 import { type AnswerBody, discard, wholeOf } from '../../upstreams/messages/answer-body.js';
 import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-parts.js';
@@ -25,12 +26,20 @@ export interface AnsweredRequest {
   readonly serverInfo: Implementation | undefined;
 }
 
-/** Translates the answer of a legacy upstream to one request into the modern era (MCP 2026-07-28, "Results"). */
-export function toModernAnswer(answer: UpstreamAnswer, answered: AnsweredRequest): UpstreamAnswer {
+/**
+ * Translates the answer of a legacy upstream to one request into the modern era (MCP 2026-07-28, "Results").
+ * @param response to the caller, which waits for room if it is large
+ */
+export function toModernAnswer(
+  answer: UpstreamAnswer,
+  answered: AnsweredRequest,
+  response?: AnsweredWithRoom,
+): UpstreamAnswer {
   const isStream = answer.contentType === 'text/event-stream';
   if (!isStream && answer.contentType !== 'application/json') return answer;
   const source = answer.body;
-  const body = Readable.from(isStream ? events(source, answered) : whole(source, answered), { objectMode: false });
+  const translated = isStream ? events : whole;
+  const body = Readable.from(translated(source, answered, response), { objectMode: false });
   // A stream that is destroyed before it is read emits an error too, which would end the process without a listener.
   body.on('error', () => undefined);
   body.once('close', () => discard(source));
@@ -57,19 +66,27 @@ export function toModernMessage(text: string, { method, serverInfo }: AnsweredRe
     : withMember(modern, meta.start, SERVER_INFO, JSON.stringify(serverInfo));
 }
 
-async function* whole(source: AnswerBody, answered: AnsweredRequest): AsyncGenerator<Buffer> {
-  const bytes = await gather(source);
+async function* whole(
+  source: AnswerBody,
+  answered: AnsweredRequest,
+  response: AnsweredWithRoom | undefined,
+): AsyncGenerator<Buffer> {
+  const bytes = await gather(source, response);
   yield Buffer.from(toModernMessage(bytes.toString('utf8'), answered));
 }
 
 /** Reads the whole body. @throws UpstreamError if it is too large */
-export function gather(source: AnswerBody): Promise<Buffer> {
-  return wholeOf(source, tooLarge);
+export function gather(source: AnswerBody, response?: AnsweredWithRoom): Promise<Buffer> {
+  return wholeOf(source, tooLarge, response);
 }
 
 /** Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else. */
-async function* events(source: AnswerBody, answered: AnsweredRequest): AsyncGenerator<Buffer> {
-  for await (const { bytes, isWhole } of sseParts(source)) {
+async function* events(
+  source: AnswerBody,
+  answered: AnsweredRequest,
+  response: AnsweredWithRoom | undefined,
+): AsyncGenerator<Buffer> {
+  for await (const { bytes, isWhole } of sseParts(source, undefined, response)) {
     if (!isWhole) throw tooLarge();
     const data = dataOf(bytes);
     const message = data === undefined ? undefined : parseMessage(data);

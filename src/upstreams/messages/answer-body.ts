@@ -1,8 +1,27 @@
 import { Readable } from 'node:stream';
-import { ParseCost } from '../../json/parse-cost.js';
+import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
+import { MAX_PARSED_BYTES, ParseCost } from '../../json/parse-cost.js';
 
 /** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
 export const GATHERED_BYTES = 64 * 1024;
+
+/** What a buffered byte costs: the pieces as they arrive, and what is made of them. */
+const COPIES = 2;
+
+/**
+ * Waits for room if this many bytes are more than what is buffered of every answer.
+ * @param limit up to which the answer is buffered, in bytes; by default the limit on parsing
+ * @throws DomainError `answer_memory_exhausted`
+ */
+export function requireRoom(
+  answered: AnsweredWithRoom | undefined,
+  bytes: number,
+  limit = MAX_PARSED_BYTES,
+): Promise<void> | undefined {
+  if (bytes <= GATHERED_BYTES || answered === undefined) return undefined;
+  const { rooms, request, reply } = answered;
+  return rooms.enter(request, reply, Math.max(bytes, limit) * COPIES);
+}
 
 /** The bytes of an answer: a buffer for a small one, a stream for one that is still arriving. */
 export type AnswerBody = Buffer | Readable;
@@ -20,14 +39,18 @@ export function onceRead(body: AnswerBody, callback: () => void): void {
 
 /**
  * Buffers the whole body for parsing. Rejects if the stream fails, or with the error of `tooLarge` if parsing would cost too
- * much.
+ * much. A large body waits for room.
  */
-export async function wholeOf(body: AnswerBody, tooLarge: () => Error): Promise<Buffer> {
+export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?: AnsweredWithRoom): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const cost = new ParseCost();
+  let size = 0;
   for await (const chunk of chunksOf(body)) {
     cost.add(chunk);
     if (cost.isTooHigh) throw tooLarge();
+    size += chunk.length;
+    const entering = requireRoom(answered, size);
+    if (entering !== undefined) await entering;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,4 +1,5 @@
-import { type AnswerBody, chunksOf } from './answer-body.js';
+import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
+import { type AnswerBody, chunksOf, requireRoom } from './answer-body.js';
 import { ParseCost } from '../../json/parse-cost.js';
 
 /** A whole event with the empty line that ends it, or a piece of an event that is too large to buffer. */
@@ -18,8 +19,13 @@ const SEARCHED_AGAIN = 2;
  * Splits an event stream (WHATWG HTML, "Server-sent events") into events. An incomplete event at the end of the stream is
  * dropped, as the specification requires; pieces of a large one have been yielded by then.
  * @param limit bytes up to which an event is buffered; by default the limit on parsing
+ * @param answered the response, for which a large event waits for room. The caller gives it back.
  */
-export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerator<SsePart> {
+export async function* sseParts(
+  body: AnswerBody,
+  limit?: number,
+  answered?: AnsweredWithRoom,
+): AsyncGenerator<SsePart> {
   let gathered: Buffer[] = [];
   let size = 0;
   let isCut = false;
@@ -37,6 +43,8 @@ export async function* sseParts(body: AnswerBody, limit?: number): AsyncGenerato
     return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
   };
   for await (const chunk of chunksOf(body)) {
+    const entering = requireRoom(answered, size + chunk.length, limit);
+    if (entering !== undefined) await entering;
     const searched: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let start = 0;
     for (const end of endsOfEvents(searched)) {

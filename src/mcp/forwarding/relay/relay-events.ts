@@ -14,7 +14,14 @@ import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import type { CallerFilter } from './tool-list-filter.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
-import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
+import {
+  dataOf,
+  endsEvent,
+  messageEvent,
+  type SsePart,
+  sseParts,
+  withData,
+} from '../../../upstreams/messages/sse-parts.js';
 
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
@@ -27,20 +34,20 @@ const DATA_LINE = /(?<=^|[\r\n])data:/;
 
 /** Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
-  if (!plan.acceptsStream) return { status, contentType: 'application/json', body: await answerIn(body, plan) };
+  if (!plan.acceptsStream) return { status, contentType: 'application/json', ...(await answerIn(body, plan)) };
   return { status, contentType: 'text/event-stream', body: keepAlive(new EventRelay(body, plan).events()) };
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
-async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | string> {
+async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<RelayedAnswer, 'body' | 'isHeld'>> {
   try {
-    for await (const { bytes, isWhole } of sseParts(body)) {
+    for await (const { bytes, isWhole } of sseParts(body, undefined, plan)) {
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large for a JSON body.');
       const data = dataOf(bytes);
       if (data === undefined || !isAnswer(bytes, data, plan)) continue;
       const answer = completeAnswer(Buffer.from(data), plan);
       await plan.settle(answer.outcome, answer.message);
-      return answer.body;
+      return { body: answer.body, isHeld: plan.rooms.has(plan.reply) };
     }
   } catch (error) {
     throw brokenAnswer(error, plan);
@@ -57,6 +64,7 @@ class EventRelay {
   private isResumable = false;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
+  private hasRoom = false;
 
   constructor(
     private readonly body: AnswerBody,
@@ -70,7 +78,8 @@ class EventRelay {
   async *events(): AsyncGenerator<Buffer> {
     const { plan, body } = this;
     try {
-      for await (const part of sseParts(body, readLimit(plan))) {
+      for await (const part of sseParts(body, readLimit(plan), plan)) {
+        this.giveRoomBack(part);
         const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
         if (bytes !== undefined) yield bytes;
         // In a shared session, events after the answer do not belong to this caller.
@@ -81,7 +90,7 @@ class EventRelay {
       const cause = brokenAnswer(error, plan);
       // A failure to record the outcome is ignored: it is what broke the stream off.
       await plan.settle(outcomeOf(cause)).catch(() => undefined);
-      const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.requestId));
+      const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.request.id));
       // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
       yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
     } finally {
@@ -89,6 +98,13 @@ class EventRelay {
       // A caller with its own session can resume in another request, so the outcome is not known here.
       await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
     }
+  }
+
+  /** A small event follows once the caller has taken the large one before it, except for what the sockets buffer. */
+  private giveRoomBack({ bytes, isWhole }: SsePart): void {
+    const isLarge = !isWhole || bytes.length > GATHERED_BYTES;
+    if (this.hasRoom && !isLarge) this.plan.rooms.leave(this.plan.reply);
+    this.hasRoom = isLarge;
   }
 
   private async relayWhole(event: Buffer): Promise<Buffer | undefined> {

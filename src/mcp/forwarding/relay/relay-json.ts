@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
+import { GATHERED_BYTES, wholeOf } from '../../../upstreams/messages/answer-body.js';
 import { outcomeOf } from '../../../upstreams/invocation.js';
-import { ParseCost } from '../../../json/parse-cost.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { judgeEnds } from './answer-judge.js';
@@ -13,29 +12,45 @@ import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { StreamingReplacement } from './replace-id.js';
 
 const TAIL_BYTES = 4 * 1024;
+/** What the buffers on the way to a caller hold of an answer that is streamed. */
+const STREAMED_BYTES = 4 * GATHERED_BYTES;
 
 /**
  * Relays a JSON body: buffered if it is small or has to be filtered, otherwise streamed.
  * @throws UpstreamError before the first byte is sent
  */
 export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
+  if (isFiltered(plan) && !Buffer.isBuffer(body)) return relayFilteredList(status, body, plan);
   const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
   const contentType = 'application/json';
   if (rest !== undefined) {
-    if (isFiltered(plan)) {
-      rest.destroy();
-      throw new UpstreamError('protocol', 'The list is too large.');
-    }
     const answered = new AnsweredId(plan.sentId ?? plan.callerId);
     if (!answered.push(first)) {
       rest.destroy();
       throw wrongAnswerError();
+    }
+    try {
+      await plan.rooms.enter(plan.request, plan.reply, STREAMED_BYTES);
+    } catch (error) {
+      rest.destroy();
+      throw error;
     }
     return { status, contentType, body: streamJson(first, rest, plan, answered) };
   }
   const { body: complete, outcome, message } = completeAnswer(first, plan, status);
   await plan.settle(outcome, message);
   return { status, contentType, body: complete };
+}
+
+/** Buffers a list whole, because it has to be parsed. */
+async function relayFilteredList(status: number, body: Readable, plan: RelayPlan): Promise<RelayedAnswer> {
+  const tooLarge = (): Error => new UpstreamError('protocol', 'The list is too large.');
+  const bytes = await wholeOf(body, tooLarge, plan).catch((error: unknown) => {
+    throw brokenAnswer(error, plan);
+  });
+  const { body: complete, outcome, message } = completeAnswer(bytes, plan, status);
+  await plan.settle(outcome, message);
+  return { status, contentType: 'application/json', body: complete, isHeld: plan.rooms.has(plan.reply) };
 }
 
 /** Only the id is checked in what follows the buffered beginning. */
@@ -73,15 +88,12 @@ async function* streamJson(
 /** The buffered beginning of the body, and the rest if there is more. */
 async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
   const chunks: Buffer[] = [];
-  const cost = new ParseCost();
   let size = 0;
-  const isWhole = isFiltered(plan);
   const hasEnded = await new Promise<boolean>((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       size += chunk.length;
-      if (isWhole) cost.add(chunk);
-      if (isWhole ? cost.isTooHigh : size > GATHERED_BYTES) finish(false);
+      if (size > GATHERED_BYTES) finish(false);
     };
     const onEnd = (): void => finish(true);
     const finish = (ended: boolean): void => {

@@ -1,15 +1,15 @@
+import type { AnsweredWithRoom } from '../../../common/answers/answer-room.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { CallerFilter } from './tool-list-filter.js';
 
 /** How an upstream's answer is relayed to the caller. */
-export interface RelayPlan {
+export interface RelayPlan extends AnsweredWithRoom {
   /** The id of the caller's request as JSON text. */
   readonly callerId: string;
   /** The id that replaced it in a session shared with other callers, as JSON text. */
   readonly sentId?: string | undefined;
   /** Does the caller accept an event stream? If not, it gets one JSON body. */
   readonly acceptsStream: boolean;
-  readonly requestId: string;
   /** The filter for a caller who is not permitted to call every tool; undefined for others. */
   readonly filter?: CallerFilter | undefined;
   /** Is the answer a list of tools or tasks, which has to be parsed as a whole if there is a filter? */
@@ -29,4 +29,6 @@ export interface RelayedAnswer {
   readonly status: number;
   readonly contentType: 'application/json' | 'text/event-stream' | undefined;
   readonly body: Buffer | string | AsyncGenerator<Buffer>;
+  /** Has memory been reserved for a complete body? */
+  readonly isHeld?: boolean;
 }

@@ -1,3 +1,4 @@
+import type { AnsweredWithRoom } from '../../../common/answers/answer-room.js';
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from './complete-answer.js';
@@ -13,12 +14,16 @@ export async function* relayUnsolicited(
   body: AnswerBody,
   filter: CallerFilter | undefined,
   onListChanged: () => void,
+  response: AnsweredWithRoom,
 ): AsyncGenerator<Buffer> {
+  const limit = filter === undefined ? GATHERED_BYTES : undefined;
   try {
-    for await (const { bytes, isWhole } of sseParts(body, filter === undefined ? GATHERED_BYTES : undefined)) {
+    for await (const { bytes, isWhole } of sseParts(body, limit, response)) {
       if (isWhole && saysToolsChanged(bytes)) onListChanged();
       const allowed = filter === undefined ? bytes : isWhole ? filteredEvent(bytes, filter) : undefined;
       if (allowed !== undefined) yield allowed;
+      // The stream can be silent for hours now.
+      response.rooms.leave(response.reply);
     }
   } finally {
     discard(body);

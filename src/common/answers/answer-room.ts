@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AnswerBudget, type HeldAnswer } from './answer-budget.js';
+import { disconnectStalledReader } from './hold-until-sent.js';
+
+/** The response whose memory is reserved, and what reserves it. */
+export interface AnsweredWithRoom {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly rooms: AnswerRooms;
+}
+
+/** The room of one response. */
+interface Room {
+  readonly entering: Promise<void>;
+  readonly held: HeldAnswer;
+}
+
+/**
+ * Memory for responses that turn out to be large while they are read. They are not read further until there is room. A response has
+ * one room however many stages of its processing ask for it, and gives it back when it has been sent or its caller has
+ * disconnected. A reader that takes nothing is disconnected, so that it cannot keep the room.
+ */
+@Injectable()
+export class AnswerRooms {
+  private readonly rooms = new WeakMap<FastifyReply, Room>();
+
+  constructor(private readonly budget: AnswerBudget) {}
+
+  /** Has the response room, or does it wait for some? */
+  has(reply: FastifyReply): boolean {
+    return this.rooms.has(reply);
+  }
+
+  /**
+   * Waits for room; at once for a response that has some, and for one without a reader.
+   * @param bytes of memory that the response needs at most
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async enter(request: FastifyRequest, reply: FastifyReply, bytes: number): Promise<void> {
+    const known = this.rooms.get(reply);
+    if (known !== undefined) return known.entering;
+    const { raw } = reply;
+    if (raw.destroyed) return;
+    const held = this.budget.openAnswer(request.principal);
+    const entering = held.reserveInTurn(bytes);
+    const room = { held, entering };
+    this.rooms.set(reply, room);
+    const leave = (): void => this.leave(reply);
+    raw.once('close', leave);
+    try {
+      await entering;
+      disconnectStalledReader(raw);
+    } catch (error) {
+      raw.off('close', leave);
+      this.leave(reply);
+      throw error;
+    }
+  }
+
+  /** Gives the room back before the response has ended, because nothing large of it is buffered any more. */
+  leave(reply: FastifyReply): void {
+    this.rooms.get(reply)?.held.release();
+    this.rooms.delete(reply);
+  }
+}
