@@ -1,5 +1,6 @@
-import { outcomeOf } from '../../../upstreams/invocation.js';
-import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
+import type { Readable } from 'node:stream';
+import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
+import { type AnswerBody, chunksOf, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
@@ -9,13 +10,24 @@ import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
+import { Silence } from './silence.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import type { CallerFilter } from './tool-list-filter.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
-import { dataOf, endsEvent, messageEvent, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
+import {
+  dataOf,
+  endsEvent,
+  messageEvent,
+  type SsePart,
+  sseParts,
+  SseSplitter,
+  withData,
+} from '../../../upstreams/messages/sse-parts.js';
 
+/** A caller receives the headers of a stream that is silent for this long. */
+const BEGINNING_MS = 1_000;
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
 /** A notification or a request whose first member is its method. */
@@ -25,10 +37,17 @@ const EVENT_ID = /(?:^|[\r\n])id:/;
 const MAX_READ_BYTES = 1024 * 1024;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
-/** Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. */
+/**
+ * Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. Most streams consist of
+ * their answer: such a stream is relayed as a complete body, which costs far less than a stream. Any other event is relayed when it
+ * arrives.
+ */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (!plan.acceptsStream) return { status, contentType: 'application/json', body: await answerIn(body, plan) };
-  return { status, contentType: 'text/event-stream', body: keepAlive(new EventRelay(body, plan).events()) };
+  const relay = new EventRelay(body, plan);
+  const complete = await relay.begin();
+  const contentType = 'text/event-stream';
+  return { status, contentType, body: complete ?? keepAlive(relay.events(), 0) };
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
@@ -50,9 +69,16 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Buffer | str
 
 /** One event stream on its way to the caller. */
 class EventRelay {
+  private readonly splitter: SseSplitter;
   private readonly replacement: StreamingReplacement | undefined;
-  private readonly lineEnds = lineEndReplacements();
+  private lineEnds: StreamingReplacement[] | undefined;
+  /** What is ready for the caller, from before `events` was called. */
+  private readonly ready: Buffer[] = [];
   private isAnswered = false;
+  /** Has the last event for the caller been read? */
+  private isLast = false;
+  /** Set when the answer has been read; resolves when its outcome is recorded. */
+  private settling: Promise<void> | undefined;
   /** Can the caller resume the stream in another request (`Last-Event-ID`)? */
   private isResumable = false;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
@@ -63,52 +89,128 @@ class EventRelay {
     private readonly plan: RelayPlan,
   ) {
     const { sentId, callerId } = plan;
+    this.splitter = new SseSplitter(readLimit(plan));
     if (sentId !== undefined) this.replacement = new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
   }
 
-  /** A stream that breaks off ends with an error answer, so that the caller notices. */
-  async *events(): AsyncGenerator<Buffer> {
-    const { plan, body } = this;
+  /**
+   * Reads up to the first events for the caller, or for a second. Returns the complete stream if it is over by then; otherwise
+   * `events` returns all of it.
+   */
+  async begin(): Promise<Buffer | undefined> {
     try {
-      for await (const part of sseParts(body, readLimit(plan))) {
-        const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
-        if (bytes !== undefined) yield bytes;
-        // In a shared session, events after the answer do not belong to this caller.
-        if (this.isAnswered && plan.sentId !== undefined) break;
-      }
-      if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
+      const hasEnded = Buffer.isBuffer(this.body) ? this.readChunk(this.body) : await this.readBeginning(this.body);
+      if (this.settling !== undefined) await this.settling;
+      if (!this.isLast && !hasEnded) return undefined;
+      this.requireAnswered();
     } catch (error) {
-      const cause = brokenAnswer(error, plan);
-      // A failure to record the outcome is ignored: it is what broke the stream off.
-      await plan.settle(outcomeOf(cause)).catch(() => undefined);
-      const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.requestId));
-      // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
-      yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
+      // The answer must not be sent if its outcome could not be recorded.
+      if (this.isAnswered) this.ready.pop();
+      this.ready.push(await this.failure(error));
+    }
+    await this.close();
+    return this.ready.length === 1 ? this.ready[0] : Buffer.concat(this.ready);
+  }
+
+  /** The stream, if `begin` did not return it. One that breaks off ends with an error answer, so that the caller notices. */
+  async *events(): AsyncGenerator<Buffer> {
+    try {
+      yield* this.ready;
+      read: for await (const chunk of chunksOf(this.body)) {
+        for (const part of this.splitter.push(chunk)) {
+          const bytes = this.relayPart(part);
+          if (this.settling !== undefined) await this.settling;
+          if (bytes !== undefined) yield bytes;
+          if (this.isLast) break read;
+        }
+      }
+      this.requireAnswered();
+    } catch (error) {
+      yield await this.failure(error);
     } finally {
-      discard(body);
-      // A caller with its own session can resume in another request, so the outcome is not known here.
-      await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
+      await this.close();
     }
   }
 
-  private async relayWhole(event: Buffer): Promise<Buffer | undefined> {
-    const { rewriteEvent } = this.plan;
-    const rewritten = rewriteEvent === undefined ? event : rewriteEvent(event);
-    return rewritten && this.relayEvent(rewritten);
+  /** Returns true if the stream has ended. */
+  private async readBeginning(body: Readable): Promise<boolean> {
+    const silence = new Silence(BEGINNING_MS);
+    try {
+      while (!body.destroyed) {
+        const chunk = body.read() as Buffer | null;
+        if (chunk !== null) {
+          this.readChunk(chunk);
+          if (this.ready.length > 0) return false;
+        } else if (body.readableEnded) return true;
+        else if (await silence.lastsUntil(body)) return false;
+      }
+      return body.readableEnded;
+    } finally {
+      silence.end();
+    }
   }
 
-  private async relayEvent(event: Buffer): Promise<Buffer | undefined> {
+  private readChunk(chunk: Buffer): true {
+    for (const part of this.splitter.push(chunk)) {
+      const bytes = this.relayPart(part);
+      if (bytes !== undefined) this.ready.push(bytes);
+      if (this.isLast) break;
+    }
+    return true;
+  }
+
+  /** @throws UpstreamError if the stream has ended without the answer */
+  private requireAnswered(): void {
+    if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
+  }
+
+  private async failure(fault: unknown): Promise<Buffer> {
     const { plan } = this;
-    const data = dataOf(event);
+    const cause = brokenAnswer(fault, plan);
+    // A failure to record the outcome is ignored: it is what broke the stream off.
+    await plan.settle(outcomeOf(cause)).catch(() => undefined);
+    const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.requestId));
+    // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
+    return this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
+  }
+
+  private async close(): Promise<void> {
+    discard(this.body);
+    if (this.isAnswered) return;
+    // A caller with its own session can resume in another request, so the outcome is not known here.
+    await this.plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
+  }
+
+  private settle(outcome: InvocationOutcome, message?: Record<string, unknown>): void {
+    this.settling = this.plan.settle(outcome, message);
+    // Without a handler, a failure before it is awaited would end the process.
+    this.settling.catch(() => undefined);
+  }
+
+  private relayPart({ bytes, isWhole }: SsePart): Buffer | undefined {
+    if (!isWhole) return this.relayPiece(bytes);
+    const { rewriteEvent } = this.plan;
+    const event = rewriteEvent === undefined ? bytes : rewriteEvent(bytes);
+    return event && this.relayEvent(event);
+  }
+
+  private relayEvent(event: Buffer): Buffer | undefined {
+    const { plan } = this;
+    const text = event.toString('utf8');
+    const data = dataOf(text);
     // Callers cannot resume the stream of a shared session.
-    if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
+    if (plan.sentId === undefined && EVENT_ID.test(text)) this.isResumable = true;
+    // An event without data only serves to resume the stream.
+    if ((data === undefined || data === '') && plan.sentId !== undefined) return undefined;
     if (data === undefined && plan.filter === undefined) return event;
     if (data === undefined || data === '') return reserializeEvent(event, data);
     if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
-      await plan.settle(outcome, message);
+      // A server sends the answer last (MCP 2025-11-25, transports).
+      this.isLast = true;
+      this.settle(outcome, message);
       return plan.filter === undefined ? withData(event, body.toString()) : reserializeEvent(event, body.toString());
     }
     if (plan.filter !== undefined) return this.filterOther(event, data, plan.filter);
@@ -129,7 +231,7 @@ class EventRelay {
     return reserializeEvent(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
   }
 
-  private async relayPiece(bytes: Buffer): Promise<Buffer> {
+  private relayPiece(bytes: Buffer): Buffer {
     const { plan, replacement } = this;
     if (plan.filter !== undefined && plan.isList) throw new UpstreamError('protocol', 'The list is too large.');
     if (plan.rewriteEvent !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
@@ -150,7 +252,9 @@ class EventRelay {
     const isForCaller = replacement?.found !== false;
     if (isForCaller && !METHOD_FIRST.test(first.toString('utf8'))) {
       this.isAnswered = true;
-      await plan.settle(judgeEnds(first, this.cut.last));
+      // Without a unique id, only parsing tells an answer from another event.
+      this.isLast = sentId !== undefined;
+      this.settle(judgeEnds(first, this.cut.last));
     }
     this.cut = undefined;
     return replacement === undefined ? replaced : Buffer.concat([replaced, replacement.flush()]);
@@ -161,6 +265,7 @@ class EventRelay {
     // The fields before the data of the first piece are serialized again.
     const head = piece === data ? [] : [Buffer.from(`${eventHead(piece)}data:`)];
     let text = data;
+    this.lineEnds ??= lineEndReplacements();
     for (const replacement of this.lineEnds) {
       text = replacement.push(text);
       if (isLast) text = Buffer.concat([text, replacement.flush()]);
