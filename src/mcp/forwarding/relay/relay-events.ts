@@ -28,6 +28,8 @@ import {
 
 /** A caller receives the headers of a stream that is silent for this long. */
 const BEGINNING_MS = 1_000;
+/** How long an event without a message waits for the answer. Servers with resumable streams begin each with such an event. */
+const PRIMING_MS = 20;
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
 /** A notification or a request whose first member is its method. */
@@ -74,6 +76,8 @@ class EventRelay {
   private lineEnds: StreamingReplacement[] | undefined;
   /** What is ready for the caller, from before `events` was called. */
   private readonly ready: Buffer[] = [];
+  /** Is a message among them, not only the event that lets the caller resume the stream? */
+  private hasMessage = false;
   private isAnswered = false;
   /** Has the last event for the caller been read? */
   private isLast = false;
@@ -94,7 +98,7 @@ class EventRelay {
   }
 
   /**
-   * Reads up to the first events for the caller, or for a second. Returns the complete stream if it is over by then; otherwise
+   * Reads up to the first message for the caller, or for a limited time. Returns the complete stream if it is over by then; otherwise
    * `events` returns all of it.
    */
   async begin(): Promise<Buffer | undefined> {
@@ -134,13 +138,18 @@ class EventRelay {
 
   /** Returns true if the stream has ended. */
   private async readBeginning(body: Readable): Promise<boolean> {
-    const silence = new Silence(BEGINNING_MS);
+    let silence = new Silence(BEGINNING_MS);
     try {
       while (!body.destroyed) {
         const chunk = body.read() as Buffer | null;
         if (chunk !== null) {
+          const isFirst = this.ready.length === 0;
           this.readChunk(chunk);
-          if (this.ready.length > 0) return false;
+          if (this.hasMessage) return false;
+          if (isFirst && this.ready.length > 0) {
+            silence.end();
+            silence = new Silence(PRIMING_MS);
+          }
         } else if (body.readableEnded) return true;
         else if (await silence.lastsUntil(body)) return false;
       }
@@ -204,6 +213,7 @@ class EventRelay {
     if ((data === undefined || data === '') && plan.sentId !== undefined) return undefined;
     if (data === undefined && plan.filter === undefined) return event;
     if (data === undefined || data === '') return reserializeEvent(event, data);
+    this.hasMessage = true;
     if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
@@ -232,6 +242,7 @@ class EventRelay {
   }
 
   private relayPiece(bytes: Buffer): Buffer {
+    this.hasMessage = true;
     const { plan, replacement } = this;
     if (plan.filter !== undefined && plan.isList) throw new UpstreamError('protocol', 'The list is too large.');
     if (plan.rewriteEvent !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
