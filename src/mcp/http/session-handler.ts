@@ -85,7 +85,6 @@ export class SessionHandler {
       relayUnsolicited(answer.body, callerFilter(caller, this.tasks), () =>
         this.sessionTools.listChanged(caller.connection, session.key),
       ),
-      0,
     );
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
   }

@@ -49,7 +49,7 @@ export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayP
   const relay = new EventRelay(body, plan);
   const complete = await relay.begin();
   const contentType = 'text/event-stream';
-  return { status, contentType, body: complete ?? keepAlive(relay.events(), 0) };
+  return { status, contentType, body: complete ?? keepAlive(relay.events()) };
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
