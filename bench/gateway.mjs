@@ -1,10 +1,12 @@
 /**
  * `npm run bench:gateway`: measures the cost of an agent. In one run, it sends the same tool call and the same list request
- * to the upstream directly, through the proxy, and through agents with 1, 5, and 20 connections of ten tools each. It also
- * measures an agent with one upstream that takes 3 s to list its tools and one that is down. Everything runs on loopback, in
- * a temporary folder.
+ * to the upstream directly, through a bare pass-through, through the proxy, and through agents with 1, 5, and 20 connections of ten
+ * tools each. It also measures an agent with one upstream that takes 3 s to list its tools and one that is down. Calls are also
+ * measured with upstreams on the official SDK, which answer with JSON and with event streams, over TCP and TLS. Everything runs on
+ * loopback, in a temporary folder.
  *
- * --seconds <n>       duration of each row (5); the targets alternate call by call
+ * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
+ * --seconds <n>       duration of each row (4); the targets alternate call by call
  * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and agents too
  */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -16,8 +18,9 @@ import { Child } from './lib/child.mjs';
 import { Caller } from './lib/gateway-caller.mjs';
 import { postJson } from './lib/http-client.mjs';
 import { cpuSeconds } from './lib/proxy-process.mjs';
-import { startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine, quantile } from './lib/report.mjs';
+import { kindsOf, makeCertificate, UPSTREAM_KINDS } from './lib/upstream-kinds.mjs';
 
 const TOOLS = 10;
 /** Rounds of the throughput measurement. Every other round takes the targets in reverse order; the result is the median. */
@@ -34,7 +37,13 @@ const MCP_HEADERS = {
   'mcp-protocol-version': '2025-11-25',
 };
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, against: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    upstream: { type: 'string', default: 'all' },
+    seconds: { type: 'string', default: '4' },
+    against: { type: 'string' },
+  },
+});
 const ms = Number(values.seconds) * 1000;
 const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
 // The embedded server can run as another user, who needs to traverse the folder.
@@ -42,47 +51,55 @@ await chmod(folder, 0o711);
 const started = [];
 
 try {
-  const [upstream, slow] = [await startTools(0), await startTools(SLOW_MS)];
-  const bare = await keep(startUpstream());
-  const ours = await startTargets(bare, upstream, slow, {});
-  const before = values.against && (await startTargets(bare, upstream, slow, { checkout: resolve(values.against) }));
-  const targets = {
-    direct: { url: `${upstream}/mcp`, headers: MCP_HEADERS, name: 'tool_0' },
-    ...ours,
-    ...(before && Object.fromEntries(Object.entries(before).map(([title, target]) => [`${title} (before)`, target]))),
-  };
-  console.log(`${machine()}\n`);
-  console.log(`First list, ms (cold, ${TOOLS} tools per upstream):`);
-  for (const [title, target] of Object.entries(targets).filter(([title]) => !/^direct|^proxy/.test(title))) {
-    const caller = new Caller(target);
-    const { ms: first, text } = await caller.time('tools/list', {});
-    const found = text.match(/"inputSchema"/g)?.length ?? 0;
-    console.log(`  ${title.padEnd(24)}${first.toFixed(0).padStart(8)}   ${found} tools`);
-    caller.close();
+  const kinds = kindsOf(values.upstream);
+  const identity = kinds.some((kind) => UPSTREAM_KINDS[kind].tls) ? makeCertificate(folder) : undefined;
+  const names = Array.from({ length: TOOLS }, (_, i) => `tool_${i}`).join(',');
+  const upstreams = {};
+  for (const kind of kinds) {
+    upstreams[kind] = await keep(kind === 'minimal' ? startTools(0) : startUpstream(kind, { tools: names, identity }));
   }
-
-  const [calls, lists] = [await inTurns(targets, call), await inTurns(targets, list)];
-  print(
-    'tools/call, p50 ms, 1 caller',
-    calls,
-    (p50) => p50 - calls.proxy.p50 <= MOST_ADDED_MS,
-    `proxy + ${MOST_ADDED_MS}`,
-  );
-  print('tools/list, p50 ms, 1 caller, warm', lists, (p50) => p50 < MOST_LIST_MS, `< ${MOST_LIST_MS}`);
-  await underLoad(targets);
+  const bare = await keep(startBare(upstreams, ['tool_0']));
+  const ours = await startService(upstreams, {});
+  const before = values.against && (await startService(upstreams, { checkout: resolve(values.against) }));
+  console.log(`${machine()}\n`);
+  for (const kind of kinds) {
+    const targets = {
+      direct: { ...upstreams[kind], name: 'tool_0' },
+      bare: { ...bare.targets[kind], name: 'tool_0' },
+      ...(await ours.targetsOf(kind)),
+      ...(before && renamed(await before.targetsOf(kind))),
+    };
+    const calls = await inTurns(targets, call);
+    print(
+      `tools/call, p50 ms, 1 caller: ${UPSTREAM_KINDS[kind].title}`,
+      calls,
+      (p50) => p50 - calls.proxy.p50 <= MOST_ADDED_MS,
+      `proxy + ${MOST_ADDED_MS}`,
+    );
+  }
+  if (kinds.includes('minimal')) {
+    const slow = await keep(startTools(SLOW_MS));
+    const targets = {
+      direct: { ...upstreams.minimal, name: 'tool_0' },
+      ...(await ours.targetsOf('minimal', slow)),
+      ...(before && renamed(await before.targetsOf('minimal', slow))),
+    };
+    await printFirstLists(targets);
+    const lists = await inTurns(targets, list);
+    print('tools/list, p50 ms, 1 caller, warm', lists, (p50) => p50 < MOST_LIST_MS, `< ${MOST_LIST_MS}`);
+    await underLoad(targets);
+  }
 } finally {
   for (const target of started.toReversed()) await target.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Starts the service of a checkout, with a connection and agents with an increasing number of connections. */
-async function startTargets(bare, upstream, slow, options) {
+/** Starts the service of a checkout. */
+async function startService(upstreams, options) {
   const data = join(folder, options.checkout === undefined ? 'ours' : 'before');
   await mkdir(data, { mode: 0o711 });
-  const service = await keep(startOurs(bare, data, options));
-  const { pid, records } = service;
+  const { origin, pid, records } = await keep(startOurs(upstreams, data, options));
   const { tools, bootstrapHeaders } = records;
-  const origin = new URL(service.url).origin;
   const create = async (kind, item) =>
     (await postJson(`${tools}/COLLECTION_${kind}_CREATE`, bootstrapHeaders, { data: item })).item.id;
   const connectTo = (url, title) => create('CONNECTIONS', { connection_type: 'HTTP', title, connection_url: url });
@@ -92,18 +109,47 @@ async function startTargets(bare, upstream, slow, options) {
     return `${origin}/api/default/mcp/gateway/${id}`;
   };
   const headers = { ...MCP_HEADERS, ...bootstrapHeaders };
-  const ids = [];
-  for (let i = 0; i < 20; i++) ids.push(await connectTo(`${upstream}/mcp`, `Upstream ${i}`));
-  const [late, dead] = [await connectTo(`${slow}/mcp`, 'Slow'), await connectTo(DEAD_URL, 'Dead')];
-  const others = [];
-  for (let i = 0; i < 18; i++) others.push(await connectTo(`${upstream}/mcp`, `Other ${i}`));
-  return {
-    proxy: { url: `${origin}/api/default/mcp/${ids[0]}`, headers, pid, name: 'tool_0' },
-    'agent, 1': { url: await agentOver(ids.slice(0, 1)), headers, pid, name: 'tool_0' },
-    'agent, 5': { url: await agentOver(ids.slice(0, 5)), headers, pid, name: 'c0_tool_0' },
-    'agent, 20': { url: await agentOver(ids), headers, pid, name: 'c0_tool_0' },
-    '18, slow, dead': { url: await agentOver([...others, late, dead]), headers, pid, name: 'c0_tool_0' },
+  const connectTimes = async (count, url, title) => {
+    const ids = [];
+    for (let i = 0; i < count; i++) ids.push(await connectTo(url, `${title} ${i}`));
+    return ids;
   };
+  return {
+    /** The connection and the agents over an upstream. @param slow adds agents over many connections, and over this upstream */
+    async targetsOf(kind, slow) {
+      const { url } = upstreams[kind];
+      const ids = await connectTimes(slow === undefined ? 5 : 20, url, kind);
+      const target = (of, name) => ({ url: of, headers, pid, name });
+      const targets = {
+        proxy: target(`${origin}/api/default/mcp/${ids[0]}`, 'tool_0'),
+        'agent, 1': target(await agentOver(ids.slice(0, 1)), 'tool_0'),
+        'agent, 5': target(await agentOver(ids.slice(0, 5)), 'c0_tool_0'),
+      };
+      if (slow === undefined) return targets;
+      const others = await connectTimes(18, url, 'Other');
+      const [late, dead] = [await connectTo(slow.url, 'Slow'), await connectTo(DEAD_URL, 'Dead')];
+      return {
+        ...targets,
+        'agent, 20': target(await agentOver(ids), 'c0_tool_0'),
+        '18, slow, dead': target(await agentOver([...others, late, dead]), 'c0_tool_0'),
+      };
+    },
+  };
+}
+
+function renamed(targets) {
+  return Object.fromEntries(Object.entries(targets).map(([title, target]) => [`${title} (before)`, target]));
+}
+
+async function printFirstLists(targets) {
+  console.log(`\nFirst list, ms (cold, ${TOOLS} tools per upstream):`);
+  for (const [title, target] of Object.entries(targets).filter(([name]) => !/^direct|^proxy/.test(name))) {
+    const caller = new Caller(target);
+    const { ms: first, text } = await caller.time('tools/list', {});
+    const found = text.match(/"inputSchema"/g)?.length ?? 0;
+    console.log(`  ${title.padEnd(24)}${first.toFixed(0).padStart(8)}   ${found} tools`);
+    caller.close();
+  }
 }
 
 function call(caller, { name }) {
@@ -173,9 +219,9 @@ async function throughput(target) {
 }
 
 function print(title, figures, isMet, aim) {
-  console.log(`\n${title}${' '.repeat(Math.max(1, 48 - title.length))}p99`);
+  console.log(`\n${title}\n${' '.repeat(24)}     p50               p99`);
   for (const [name, { p50, p99 }] of Object.entries(figures)) {
-    const verdict = name === 'direct' || name.startsWith('proxy') ? '' : `   ${isMet(p50) ? 'met' : 'MISSED'} (${aim})`;
+    const verdict = /^direct|^bare|^proxy/.test(name) ? '' : `   ${isMet(p50) ? 'met' : 'MISSED'} (${aim})`;
     console.log(`  ${name.padEnd(24)}${p50.toFixed(3).padStart(8)}${p99.toFixed(3).padStart(18)}${verdict}`);
   }
 }
@@ -183,8 +229,8 @@ function print(title, figures, isMet, aim) {
 async function startTools(listMs) {
   const path = fileURLToPath(new URL('lib/gateway-upstream.mjs', import.meta.url));
   const child = new Child(process.execPath, [path, String(TOOLS), String(listMs)], { NODE_ENV: 'production' });
-  started.push(child);
-  return child.line(/^listening on (\S+)/);
+  const url = `${await child.line(/^listening on (\S+)/)}/mcp`;
+  return { url, headers: MCP_HEADERS, pid: child.pid, stop: () => child.stop() };
 }
 
 /** Registers a target that must be stopped at the end. */

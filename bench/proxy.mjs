@@ -1,15 +1,16 @@
 /**
- * `npm run bench:proxy`: measures the cost of the proxy. In one run, it sends the same calls to the same upstream directly,
+ * `npm run bench:proxy`: measures the cost of the proxy. In one run, it sends the same calls to the same upstreams directly,
  * through a bare pass-through (the peer), and through the service with all features on (key, permission, schema, audit,
- * telemetry, log). Upstream, peer, service, and load generator are separate processes on loopback; all files are in a
- * temporary folder.
+ * telemetry, log). The upstreams answer with JSON and with event streams, over TCP and TLS. Each upstream, the peer, the service, and
+ * the load generator are separate processes on loopback; all files are in a temporary folder.
  *
- * --seconds <n>       duration of each target in each round (1)
- * --rounds <n>        number of rounds; the results are medians (25)
+ * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
+ * --seconds <n>       duration of each target in each round (0.4)
+ * --rounds <n>        number of rounds; the results are medians (9)
+ * --warm-up <n>       duration in seconds of each target before the first round (1.5)
  * --only <names>      some of direct,bare,before,ours
  * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
  * --oauth             also calls the service with an OAuth access token instead of an API key
- * --upstream sdk      an upstream on the official SDK, which answers with event streams, instead of a minimal one
  * --cpu-prof          profiles the service and prints where its main thread spent its time
  */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -19,21 +20,23 @@ import { parseArgs } from 'node:util';
 import { oauthToken } from './lib/oauth-token.mjs';
 import { topOfProfile } from './lib/proxy-profile.mjs';
 import { recordedCalls } from './lib/proxy-recorded.mjs';
-import { methodOf, proxyTable, recordsLine } from './lib/proxy-report.mjs';
+import { cpuTable, latencyTable, methodOf, recordsLine, throughputTable } from './lib/proxy-report.mjs';
 import { measureInTurns } from './lib/proxy-rounds.mjs';
 import { OWNER, startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine } from './lib/report.mjs';
+import { kindsOf, makeCertificate, UPSTREAM_KINDS } from './lib/upstream-kinds.mjs';
 
-const CALLERS = [1, 16];
+const [ALONE, MANY] = [1, 16];
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '1' },
-    rounds: { type: 'string', default: '25' },
+    seconds: { type: 'string', default: '0.4' },
+    rounds: { type: 'string', default: '9' },
+    'warm-up': { type: 'string', default: '1.5' },
     only: { type: 'string', default: 'direct,bare,before,ours' },
     against: { type: 'string' },
     oauth: { type: 'boolean', default: false },
-    upstream: { type: 'string', default: 'bare' },
+    upstream: { type: 'string', default: 'all' },
     'cpu-prof': { type: 'boolean', default: false },
   },
 });
@@ -50,26 +53,40 @@ const started = [];
 let measuredSince;
 
 try {
-  const upstream = await keep(startUpstream(values.upstream));
-  const targets = {};
-  if (isMeasured('direct')) targets.direct = upstream;
-  if (isMeasured('bare')) targets.bare = await keep(startBare(upstream));
+  const kinds = kindsOf(values.upstream);
+  const identity = kinds.some((kind) => UPSTREAM_KINDS[kind].tls) ? makeCertificate(folder) : undefined;
+  const upstreams = {};
+  for (const kind of kinds) upstreams[kind] = await keep(startUpstream(kind, { identity }));
+
+  const measured = {};
+  if (isMeasured('direct')) measured.direct = upstreams;
+  if (isMeasured('bare')) measured.bare = (await keep(startBare(upstreams))).targets;
   if (isMeasured('before') && values.against) {
-    targets.before = await keep(startOurs(upstream, await subfolder('before'), { checkout: resolve(values.against) }));
+    const checkout = resolve(values.against);
+    measured.before = (await keep(startOurs(upstreams, await subfolder('before'), { checkout }))).targets;
   }
+  let records;
   if (isMeasured('ours')) {
-    targets.ours = await keep(startOurs(upstream, await subfolder('ours'), { nodeArgs: profiling }));
-    if (values.oauth) {
-      const token = await oauthToken(targets.ours.url, OWNER);
-      targets.oauth = { ...targets.ours, headers: { ...targets.ours.headers, authorization: `Bearer ${token}` } };
-    }
+    const ours = await keep(startOurs(upstreams, await subfolder('ours'), { nodeArgs: profiling }));
+    measured.ours = ours.targets;
+    records = ours.records;
+    if (values.oauth) measured.oauth = await withOauthToken(ours.targets);
   }
+  const targets = Object.fromEntries(
+    kinds.map((kind) => [kind, Object.fromEntries(Object.entries(measured).map(([name, of]) => [name, of[kind]]))]),
+  );
 
   console.log(`${machine()}\n`);
-  const { figures, calls, since } = await measureInTurns(targets, { callers: CALLERS, rounds, ms: seconds * 1000 });
-  for (const callers of CALLERS) console.log(`${proxyTable(figures, callers)}\n`);
+  const { figures, calls, since } = await measureInTurns(targets, {
+    callers: [ALONE, MANY],
+    rounds,
+    ms: seconds * 1000,
+    warmUpMs: Number(values['warm-up']) * 1000,
+  });
+  console.log(`${latencyTable(figures, ALONE)}\n\n${throughputTable(figures, MANY)}\n`);
+  console.log(`${cpuTable(figures, ALONE)}\n\n${cpuTable(figures, MANY)}\n`);
   const recorded = (calls.ours ?? 0) + (calls.oauth ?? 0);
-  if (targets.ours) console.log(`${recordsLine(recorded, await recordedCalls(targets.ours.records))}\n`);
+  if (records) console.log(`${recordsLine(recorded, await recordedCalls(records))}\n`);
   console.log(methodOf(rounds, seconds));
   measuredSince = since;
 } finally {
@@ -78,6 +95,16 @@ try {
     console.log(`\n${await topOfProfile(profiles, measuredSince)}`);
   }
   await rm(folder, { recursive: true, force: true });
+}
+
+/** The same targets for callers who signed in. A token is valid for one endpoint. */
+async function withOauthToken(targets) {
+  const entries = [];
+  for (const [kind, target] of Object.entries(targets)) {
+    const authorization = `Bearer ${await oauthToken(target.url, OWNER)}`;
+    entries.push([kind, { ...target, headers: { ...target.headers, authorization } }]);
+  }
+  return Object.fromEntries(entries);
 }
 
 async function subfolder(name) {

@@ -11,10 +11,13 @@ export class Child {
   #process;
   #exited;
 
-  /** @param {NodeJS.ProcessEnv} env added to the benchmark's environment; undefined removes a variable */
-  constructor(command, args, env = {}) {
+  /**
+   * @param {NodeJS.ProcessEnv} env added to the benchmark's environment; undefined removes a variable
+   * @param {'inherit' | 'ignore'} stderr
+   */
+  constructor(command, args, env = {}, stderr = 'inherit') {
     this.name = `${command} ${args.join(' ')}`;
-    this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] });
     this.#exited = new Promise((resolve) => {
       this.#process.once('exit', resolve);
       this.#process.once('error', resolve);

@@ -1,16 +1,23 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** A caller with one raw socket, which sends a request when the previous answer is complete. A raw socket has little overhead. */
+/**
+ * A caller with one raw socket, which sends a request when the previous answer is complete. A raw socket has little overhead.
+ * `certificate` is the file of a certificate to trust over TLS.
+ */
 export class Caller {
-  constructor({ url, headers }) {
+  constructor({ url, headers, certificate }) {
     const { hostname, port, host, pathname } = new URL(url);
     const lines = Object.entries({ ...headers, host }).map(([name, value]) => `${name}: ${value}\r\n`);
     this.head = `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
-    this.socket = connect({ host: hostname, port: Number(port), noDelay: true });
-    this.opened = once(this.socket, 'connect');
+    const address = { host: hostname, port: Number(port), noDelay: true };
+    this.socket =
+      certificate === undefined ? connect(address) : connectTls({ ...address, ca: readFileSync(certificate) });
+    this.opened = once(this.socket, certificate === undefined ? 'connect' : 'secureConnect');
   }
 
   /** Resolves with the milliseconds until the answer was complete. @throws Error for any answer except a result */

@@ -1,19 +1,24 @@
 /**
  * The peer of the proxy benchmark: a minimal proxy with keys, on Fastify and undici. It looks up the key and its tools in a
- * map, parses the body once for the tool's name, forwards the bytes, and pipes the answer. It has no database, no schema
- * validation, no audit log, no telemetry, no sessions, and no error handling.
- * `node proxy-bare.mjs <upstream url> <upstream session> <connection id> <key>`; prints `listening on <origin>`.
+ * map, parses the body once for the tool's name, forwards the bytes, and pipes the answer, JSON or an event stream. It has no
+ * database, no schema validation, no audit log, no telemetry, no sessions, and no error handling.
+ * `node proxy-bare.mjs <JSON of { key, tools, certificate?, connections: [{ id, url, session? }] }>`; prints `listening on <origin>`.
+ * `certificate` is the file of a certificate to trust.
  */
+import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 import { Pool } from 'undici';
 
-const [upstreamUrl, session, connectionId, key] = process.argv.slice(2);
-const upstream = new URL(upstreamUrl);
-const pool = new Pool(upstream.origin, { connections: 128 });
-const grants = new Map([[`Bearer ${key}`, new Map([[connectionId, new Set(['echo'])]])]]);
-const connections = new Map([
-  [connectionId, { path: upstream.pathname, headers: { 'mcp-session-id': session, authorization: 'Bearer upstream' } }],
-]);
+const { key, tools: names, certificate, connections: given } = JSON.parse(process.argv[2]);
+const connect = certificate === undefined ? undefined : { ca: readFileSync(certificate) };
+const grants = new Map([[`Bearer ${key}`, new Map(given.map(({ id }) => [id, new Set(names)]))]]);
+const connections = new Map(
+  given.map(({ id, url, session }) => {
+    const { origin, pathname } = new URL(url);
+    const headers = { ...(session && { 'mcp-session-id': session }), authorization: 'Bearer upstream' };
+    return [id, { pool: new Pool(origin, { connections: 128, connect }), path: pathname, headers }];
+  }),
+);
 
 const app = Fastify({ logger: false });
 app.removeAllContentTypeParsers();
@@ -24,7 +29,7 @@ app.post('/api/default/mcp/:connectionId', async (request, reply) => {
   if (tools === undefined) return reply.code(401).send();
   const { method, params } = JSON.parse(request.body);
   if (method === 'tools/call' && !tools.has(params.name)) return reply.code(403).send();
-  const { path, headers } = connections.get(request.params.connectionId);
+  const { pool, path, headers } = connections.get(request.params.connectionId);
   const answer = await pool.request({
     method: 'POST',
     path,

@@ -1,10 +1,12 @@
 /**
  * The load generator of the proxy benchmark, in a separate process. Each caller keeps one socket open and sends the next
  * call when the previous answer is complete. It uses raw sockets, because an HTTP client would cost more than the proxy.
- * Receives `{ url, headers, callers, ms }` as a message from the parent. Replies with `{ calls, seconds, p50, p99, busy }`
+ * Receives `{ url, headers, certificate?, callers, ms }` as a message from the parent. Replies with `{ calls, seconds, p50, p99, busy }`
  * (times in milliseconds; `busy` is the part of one core that this process used) or `{ error }`.
  */
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { quantile } from './report.mjs';
 
 const TEXT = 'The quick brown fox jumps over the lazy dog, again and again....';
@@ -19,12 +21,13 @@ process.on('message', (job) => {
 });
 process.once('disconnect', () => process.exit(0));
 
-async function measure({ url, headers, callers, ms }) {
+async function measure({ url, headers, certificate, callers, ms }) {
+  const ca = certificate === undefined ? undefined : readFileSync(certificate);
   const times = [];
   const cpu = process.cpuUsage();
   const start = performance.now();
   const until = start + ms;
-  await Promise.all(Array.from({ length: callers }, () => call(new URL(url), headers, until, times)));
+  await Promise.all(Array.from({ length: callers }, () => call(new URL(url), { headers, ca }, until, times)));
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   return {
@@ -37,11 +40,12 @@ async function measure({ url, headers, callers, ms }) {
 }
 
 /** Runs one caller until the time is over. A wrong answer ends the benchmark. */
-function call({ hostname, port, host, pathname }, headers, until, times) {
+function call({ hostname, port, host, pathname }, { headers, ca }, until, times) {
   const lines = Object.entries({ ...headers, host }).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    const address = { host: hostname, port: Number(port), noDelay: true };
+    const socket = ca === undefined ? connect(address) : connectTls({ ...address, ca });
     let received = Buffer.alloc(0);
     let id;
     let sentAt;
@@ -52,7 +56,7 @@ function call({ hostname, port, host, pathname }, headers, until, times) {
       sentAt = performance.now();
       socket.write(`${head}${body.length}\r\n\r\n${body}`);
     };
-    socket.on('connect', send);
+    socket.on(ca === undefined ? 'connect' : 'secureConnect', send);
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('The connection was closed.')));
     socket.on('data', (chunk) => {

@@ -3,40 +3,42 @@ import { once } from 'node:events';
 import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
 
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
-/** Long enough for V8 to optimize the code as in a service that has run for a while. */
-const WARM_UP_MS = 8000;
 
 /**
- * Measures every target with every number of callers. The targets alternate within a round, in another order each round, so
- * that other load on the machine affects all of them.
- * @param {Record<string, import('./proxy-targets.mjs').Target>} targets
- * @param {{ callers: number[], rounds: number, ms: number }} options
- * @returns `since`: the end of the warm-up, in microseconds of the monotonic clock; `calls[target]`: the number of calls,
- * including the warm-up; `figures[target][callers]`: one `{ rps, p50, p99, cpuPerCall, databaseCpuPerCall, busy }` per round
+ * Measures every target of every upstream with every number of callers. The targets of an upstream alternate within a round, in
+ * another order each round, so that other load on the machine affects all of them.
+ * @param {Record<string, Record<string, import('./proxy-targets.mjs').Target>>} targets by upstream and name
+ * @param {{ callers: number[], rounds: number, ms: number, warmUpMs: number }} options `ms` and `warmUpMs` of each target
+ * @returns `since`: the end of the warm-up, in microseconds of the monotonic clock; `calls[name]`: the number of calls,
+ * including the warm-up; `figures[upstream][name][callers]`: one `{ calls, rps, p50, p99, cpu, databaseCpu, busy }` per round
  * (ms; CPU in microseconds, NaN if unknown)
  */
-export async function measureInTurns(targets, { callers, rounds, ms }) {
-  const names = Object.keys(targets);
-  const figures = Object.fromEntries(names.map((name) => [name, Object.fromEntries(callers.map((n) => [n, []]))]));
-  const calls = Object.fromEntries(names.map((name) => [name, 0]));
+export async function measureInTurns(targets, { callers, rounds, ms, warmUpMs }) {
+  const figures = {};
+  const calls = {};
   const load = startLoad();
-  const measure = async (name, count, forMs) => {
-    const round = await run(load, targets[name], count, forMs);
-    calls[name] += round.calls;
+  const measure = async (kind, name, count, forMs) => {
+    const round = await run(load, targets[kind][name], count, forMs);
+    calls[name] = (calls[name] ?? 0) + round.calls;
     return round;
   };
-  try {
-    for (const name of names) {
-      for (const count of callers) await measure(name, count, WARM_UP_MS);
-    }
-    const since = Number(process.hrtime.bigint() / 1000n);
-    for (let round = 0; round < rounds; round++) {
-      for (const count of callers) {
+  const everyTurn = async (round, work) => {
+    for (const count of callers) {
+      for (const [kind, ofKind] of Object.entries(targets)) {
+        const names = Object.keys(ofKind);
         for (let turn = 0; turn < names.length; turn++) {
-          const name = names[(round + turn) % names.length];
-          figures[name][count].push(await measure(name, count, ms));
+          await work(kind, names[(round + turn) % names.length], count);
         }
       }
+    }
+  };
+  try {
+    await everyTurn(0, (kind, name, count) => measure(kind, name, count, warmUpMs));
+    const since = Number(process.hrtime.bigint() / 1000n);
+    for (let round = 0; round < rounds; round++) {
+      await everyTurn(round, async (kind, name, count) => {
+        (((figures[kind] ??= {})[name] ??= {})[count] ??= []).push(await measure(kind, name, count, ms));
+      });
     }
     return { figures, calls, since };
   } finally {
@@ -58,10 +60,10 @@ function startLoad() {
   };
 }
 
-async function run(load, { url, headers, pid, databasePid }, callers, ms) {
+async function run(load, { url, headers, certificate, pid, databasePid }, callers, ms) {
   const before = [cpuSeconds(pid), familyCpuSeconds(databasePid)];
-  const { calls, seconds, p50, p99, busy } = await load.measure({ url, headers, callers, ms });
+  const { calls, seconds, p50, p99, busy } = await load.measure({ url, headers, certificate, callers, ms });
   const after = [cpuSeconds(pid), familyCpuSeconds(databasePid)];
-  const [cpuPerCall, databaseCpuPerCall] = after.map((sum, i) => ((sum - before[i]) / calls) * 1e6);
-  return { calls, rps: calls / seconds, p50, p99, cpuPerCall, databaseCpuPerCall, busy };
+  const [cpu, databaseCpu] = after.map((sum, i) => (sum - before[i]) * 1e6);
+  return { calls, rps: calls / seconds, p50, p99, cpu, databaseCpu, busy };
 }

@@ -1,16 +1,18 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
+import { Agent, request } from 'undici';
 import { generateApiKey } from '../../dist/common/api-key-value.js';
 import { attachEmbeddedPostgres } from '../../dist/embedded-postgres/embedded-postgres.js';
 import { findFreePort } from '../../dist/embedded-postgres/server.js';
 import { Child } from './child.mjs';
 import { postJson } from './http-client.mjs';
+import { UPSTREAM_KINDS } from './upstream-kinds.mjs';
 
 /** Signs in for the target with an OAuth token. */
 export const OWNER = { email: 'owner@example.com', password: 'benchmark passphrase 31' };
@@ -25,60 +27,75 @@ const MCP_HEADERS = {
 };
 
 /**
- * @typedef {{ url: string, headers: Record<string, string>, pid: number, stop: () => Promise<void> }} Target
- * the URL to call, its headers, and the process whose CPU time is measured; the service also has `databasePid`, and `records`
- * with the places where it records calls
+ * @typedef {{ url: string, headers: Record<string, string>, pid: number, databasePid?: number, certificate?: string }} Target
+ * the URL to call, its headers, the process whose CPU time is measured, and the file of the certificate to trust
  */
+/** @typedef {Target & { stop: () => Promise<void> }} Upstream */
 
 /** The checkout that contains this benchmark. */
 export const THIS_CHECKOUT = pathOf('../..');
 
 /**
- * @param {'bare' | 'sdk'} kind a minimal MCP server, which answers with JSON; or a server on the official SDK, which answers with
- * event streams
- * @returns {Promise<Target>}
+ * @param {string} kind a key of `UPSTREAM_KINDS`
+ * @param {{ tools?: string, identity?: { certificate: string, key: string } }} options comma-separated tools (`echo`); files for TLS
+ * @returns {Promise<Upstream>}
  */
-export async function startUpstream(kind = 'bare') {
-  const file = kind === 'sdk' ? 'proxy-sdk-upstream.mjs' : 'proxy-upstream.mjs';
-  const child = new Child(process.execPath, [pathOf(file)], { NODE_ENV: 'production' });
+export async function startUpstream(kind, { tools = 'echo', identity } = {}) {
+  const { file, args, tls = false } = UPSTREAM_KINDS[kind];
+  const files = tls ? [identity.certificate, identity.key] : [];
+  const child = new Child(process.execPath, [pathOf(file), ...args(tools), ...files], { NODE_ENV: 'production' });
   const url = `${await child.line(/^listening on (\S+)/)}/mcp`;
-  return { url, headers: await sessionHeaders(url), pid: child.pid, stop: () => child.stop() };
+  const target = { url, pid: child.pid, ...(tls && { certificate: identity.certificate }), stop: () => child.stop() };
+  return { ...target, headers: await sessionHeaders(target) };
 }
 
-/** @returns {Promise<Target>} */
-export async function startBare(upstream) {
-  const connectionId = randomUUID();
+/**
+ * Starts the bare pass-through with a connection to each upstream.
+ * @param {Record<string, Upstream>} upstreams
+ * @param {string[]} tools that its callers can call
+ * @returns {Promise<{ targets: Record<string, Target>, stop: () => Promise<void> }>} a target for each upstream
+ */
+export async function startBare(upstreams, tools = ['echo']) {
   const key = generateApiKey();
-  const { 'mcp-session-id': session } = await sessionHeaders(upstream.url);
-  const args = [pathOf('proxy-bare.mjs'), upstream.url, session, connectionId, key];
-  const child = new Child(process.execPath, args, { NODE_ENV: 'production' });
+  const connections = [];
+  for (const upstream of Object.values(upstreams)) {
+    const { 'mcp-session-id': session } = await sessionHeaders(upstream);
+    connections.push({ id: randomUUID(), url: upstream.url, session });
+  }
+  const certificate = certificateOf(upstreams);
+  const config = JSON.stringify({ key, tools, certificate, connections });
+  const child = new Child(process.execPath, [pathOf('proxy-bare.mjs'), config], { NODE_ENV: 'production' });
   const origin = await child.line(/^listening on (\S+)/);
-  return {
-    url: `${origin}/api/default/mcp/${connectionId}`,
-    headers: { ...MCP_HEADERS, authorization: `Bearer ${key}` },
-    pid: child.pid,
-    stop: () => child.stop(),
-  };
+  const headers = { ...MCP_HEADERS, authorization: `Bearer ${key}` };
+  const targets = Object.keys(upstreams).map((kind, i) => [
+    kind,
+    { url: `${origin}/api/default/mcp/${connections[i].id}`, headers, pid: child.pid },
+  ]);
+  return { targets: Object.fromEntries(targets), stop: () => child.stop() };
 }
 
 /**
  * Starts the built service with all features on, as in production: embedded PostgreSQL, and the log at level info in a file.
- * The key of the callers has a grant on one tool of one connection.
+ * It has a connection to each upstream, and the key of the callers has a grant on one tool of each.
+ * @param {Record<string, Upstream>} upstreams
  * @param {string} folder holds the data and the log; must exist
  * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node; another checkout whose build to start
- * @returns {Promise<Target>}
+ * @returns {Promise<{ targets: Record<string, Target>, origin: string, pid: number, records: object, stop: () => Promise<void> }>} a
+ * target for each upstream; `records` has the places where the service records calls
  */
-export async function startOurs(upstream, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {
+export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {
   const bootstrapKey = generateApiKey();
   const [port, metricsPort] = [await findFreePort(), await findFreePort()];
   const dataDir = join(folder, 'data');
   const logFile = join(folder, 'service.log');
   const log = openSync(logFile, 'a', 0o600);
+  const certificate = certificateOf(upstreams);
   const child = spawn(process.execPath, [...nodeArgs, join(checkout, 'dist/main.js')], {
     stdio: ['ignore', log, 'inherit'],
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
+      ...(certificate !== undefined && { NODE_EXTRA_CA_CERTS: certificate }),
       LOG_LEVEL: 'info',
       PORT: String(port),
       METRICS_PORT: String(metricsPort),
@@ -94,16 +111,23 @@ export async function startOurs(upstream, folder, { nodeArgs = [], checkout = TH
     await ready(child, origin);
     const tools = `${origin}/api/default/tools`;
     const bootstrapHeaders = { authorization: `Bearer ${bootstrapKey}` };
-    const { connectionId, key } = await setUp(tools, bootstrapHeaders, upstream.url);
+    const { connectionIds, key } = await setUp(tools, bootstrapHeaders, upstreams);
     const databasePid = await postmasterOf(dataDir);
     const headers = { ...MCP_HEADERS, authorization: `Bearer ${key}` };
-    const url = `${origin}/api/default/mcp/${connectionId}`;
+    const targets = Object.entries(connectionIds).map(([kind, id]) => [
+      kind,
+      { url: `${origin}/api/default/mcp/${id}`, headers, pid: child.pid, databasePid },
+    ]);
     const records = { tools, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`, logFile, bootstrapHeaders };
-    return { url, headers, pid: child.pid, databasePid, records, stop };
+    return { targets: Object.fromEntries(targets), origin, pid: child.pid, records, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+function certificateOf(upstreams) {
+  return Object.values(upstreams).find(({ certificate }) => certificate !== undefined)?.certificate;
 }
 
 /** Returns the process id of the embedded server's postmaster, the parent of all its sessions. */
@@ -119,33 +143,44 @@ async function postmasterOf(dataDir) {
   }
 }
 
-/** Creates a connection to the upstream, and a key that can call only its tool. */
-async function setUp(tools, headers, upstreamUrl) {
+/** Creates a connection to each upstream, and a key that can call only one tool of each. */
+async function setUp(tools, headers, upstreams) {
   const tool = (name, body) => postJson(`${tools}/${name}`, headers, body);
-  const { item: connection } = await tool('COLLECTION_CONNECTIONS_CREATE', {
-    data: {
-      connection_type: 'HTTP',
-      title: 'Benchmark',
-      connection_url: upstreamUrl,
-      connection_token: 'upstream',
-      connection_headers: { headers: { 'x-benchmark': 'yes' } },
-    },
-  });
-  const { key } = await tool('API_KEY_CREATE', { name: 'benchmark', permissions: { [connection.id]: ['echo'] } });
-  return { connectionId: connection.id, key };
+  const connectionIds = {};
+  for (const [kind, { url }] of Object.entries(upstreams)) {
+    const { item } = await tool('COLLECTION_CONNECTIONS_CREATE', {
+      data: {
+        connection_type: 'HTTP',
+        title: `Benchmark ${kind}`,
+        connection_url: url,
+        connection_token: 'upstream',
+        connection_headers: { headers: { 'x-benchmark': 'yes' } },
+      },
+    });
+    connectionIds[kind] = item.id;
+  }
+  const permissions = Object.fromEntries(Object.values(connectionIds).map((id) => [id, ['echo']]));
+  const { key } = await tool('API_KEY_CREATE', { name: 'benchmark', permissions });
+  return { connectionIds, key };
 }
 
-/** Opens a session of the upstream. */
-async function sessionHeaders(url) {
+/** Opens a session of the upstream, if it has sessions. */
+async function sessionHeaders({ url, certificate }) {
   const params = {
     protocolVersion: MCP_HEADERS['mcp-protocol-version'],
     capabilities: {},
     clientInfo: { name: 'benchmark', version: '1' },
   };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
-  const answer = await fetch(url, { method: 'POST', headers: MCP_HEADERS, body });
-  await answer.arrayBuffer();
-  return { ...MCP_HEADERS, 'mcp-session-id': answer.headers.get('mcp-session-id') };
+  const dispatcher = new Agent({ connect: certificate === undefined ? {} : { ca: readFileSync(certificate) } });
+  try {
+    const answer = await request(url, { method: 'POST', headers: MCP_HEADERS, body, dispatcher });
+    await answer.body.dump();
+    const session = answer.headers['mcp-session-id'];
+    return session === undefined ? MCP_HEADERS : { ...MCP_HEADERS, 'mcp-session-id': session };
+  } finally {
+    await dispatcher.close();
+  }
 }
 
 async function ready(child, origin) {

@@ -61,7 +61,7 @@ export class TurnResponder {
       return accepted;
     });
     void reply.status(200);
-    await this.streaming.respond(stream, exchange);
+    this.streaming.respond(stream, exchange);
   }
 
   private async result(

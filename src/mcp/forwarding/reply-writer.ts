@@ -32,11 +32,11 @@ export class ReplyWriter {
     if (isComplete && !isHeld) holdWhileSending(this.budget, request.principal, reply, body);
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);
+    if (contentType === 'text/event-stream') reply.headers(STREAM_HEADERS);
     if (isComplete) {
       void reply.send(body);
       return;
     }
-    if (contentType === 'text/event-stream') reply.headers(STREAM_HEADERS);
     this.watchPermissions(request, reply);
     void reply.send(Readable.from(body, { objectMode: false }));
   }

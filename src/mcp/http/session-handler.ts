@@ -90,7 +90,6 @@ export class SessionHandler {
         () => this.sessionTools.listChanged(caller.connection, session.key),
         { request, reply, rooms: this.rooms },
       ),
-      0,
     );
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
   }

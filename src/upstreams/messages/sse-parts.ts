@@ -16,52 +16,82 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const SEARCHED_AGAIN = 2;
 
 /**
- * Splits an event stream (WHATWG HTML, "Server-sent events") into events. An incomplete event at the end of the stream is
- * dropped, as the specification requires; pieces of a large one have been yielded by then.
- * @param limit bytes up to which an event is buffered; by default the limit on parsing
- * @param answered the response, for which a large event waits for room. The caller gives it back.
+ * Splits an event stream (WHATWG HTML, "Server-sent events") into events, chunk by chunk. An incomplete event at the end of the
+ * stream is dropped, as the specification requires; pieces of a large one have been returned by then.
  */
+export class SseSplitter {
+  private gathered: Buffer[] = [];
+  private size = 0;
+  private isCut = false;
+  private isFirst = true;
+  /** The last bytes, which can contain the beginning of an event's end. */
+  private rest: Buffer = Buffer.alloc(0);
+  private cost: ParseCost | undefined;
+
+  /**
+   * @param limit bytes up to which an event is buffered; by default the limit on parsing
+   * @param answered the response, for which a large event waits for room. The caller gives it back.
+   */
+  constructor(
+    private readonly limit?: number,
+    private readonly answered?: AnsweredWithRoom,
+  ) {}
+
+  /** Waits for room if a large event is buffered with this chunk. @throws DomainError `answer_memory_exhausted` */
+  requireRoomFor(chunk: Buffer): Promise<void> | undefined {
+    return requireRoom(this.answered, this.size + chunk.length, this.limit);
+  }
+
+  /** Reads the next chunk of the stream. Take all parts of one chunk before the next. */
+  *push(chunk: Buffer): Generator<SsePart> {
+    const searched: Buffer = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    let start = 0;
+    for (const end of endsOfEvents(searched)) {
+      const part = { bytes: this.take(searched.subarray(start, end)), isWhole: !this.isCut };
+      this.isCut = false;
+      start = end;
+      yield part;
+    }
+    const bytes = searched.subarray(start);
+    const unchanged = Math.max(0, bytes.length - SEARCHED_AGAIN);
+    this.rest = bytes.subarray(unchanged);
+    if (unchanged === 0) return;
+    this.gathered.push(bytes.subarray(0, unchanged));
+    this.size += unchanged;
+    if (!this.isTooLarge(bytes.subarray(0, unchanged))) return;
+    yield { bytes: this.take(Buffer.alloc(0)), isWhole: false };
+    this.isCut = true;
+  }
+
+  private isTooLarge(added: Buffer): boolean {
+    if (this.limit !== undefined) return this.size > this.limit;
+    this.cost ??= new ParseCost();
+    this.cost.add(added);
+    return this.cost.isTooHigh;
+  }
+
+  private take(last: Buffer): Buffer {
+    const bytes = this.gathered.length === 0 ? last : Buffer.concat([...this.gathered, last]);
+    const isMarked = this.isFirst && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    this.isFirst = false;
+    this.gathered = [];
+    this.size = 0;
+    this.cost = undefined;
+    return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
+  }
+}
+
+/** Splits the events of a body. The parameters are those of `SseSplitter`. */
 export async function* sseParts(
   body: AnswerBody,
   limit?: number,
   answered?: AnsweredWithRoom,
 ): AsyncGenerator<SsePart> {
-  let gathered: Buffer[] = [];
-  let size = 0;
-  let isCut = false;
-  let cost = new ParseCost();
-  /** The last bytes, which can contain the beginning of an event's end. */
-  let rest: Buffer = Buffer.alloc(0);
-  let isFirst = true;
-  const take = (last: Buffer): Buffer => {
-    const bytes = gathered.length === 0 ? last : Buffer.concat([...gathered, last]);
-    const isMarked = isFirst && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-    isFirst = false;
-    gathered = [];
-    size = 0;
-    cost = new ParseCost();
-    return isMarked ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-  };
+  const splitter = new SseSplitter(limit, answered);
   for await (const chunk of chunksOf(body)) {
-    const entering = requireRoom(answered, size + chunk.length, limit);
+    const entering = splitter.requireRoomFor(chunk);
     if (entering !== undefined) await entering;
-    const searched: Buffer = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let start = 0;
-    for (const end of endsOfEvents(searched)) {
-      yield { bytes: take(searched.subarray(start, end)), isWhole: !isCut };
-      isCut = false;
-      start = end;
-    }
-    const bytes = searched.subarray(start);
-    const unchanged = Math.max(0, bytes.length - SEARCHED_AGAIN);
-    rest = bytes.subarray(unchanged);
-    if (unchanged > 0) gathered.push(bytes.subarray(0, unchanged));
-    size += unchanged;
-    if (limit === undefined) cost.add(bytes.subarray(0, unchanged));
-    if (limit === undefined ? cost.isTooHigh : size > limit) {
-      yield { bytes: take(Buffer.alloc(0)), isWhole: false };
-      isCut = true;
-    }
+    yield* splitter.push(chunk);
   }
 }
 
@@ -95,13 +125,15 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /** The data of an event as text; undefined for a comment or an event without data. */
-export function dataOf(event: Buffer): string | undefined {
-  const lines = event.toString('utf8').split(/\r\n|\n|\r/);
-  const data = lines.flatMap((line) => {
-    if (!line.startsWith('data:')) return [];
-    return [line.charAt(5) === ' ' ? line.slice(6) : line.slice(5)];
-  });
-  return data.length === 0 ? undefined : data.join('\n');
+export function dataOf(event: Buffer | string): string | undefined {
+  const lines = (typeof event === 'string' ? event : event.toString('utf8')).split(/\r\n|\n|\r/);
+  let data: string | undefined;
+  for (const line of lines) {
+    if (!line.startsWith('data:')) continue;
+    const value = line.charAt(5) === ' ' ? line.slice(6) : line.slice(5);
+    data = data === undefined ? value : `${data}\n${value}`;
+  }
+  return data;
 }
 
 /** Replaces the data of an event, and keeps its other fields. */

@@ -64,7 +64,7 @@ export class ClientSessionStreams {
     setMaxListeners(0, signal);
     const lastEventId = request.headers['last-event-id'];
     const resumed = typeof lastEventId === 'string' ? await this.resume(owner, lastEventId, signal) : undefined;
-    const body = keepAlive(resumed ?? this.unsolicited(owner, signal), 0);
+    const body = keepAlive(resumed ?? this.unsolicited(owner, signal));
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 

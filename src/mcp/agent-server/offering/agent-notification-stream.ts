@@ -22,7 +22,7 @@ export class AgentNotificationStream {
 
   /** For a session of the legacy era (GET of the MCP transport). */
   listen(request: FastifyRequest, reply: FastifyReply, caller: ProxyCaller): void {
-    const body = keepAlive(this.events(caller, untilClosed(reply)), 0);
+    const body = keepAlive(this.events(caller, untilClosed(reply)));
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 

@@ -1,17 +1,15 @@
 import { withTimeout } from '../../../common/with-timeout.js';
 import { endsEvent } from '../../../upstreams/messages/sse-parts.js';
 
-/** The first comment is sent early, so that the caller receives the headers of a stream that is silent at first. */
-const FIRST_AFTER_MS = 1_000;
 const EVERY_MS = 15_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-/** Sends a comment whenever an event stream has been silent for a while, so that intermediaries keep it open. */
-export async function* keepAlive(
-  events: AsyncGenerator<Buffer>,
-  firstAfterMs = FIRST_AFTER_MS,
-): AsyncGenerator<Buffer> {
-  let waitMs = firstAfterMs;
+/**
+ * Sends a comment whenever an event stream has been silent for a while, so that intermediaries keep it open. The first is sent at
+ * once, so that the caller receives the headers of a stream that is silent at first.
+ */
+export async function* keepAlive(events: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  let waitMs = 0;
   // A comment must not split an event.
   let isBetweenEvents = true;
   try {

@@ -1,5 +1,6 @@
-import { outcomeOf } from '../../../upstreams/invocation.js';
-import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
+import type { Readable } from 'node:stream';
+import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
+import { type AnswerBody, chunksOf, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
@@ -9,6 +10,7 @@ import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
+import { Silence } from './silence.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
@@ -20,9 +22,14 @@ import {
   messageEvent,
   type SsePart,
   sseParts,
+  SseSplitter,
   withData,
 } from '../../../upstreams/messages/sse-parts.js';
 
+/** A caller receives the headers of a stream that is silent for this long. */
+const BEGINNING_MS = 1_000;
+/** How long an event without a message waits for the answer. Servers with resumable streams begin each with such an event. */
+const PRIMING_MS = 20;
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
 /** A notification or a request whose first member is its method. */
@@ -32,10 +39,18 @@ const EVENT_ID = /(?:^|[\r\n])id:/;
 const MAX_READ_BYTES = 1024 * 1024;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
-/** Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. */
+/**
+ * Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. Most streams consist of
+ * their answer: such a stream is relayed as a complete body, which costs far less than a stream. Any other event is relayed when it
+ * arrives.
+ */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (!plan.acceptsStream) return { status, contentType: 'application/json', ...(await answerIn(body, plan)) };
-  return { status, contentType: 'text/event-stream', body: keepAlive(new EventRelay(body, plan).events()) };
+  const relay = new EventRelay(body, plan);
+  const complete = await relay.begin();
+  const contentType = 'text/event-stream';
+  if (complete === undefined) return { status, contentType, body: keepAlive(relay.events()) };
+  return { status, contentType, body: complete, isHeld: plan.rooms.has(plan.reply) };
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
@@ -57,13 +72,23 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<Relayed
 
 /** One event stream on its way to the caller. */
 class EventRelay {
+  private readonly splitter: SseSplitter;
   private readonly replacement: StreamingReplacement | undefined;
-  private readonly lineEnds = lineEndReplacements();
+  private lineEnds: StreamingReplacement[] | undefined;
+  /** What is ready for the caller, from before `events` was called. */
+  private readonly ready: Buffer[] = [];
+  /** Is a message among them, not only the event that lets the caller resume the stream? */
+  private hasMessage = false;
   private isAnswered = false;
+  /** Has the last event for the caller been read? */
+  private isLast = false;
+  /** Set when the answer has been read; resolves when its outcome is recorded. */
+  private settling: Promise<void> | undefined;
   /** Can the caller resume the stream in another request (`Last-Event-ID`)? */
   private isResumable = false;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
+  /** Was the last event large, so that the response has room for it? */
   private hasRoom = false;
 
   constructor(
@@ -71,60 +96,142 @@ class EventRelay {
     private readonly plan: RelayPlan,
   ) {
     const { sentId, callerId } = plan;
+    this.splitter = new SseSplitter(readLimit(plan), plan);
     if (sentId !== undefined) this.replacement = new StreamingReplacement(Buffer.from(sentId), Buffer.from(callerId));
   }
 
-  /** A stream that breaks off ends with an error answer, so that the caller notices. */
-  async *events(): AsyncGenerator<Buffer> {
-    const { plan, body } = this;
+  /**
+   * Reads up to the first message for the caller, or for a limited time. Returns the complete stream if it is over by then; otherwise
+   * `events` returns all of it.
+   */
+  async begin(): Promise<Buffer | undefined> {
     try {
-      for await (const part of sseParts(body, readLimit(plan), plan)) {
-        this.giveRoomBack(part);
-        const bytes = part.isWhole ? await this.relayWhole(part.bytes) : await this.relayPiece(part.bytes);
-        if (bytes !== undefined) yield bytes;
-        // In a shared session, events after the answer do not belong to this caller.
-        if (this.isAnswered && plan.sentId !== undefined) break;
-      }
-      if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
+      const hasEnded = Buffer.isBuffer(this.body) ? this.readChunk(this.body) : await this.readBeginning(this.body);
+      if (this.settling !== undefined) await this.settling;
+      if (!this.isLast && !hasEnded) return undefined;
+      this.requireAnswered();
     } catch (error) {
-      const cause = brokenAnswer(error, plan);
-      // A failure to record the outcome is ignored: it is what broke the stream off.
-      await plan.settle(outcomeOf(cause)).catch(() => undefined);
-      const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.request.id));
-      // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
-      yield this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
+      // The answer must not be sent if its outcome could not be recorded.
+      if (this.isAnswered) this.ready.pop();
+      this.ready.push(await this.failure(error));
+    }
+    await this.close();
+    return this.ready.length === 1 ? this.ready[0] : Buffer.concat(this.ready);
+  }
+
+  /** The stream, if `begin` did not return it. One that breaks off ends with an error answer, so that the caller notices. */
+  async *events(): AsyncGenerator<Buffer> {
+    try {
+      yield* this.ready;
+      read: for await (const chunk of chunksOf(this.body)) {
+        const entering = this.splitter.requireRoomFor(chunk);
+        if (entering !== undefined) await entering;
+        for (const part of this.splitter.push(chunk)) {
+          // The caller has taken the event before, except for what the sockets buffer.
+          if (this.hasRoom && !isLarge(part)) this.plan.rooms.leave(this.plan.reply);
+          const bytes = this.relayPart(part);
+          if (this.settling !== undefined) await this.settling;
+          if (bytes !== undefined) yield bytes;
+          if (this.isLast) break read;
+        }
+      }
+      this.requireAnswered();
+    } catch (error) {
+      yield await this.failure(error);
     } finally {
-      discard(body);
-      // A caller with its own session can resume in another request, so the outcome is not known here.
-      await plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
+      await this.close();
     }
   }
 
-  /** A small event follows once the caller has taken the large one before it, except for what the sockets buffer. */
-  private giveRoomBack({ bytes, isWhole }: SsePart): void {
-    const isLarge = !isWhole || bytes.length > GATHERED_BYTES;
-    if (this.hasRoom && !isLarge) this.plan.rooms.leave(this.plan.reply);
-    this.hasRoom = isLarge;
+  /** Returns true if the stream has ended. */
+  private async readBeginning(body: Readable): Promise<boolean> {
+    let silence = new Silence(BEGINNING_MS);
+    try {
+      while (!body.destroyed) {
+        const chunk = body.read() as Buffer | null;
+        if (chunk !== null) {
+          const isFirst = this.ready.length === 0;
+          const entering = this.splitter.requireRoomFor(chunk);
+          if (entering !== undefined) await entering;
+          this.readChunk(chunk);
+          if (this.hasMessage) return false;
+          if (isFirst && this.ready.length > 0) {
+            silence.end();
+            silence = new Silence(PRIMING_MS);
+          }
+        } else if (body.readableEnded) return true;
+        else if (await silence.lastsUntil(body)) return false;
+      }
+      return body.readableEnded;
+    } finally {
+      silence.end();
+    }
   }
 
-  private async relayWhole(event: Buffer): Promise<Buffer | undefined> {
-    const { rewriteEvent } = this.plan;
-    const rewritten = rewriteEvent === undefined ? event : rewriteEvent(event);
-    return rewritten && this.relayEvent(rewritten);
+  private readChunk(chunk: Buffer): true {
+    for (const part of this.splitter.push(chunk)) {
+      const bytes = this.relayPart(part);
+      if (bytes !== undefined) this.ready.push(bytes);
+      if (this.isLast) break;
+    }
+    return true;
   }
 
-  private async relayEvent(event: Buffer): Promise<Buffer | undefined> {
+  /** @throws UpstreamError if the stream has ended without the answer */
+  private requireAnswered(): void {
+    if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
+  }
+
+  private async failure(fault: unknown): Promise<Buffer> {
     const { plan } = this;
-    const data = dataOf(event);
+    const cause = brokenAnswer(fault, plan);
+    // A failure to record the outcome is ignored: it is what broke the stream off.
+    await plan.settle(outcomeOf(cause)).catch(() => undefined);
+    const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.request.id));
+    // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
+    return this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);
+  }
+
+  private async close(): Promise<void> {
+    discard(this.body);
+    if (this.isAnswered) return;
+    // A caller with its own session can resume in another request, so the outcome is not known here.
+    await this.plan.settle({ status: 'error', errorCode: 'upstream_cancelled' }).catch(() => undefined);
+  }
+
+  private settle(outcome: InvocationOutcome, message?: Record<string, unknown>): void {
+    this.settling = this.plan.settle(outcome, message);
+    // Without a handler, a failure before it is awaited would end the process.
+    this.settling.catch(() => undefined);
+  }
+
+  private relayPart(part: SsePart): Buffer | undefined {
+    this.hasRoom = isLarge(part);
+    const { bytes, isWhole } = part;
+    if (!isWhole) return this.relayPiece(bytes);
+    const { rewriteEvent } = this.plan;
+    const event = rewriteEvent === undefined ? bytes : rewriteEvent(bytes);
+    return event && this.relayEvent(event);
+  }
+
+  private relayEvent(event: Buffer): Buffer | undefined {
+    const { plan } = this;
+    const text = event.toString('utf8');
+    const data = dataOf(text);
     // Callers cannot resume the stream of a shared session.
-    if (plan.sentId === undefined && EVENT_ID.test(event.toString('utf8'))) this.isResumable = true;
+    if (plan.sentId === undefined && EVENT_ID.test(text)) this.isResumable = true;
+    // An event without data only serves to resume the stream.
+    if ((data === undefined || data === '') && plan.sentId !== undefined) return undefined;
     if (data === undefined && plan.filter === undefined) return event;
     if (data === undefined || data === '') return reserializeEvent(event, data);
+    this.hasMessage = true;
     if (saysToolsChanged(event)) plan.onListChanged();
     if (isAnswer(event, data, plan)) {
       const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
       this.isAnswered = true;
-      await plan.settle(outcome, message);
+      // A server sends the answer last (MCP 2025-11-25, transports).
+      this.isLast = true;
+      this.settle(outcome, message);
       return plan.filter === undefined ? withData(event, body.toString()) : reserializeEvent(event, body.toString());
     }
     if (plan.filter !== undefined) return this.filterOther(event, data, plan.filter);
@@ -145,7 +252,8 @@ class EventRelay {
     return reserializeEvent(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
   }
 
-  private async relayPiece(bytes: Buffer): Promise<Buffer> {
+  private relayPiece(bytes: Buffer): Buffer {
+    this.hasMessage = true;
     const { plan, replacement } = this;
     if (plan.filter !== undefined && plan.isList) throw new UpstreamError('protocol', 'The list is too large.');
     if (plan.rewriteEvent !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
@@ -166,7 +274,9 @@ class EventRelay {
     const isForCaller = replacement?.found !== false;
     if (isForCaller && !METHOD_FIRST.test(first.toString('utf8'))) {
       this.isAnswered = true;
-      await plan.settle(judgeEnds(first, this.cut.last));
+      // Without a unique id, only parsing tells an answer from another event.
+      this.isLast = sentId !== undefined;
+      this.settle(judgeEnds(first, this.cut.last));
     }
     this.cut = undefined;
     return replacement === undefined ? replaced : Buffer.concat([replaced, replacement.flush()]);
@@ -177,12 +287,17 @@ class EventRelay {
     // The fields before the data of the first piece are serialized again.
     const head = piece === data ? [] : [Buffer.from(`${eventHead(piece)}data:`)];
     let text = data;
+    this.lineEnds ??= lineEndReplacements();
     for (const replacement of this.lineEnds) {
       text = replacement.push(text);
       if (isLast) text = Buffer.concat([text, replacement.flush()]);
     }
     return Buffer.concat([...head, text]);
   }
+}
+
+function isLarge({ bytes, isWhole }: SsePart): boolean {
+  return !isWhole || bytes.length > GATHERED_BYTES;
 }
 
 /** The size up to which an event is buffered; undefined for the limit on parsing. */
