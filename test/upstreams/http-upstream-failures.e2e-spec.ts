@@ -142,7 +142,8 @@ describe('HttpUpstream and unreachable addresses', () => {
       await failure(connect('http://127.0.0.1:1/mcp', {}, new UpstreamSockets(dispatcher)).listTools()),
     ).toMatchObject({
       kind: 'refused_address',
-      message: 'The host 127.0.0.1 is a loopback address. The operator of the service can allow it with UPSTREAM_ALLOW.',
+      message:
+        'The host 127.0.0.1 is a loopback address. The operator of the service can allow it with UPSTREAM_ALLOW.',
     });
     expect(
       await failure(connect('http://harmless.example/mcp', {}, new UpstreamSockets(dispatcher)).listTools()),
