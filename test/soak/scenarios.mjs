@@ -81,7 +81,7 @@ export async function runAtFullSpeed({ client, agent }, seconds) {
     const thread = `/agent-runtime/threads/${item.id}`;
     const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: '/words 20' }] }], agent: { id: agent } };
     while (performance.now() < over) {
-      const { status, text } = await client.post(`${thread}/messages`, body);
+      const { status, text } = await client.post(`${thread}/messages`, body, { accept: 'application/json' });
       if (status !== 202) throw new Error(`A message was answered with ${status}: ${text}`);
       await readToEnd(client, `${thread}/stream?taskId=${JSON.parse(text).taskId}`);
       runs++;

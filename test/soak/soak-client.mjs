@@ -26,9 +26,10 @@ export class SoakClient {
         headers: { ...this.headers, accept: 'application/json, text/event-stream', ...headers },
       });
       call.once('error', reject);
-      call.once('response', async (response) => {
-        const text = (await response.toArray()).join('');
-        resolve({ status: response.statusCode, headers: response.headers, text });
+      call.once('response', (response) => {
+        const { statusCode: status, headers: answered } = response;
+        const broken = (cause) => reject(new Error(`The answer ${status} of ${path} broke off.`, { cause }));
+        response.toArray().then((chunks) => resolve({ status, headers: answered, text: chunks.join('') }), broken);
       });
       call.end(JSON.stringify(body));
     });
