@@ -78,12 +78,8 @@ async function timed(measure, action) {
 async function call() {
   const { connectionId, org } = caller;
   const text = randomUUID();
-  const answer = await post(`/api/${org}/mcp/${connectionId}`, {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: 'echo', arguments: { text } },
-  });
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { text } } };
+  const answer = await post(`/api/${org}/mcp/${connectionId}`, message, 'application/json, text/event-stream');
   if (!answer.includes(text)) throw new Error(`The call answered ${answer.slice(0, 300)}`);
 }
 
@@ -105,13 +101,8 @@ async function run() {
 
 const tool = async (name, body) => JSON.parse(await post(`/api/${caller.org}/tools/${name}`, body));
 
-const post = (path, body) =>
-  request(
-    'POST',
-    path,
-    { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    JSON.stringify(body),
-  );
+const post = (path, body, accept = 'application/json') =>
+  request('POST', path, { 'content-type': 'application/json', accept }, JSON.stringify(body));
 
 async function request(method, path, headers, body = null) {
   const { statusCode, body: answer } = await caller.http.request({
