@@ -168,6 +168,20 @@ const STDIO = fc.record(
   { requiredKeys: ['command', 'args'] },
 );
 
+/** No limit of the organization that all sequences share may be reached. */
+const limits = fc.record(
+  Object.fromEntries(
+    ['requests_per_minute', 'runs_per_minute', 'concurrent_runs', 'waiting_runs'].map((name) => [
+      name,
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom(null, 1_000_000) },
+        { weight: 1, arbitrary: fc.constantFrom(0, -1, 1.5, '5', 1e300) },
+      ),
+    ]),
+  ),
+  { requiredKeys: [] },
+);
+
 /** What a property is, whichever tool takes it. */
 const MEANINGS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   virtual_mcp_id: ref('agent'),
@@ -191,6 +205,7 @@ const MEANINGS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   cursor: ref('cursor'),
   from: times,
   to: times,
+  limits,
   timeout: fc.constantFrom(1_000, 5_000, 999, 3_600_000, 3_600_001),
   // A key that has expired is worth as much as one that lasts.
   expiresIn: fc.constantFrom(1, 2, 60, 3_155_760_000, 3_155_760_001),
