@@ -10,7 +10,7 @@ import { schemaOf } from '../common/validation/schema-of.js';
 import { RunRequestPipe } from '../runs/parse-run-request.js';
 import { RegenerateRequest } from '../runs/regenerate-request.dto.js';
 import { RunRequest } from '../runs/run-request.dto.js';
-import { RunRequestService } from '../runs/run-request.service.js';
+import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 import { NoQuery, RunResult } from './run-result.dto.js';
 import { type TurnAnswer, TurnResponder } from './turn-responder.js';
@@ -82,7 +82,7 @@ export class TurnsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<TurnAnswer> {
-    const call = { caller, requestId: request.id, trace: this.http.traceContextOf(request), idempotencyKey };
+    const call = this.callOf(request, caller, idempotencyKey);
     return this.responder.respond({ caller, threadId, request, reply }, () =>
       this.requests.requestRun(threadId, input, call),
     );
@@ -105,9 +105,13 @@ export class TurnsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<TurnAnswer> {
-    const call = { caller, requestId: request.id, trace: this.http.traceContextOf(request), idempotencyKey };
+    const call = this.callOf(request, caller, idempotencyKey);
     return this.responder.respond({ caller, threadId, request, reply }, () =>
       this.requests.regenerate(threadId, input, call),
     );
+  }
+
+  private callOf(request: FastifyRequest, caller: Principal, idempotencyKey: string | undefined): RunRequestCall {
+    return { caller, requestId: request.id, trace: this.http.traceContextOf(request), idempotencyKey };
   }
 }

@@ -38,7 +38,7 @@ export type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_confl
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post` (migrations 1763700000400 to 601).
+ * lock gives the runs of a thread their order. The transaction is the function `run_post` (migrations 1763700000400 to 671).
  */
 @Injectable()
 export class RunPosting {
