@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { HealthCheck } from '../common/health-check.js';
 import { AppConfig } from '../config/app-config.js';
 import { newId } from '../common/ids.js';
 import { isoTime } from '../common/iso-time.js';
@@ -48,6 +49,12 @@ export class AuditLog implements OnApplicationShutdown {
         return stored;
       },
     };
+  }
+
+  /** Every invocation is rejected while this fails, even if the database already answers other clients. */
+  @HealthCheck('audit')
+  check(): void {
+    if (!this.writer.hasCapacity) throw new Error('Audit records are not being written.');
   }
 
   /** Nest calls this after all requests are answered and all runs are handed over. */

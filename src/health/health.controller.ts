@@ -17,7 +17,9 @@ export class HealthController {
   }
 
   @Get('ready')
-  @ApiOperation({ summary: 'All health checks pass: database, queue and (where used) Redis. 503 if one fails.' })
+  @ApiOperation({
+    summary: 'All health checks pass: database, queue, audit log and (where used) Redis. 503 if one fails.',
+  })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Readiness> {
     const readiness = await this.health.readiness();
     reply.status(readiness.status === 'ok' ? 200 : 503);

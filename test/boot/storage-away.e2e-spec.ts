@@ -24,10 +24,10 @@ afterAll(async () => {
 
 const health = (probe: 'live' | 'ready'): supertest.Test => supertest(service.url).get(`/health/${probe}`);
 
-async function readyAgain(): Promise<void> {
+async function untilReadiness(isExpected: (answer: supertest.Response) => boolean): Promise<void> {
   const giveUpAt = Date.now() + 15_000;
-  while ((await health('ready')).status !== 200) {
-    if (Date.now() > giveUpAt) throw new Error('The service did not become ready again.');
+  for (let answer = await health('ready'); !isExpected(answer); answer = await health('ready')) {
+    if (Date.now() > giveUpAt) throw new Error(`The readiness remained ${answer.text}.`);
     await sleep(100);
   }
 }
@@ -36,7 +36,7 @@ describe('health', () => {
   it('is live and ready without a credential', async () => {
     expect((await health('live').expect(200)).body).toEqual({ status: 'ok' });
     const ready = await health('ready').expect(200);
-    expect(ready.body).toEqual({ status: 'ok', checks: { database: 'ok', queue: 'ok' } });
+    expect(ready.body).toEqual({ status: 'ok', checks: { audit: 'ok', database: 'ok', queue: 'ok' } });
   });
 });
 
@@ -57,10 +57,15 @@ describe('while the database is unavailable', () => {
     expect((await health('live')).status).toBe(200);
     const ready = await health('ready');
     expect(ready.status).toBe(503);
-    expect(ready.body).toEqual({ status: 'unavailable', checks: { database: 'unavailable', queue: 'unavailable' } });
+    expect(ready.body).toMatchObject({
+      status: 'unavailable',
+      checks: { database: 'unavailable', queue: 'unavailable' },
+    });
+    // The record of the refused call is not written within its time limit. Until the next attempt succeeds, invocations are refused.
+    await untilReadiness(({ body }) => body.checks.audit === 'unavailable');
 
     await proxy.restore();
-    await readyAgain();
+    await untilReadiness(({ status }) => status === 200);
     await service.tool('API_KEY_LIST').expect(200);
 
     // The queue and the event bus have recovered too: a run completes.

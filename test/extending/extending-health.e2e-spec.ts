@@ -43,7 +43,7 @@ describe('a health check of an extension', () => {
   it('is part of readiness', async () => {
     const answer = await ready();
     expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ status: 'ok', checks: { database: 'ok', ledger: 'ok', queue: 'ok' } });
+    expect(answer.body).toEqual({ status: 'ok', checks: { audit: 'ok', database: 'ok', ledger: 'ok', queue: 'ok' } });
   });
 
   it.each([
@@ -57,7 +57,7 @@ describe('a health check of an extension', () => {
       expect(answer.status).toBe(503);
       expect(answer.body).toEqual({
         status: 'unavailable',
-        checks: { database: 'ok', ledger: 'unavailable', queue: 'ok' },
+        checks: { audit: 'ok', database: 'ok', ledger: 'unavailable', queue: 'ok' },
       });
       await ready();
       expect(linesOf('A health check fails')).toHaveLength(1);
