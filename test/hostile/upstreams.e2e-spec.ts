@@ -83,8 +83,9 @@ describe('hostile upstreams', () => {
         setTimeout(() => response.writeHead(200, SSE_TYPE).end(`data: ${text}\n\n`), 500);
         return;
       }
-      // More than is buffered on the way; what is left for the end differs.
-      const body = `${`: ${'x'.repeat(KIB)}\n\n`.repeat(96 + calls * 8)}data: ${text}\n\n`;
+      // More than is buffered on the way; what is left for the end differs. Comments would not be passed on.
+      const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(KIB) } };
+      const body = `${`data: ${JSON.stringify(log)}\n\n`.repeat(96 + calls * 8)}data: ${text}\n\n`;
       const socket = response.socket as Socket;
       socket.on('error', () => undefined).end(`${head(body.length)}content-type: text/event-stream\r\n\r\n${body}`);
     };
