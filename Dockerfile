@@ -4,7 +4,7 @@ COPY package.json package-lock.json ./
 RUN npm ci
 COPY . .
 # Nothing runs from `dist` while the image is built, so it can be a plain folder (docs/decisions/2026-11-22-builds.md).
-RUN npx nest build
+RUN npx nest build && npx tsc --project packages
 
 FROM node:24 AS dependencies
 WORKDIR /app

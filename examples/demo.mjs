@@ -1,12 +1,12 @@
 /**
  * The complete flow: `npm run demo`. Starts Signalbox on an embedded PostgreSQL and a real MCP server, then creates a
- * connection, an agent, and a thread, opens the stream, posts a message, and reads the transcript, as an integration does.
+ * connection, an agent, and a thread, posts a message, shows the answer live, and reads the transcript, as an integration does
+ * with the client of `packages/client`.
  * Leaves nothing behind.
  */
 import assert from 'node:assert/strict';
+import { Signalbox } from '../dist/packages/client/src/index.js';
 import { makeDataFolder, startMcpServer, startSignalbox } from './support/processes.mjs';
-import { readStream } from './support/read-stream.mjs';
-import { SignalboxClient } from './support/signalbox-client.mjs';
 import { heading, showChunk, summarize, tell } from './support/terminal.mjs';
 
 const TIMEOUT_MS = 60_000;
@@ -27,7 +27,7 @@ async function main(cleanup, signal) {
   const mcpUrl = await startMcpServer(cleanup, signal);
   tell('MCP server', mcpUrl);
 
-  const client = new SignalboxClient({ ...service, org: 'default' }, signal);
+  const client = new Signalbox({ ...service, signal });
   heading('Setting up');
   const agentId = await createAgent(client, mcpUrl);
   const threadId = await createThread(client, agentId);
@@ -71,12 +71,10 @@ async function createThread(client, agentId) {
 
 /** Posts the message and shows the answer as it arrives. Returns the run's id. */
 async function converse(client, threadId, agentId) {
-  // Open the stream first. If you post first, you can miss the beginning of the answer.
-  const stream = await client.stream(threadId);
-  const { taskId } = await client.post(threadId, agentId, MESSAGE);
+  const stream = await client.stream(threadId, { agentId, text: MESSAGE });
   for (const line of MESSAGE.split('\n')) process.stdout.write(`  > ${line}\n`);
-  for await (const chunk of readStream(stream)) showChunk(chunk);
-  return taskId;
+  for await (const chunk of stream) showChunk(chunk);
+  return stream.taskId;
 }
 
 /** The live stream is available for a few minutes. The transcript, the thread, and the run are permanent. */

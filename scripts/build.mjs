@@ -35,8 +35,10 @@ const INPUTS = [
   'tsconfig.json',
   'tsconfig.build.json',
   '.swcrc',
+  'packages/tsconfig.json',
   'scripts/build.mjs',
 ];
+const SOURCES = ['src', 'packages/client/src', 'packages/cli/src'];
 /** A service may run from a build that no start has used for this long; its files go after it. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Each is a chance for the sources to hold still. */
@@ -74,10 +76,13 @@ async function ensureBuild() {
 
 /** The same for the same inputs, whatever their times are. Specs are not built. */
 async function fingerprintOfInputs() {
-  const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).filter(
-    (path) => path.endsWith('.ts') && !path.endsWith('.spec.ts'),
+  const files = await Promise.all(
+    SOURCES.map(async (folder) =>
+      (await readdir(join(ROOT, folder), { recursive: true })).map((path) => `${folder}/${path}`),
+    ),
   );
-  const paths = [...INPUTS, ...sources.map((path) => `src/${path}`).sort()];
+  const sources = files.flat().filter((path) => path.endsWith('.ts') && !path.endsWith('.spec.ts'));
+  const paths = [...INPUTS, ...sources.sort()];
   const contents = await Promise.all(paths.map((path) => readFile(join(ROOT, path))));
   const hash = createHash('sha256');
   for (const [index, path] of paths.entries())
@@ -95,15 +100,18 @@ async function compileTo(folder) {
     config,
     JSON.stringify({ extends: '../../tsconfig.build.json', compilerOptions: { outDir: 'dist' } }),
   );
-  const nest = createRequire(join(ROOT, 'package.json')).resolve('@nestjs/cli/bin/nest.js');
-  const compiler = spawn(process.execPath, [nest, 'build', '--path', relative(ROOT, config)], {
-    cwd: ROOT,
-    stdio: 'inherit',
-  });
-  const [code] = await once(compiler, 'exit');
-  if (code === 0) return;
-  await rm(folder, { recursive: true, force: true });
-  process.exit(code ?? 1);
+  const require = createRequire(join(ROOT, 'package.json'));
+  for (const [compiler, ...args] of [
+    ['@nestjs/cli/bin/nest.js', 'build', '--path', relative(ROOT, config)],
+    // The command line and the client it uses, in `dist/packages`. They import nothing of the service.
+    ['typescript/bin/tsc', '--project', 'packages', '--outDir', join(folder, 'dist/packages')],
+  ]) {
+    const child = spawn(process.execPath, [require.resolve(compiler), ...args], { cwd: ROOT, stdio: 'inherit' });
+    const [code] = await once(child, 'exit');
+    if (code === 0) continue;
+    await rm(folder, { recursive: true, force: true });
+    process.exit(code ?? 1);
+  }
 }
 
 /** Files that the current build has as well are linked to it, so that many builds take little room. */

@@ -1,0 +1,34 @@
+import type { paths } from './openapi.js';
+
+/** The operation of each management tool, by the tool's name. */
+type ToolOperations = {
+  [Path in keyof paths as Path extends `/api/{org}/tools/${infer Name}` ? Name : never]: paths[Path] extends {
+    post: infer Operation;
+  }
+    ? Operation
+    : never;
+};
+type Json<T> = T extends { content: { 'application/json': infer Body } } ? Body : never;
+type RequestOf<T> = T extends { requestBody: infer Body } ? Json<Body> : never;
+type ResponseOf<T, Status extends number> = T extends { responses: { [S in Status]: infer Response } }
+  ? Json<Response>
+  : never;
+
+type Turns = paths['/api/{org}/agent-runtime/threads/{threadId}/messages']['post'];
+
+/** The name of a management tool, such as `COLLECTION_THREADS_CREATE`. */
+export type ToolName = keyof ToolOperations;
+export type ToolInput<Name extends ToolName> = RequestOf<ToolOperations[Name]>;
+export type ToolOutput<Name extends ToolName> = ResponseOf<ToolOperations[Name], 200>;
+
+/** The tools whose output is one page of a list. */
+export type ListToolName = {
+  [Name in ToolName]: ToolOutput<Name> extends { items: unknown[]; nextCursor?: unknown } ? Name : never;
+}[ToolName];
+export type ListItem<Name extends ListToolName> = ToolOutput<Name> extends { items: (infer Item)[] } ? Item : never;
+
+/** One user message, an agent, and optionally system messages, a tier and a temperature. */
+export type RunRequest = RequestOf<Turns>;
+/** What a run has come to. */
+export type RunResult = ResponseOf<Turns, 200>;
+export type RunStatus = RunResult['status'];

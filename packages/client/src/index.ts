@@ -1,0 +1,15 @@
+export type {
+  ListItem,
+  ListToolName,
+  RunRequest,
+  RunResult,
+  RunStatus,
+  ToolInput,
+  ToolName,
+  ToolOutput,
+} from './api.js';
+export type { AnswerMetadata, Chunk } from './chunk.js';
+export type { SignalboxOptions } from './http.js';
+export type { RunStream } from './run-stream.js';
+export { Signalbox, type CallOptions, type RunInput, type RunOptions } from './signalbox.js';
+export { SignalboxError, type FieldError } from './signalbox-error.js';
