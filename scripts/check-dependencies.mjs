@@ -65,10 +65,10 @@ for (const name of record.oneVersion) {
   if (versions.size !== 1) faults.push(`${name} is locked in ${versions.size} versions: ${[...versions].join(', ')}.`);
 }
 
-const source = await textOf('src');
+const source = (await textOf('src')) + (await textOf('packages'));
 for (const name of Object.keys(manifest.dependencies)) {
   const isUsed = source.includes(`'${name}'`) || source.includes(`'${name}/`);
-  if (!isUsed && !isAccepted('usedByOthers', name)) faults.push(`${name} is not imported in src.`);
+  if (!isUsed && !isAccepted('usedByOthers', name)) faults.push(`${name} is imported neither in src nor in packages.`);
 }
 
 faults.push(...[...unneeded].map((exception) => `The record contains an unnecessary exception: ${exception}.`));

@@ -28,6 +28,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** All that a build reads. */
 const INPUTS = [
   'src',
+  'packages',
   'scripts/build.mjs',
   'package.json',
   'package-lock.json',

@@ -149,6 +149,17 @@ export class Signalbox {
     await this.#http.send({ method: 'POST', path: `${threadPath(threadId)}/cancel`, body, signal, isRepeatable: true });
   }
 
+  /** Answers the approval that a tool call waits for. The same answer again is accepted. */
+  async approve(
+    threadId: string,
+    approvalId: string,
+    answer: { readonly approved: boolean; readonly reason?: string },
+    { signal }: CallOptions = {},
+  ): Promise<void> {
+    const path = `${threadPath(threadId)}/approvals/${encodeURIComponent(approvalId)}`;
+    await this.#http.send({ method: 'POST', path, body: answer, signal, isRepeatable: true });
+  }
+
   async #turn(
     path: string,
     body: unknown,

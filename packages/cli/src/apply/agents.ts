@@ -1,0 +1,93 @@
+import type { ToolInput } from '../../../client/src/api.js';
+import type { Signalbox } from '../../../client/src/signalbox.js';
+import { Refusal } from '../service.js';
+import type { Entry, Manifest } from './manifest.js';
+import { compare, type Change, type Existing, type Section } from './section.js';
+
+type AgentData = ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'];
+
+/** A connection of an agent; a string in the manifest is short for its name. */
+interface Use {
+  readonly connection: string;
+  readonly tools?: string[] | null;
+  readonly prefix?: string | null;
+}
+
+const COPIED = ['description', 'instructions', 'tier', 'max_steps', 'history', 'status'] as const;
+
+/** Agents, by their titles. They refer to connections by name. */
+export class Agents implements Section {
+  readonly name = 'agents';
+  readonly properties = new Set<string>([...COPIED, 'connections']);
+
+  constructor(
+    private readonly signalbox: Signalbox,
+    private readonly connections: Section,
+  ) {}
+
+  async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
+    const normal = new Map([...entries].map(([name, entry]) => [name, normalized(name, entry)]));
+    const existing = await this.connections.existing();
+    for (const [title, { connections = [] }] of normal) {
+      for (const { connection } of connections as Use[]) {
+        if (existing.has(connection) || manifest.get(this.connections.name)?.has(connection)) continue;
+        throw noConnection(title, connection);
+      }
+    }
+    return compare(this, normal, {
+      create: async (title, entry) =>
+        this.signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { ...(await this.dataOf(title, entry)), title } }),
+      update: async (id, title, entry) =>
+        this.signalbox.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: await this.dataOf(title, entry) }),
+    });
+  }
+
+  async existing(): Promise<ReadonlyMap<string, Existing>> {
+    const names = new Map([...(await this.connections.existing())].map(([name, { id }]) => [id, name]));
+    const found = new Map<string, Existing>();
+    for await (const agent of this.signalbox.list('COLLECTION_VIRTUAL_MCP_LIST', { limit: 100 })) {
+      if (found.has(agent.title)) throw new Refusal(`Two agents have the title "${agent.title}". Rename one of them.`);
+      const uses = agent.connections.map((use): Use => ({
+        connection: names.get(use.connection_id) ?? use.connection_id,
+        ...(use.selected_tools ? { tools: use.selected_tools } : {}),
+        ...(use.prefix ? { prefix: use.prefix } : {}),
+      }));
+      const copied = COPIED.filter((key) => agent[key] !== null).map((key) => [key, agent[key]]);
+      const entry = { ...Object.fromEntries(copied), ...(uses.length > 0 ? { connections: uses } : {}) };
+      found.set(agent.title, { id: agent.id, entry, isManaged: true });
+    }
+    return found;
+  }
+
+  async delete({ id }: Existing): Promise<void> {
+    await this.signalbox.tool('COLLECTION_VIRTUAL_MCP_DELETE', { id });
+  }
+
+  private async dataOf(title: string, { connections, ...rest }: Entry): Promise<Partial<AgentData>> {
+    if (connections === undefined) return rest;
+    const existing = await this.connections.existing();
+    return {
+      ...rest,
+      connections: (connections as Use[]).map(({ connection, tools = null, prefix = null }) => {
+        const id = existing.get(connection)?.id;
+        if (id === undefined) throw noConnection(title, connection);
+        return { connection_id: id, selected_tools: tools, prefix };
+      }),
+    };
+  }
+}
+
+function noConnection(title: string, connection: string): Refusal {
+  return new Refusal(`agents.${title}: there is no connection "${connection}".`);
+}
+
+function normalized(name: string, { connections, ...rest }: Entry): Entry {
+  if (connections === undefined || connections === null) return rest;
+  if (!Array.isArray(connections)) throw new Refusal(`agents.${name}.connections must be a list.`);
+  const uses = connections.map((use: unknown): Use => {
+    if (typeof use === 'string') return { connection: use };
+    if (typeof use === 'object' && use !== null && 'connection' in use) return use as Use;
+    throw new Refusal(`agents.${name}.connections: an entry is a name, or has a "connection".`);
+  });
+  return { ...rest, connections: uses };
+}

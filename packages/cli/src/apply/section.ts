@@ -1,0 +1,71 @@
+import type { Entry, Manifest } from './manifest.js';
+
+/** What exists in the organization under a name. */
+export interface Existing {
+  readonly id: string;
+  /** In the form of the manifest, with all properties that can be read. */
+  readonly entry: Entry;
+  /** `--prune` may delete it. */
+  readonly isManaged: boolean;
+}
+
+/** A change that a plan consists of. */
+export interface Change {
+  readonly action: 'create' | 'update' | 'delete';
+  readonly section: string;
+  readonly name: string;
+  /** The properties that change. Values are not shown: they can be secrets. */
+  readonly properties: readonly string[];
+  /** Makes the change. */
+  make(): Promise<void>;
+}
+
+/** One section of the manifest: how its entries are read and written. */
+export interface Section {
+  readonly name: string;
+  readonly properties: ReadonlySet<string>;
+  /** What creates and updates the section's entries need. @throws Refusal for a reference to what is not there */
+  changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]>;
+  /** Everything there is, by name. @throws Refusal if two have the same name */
+  existing(): Promise<ReadonlyMap<string, Existing>>;
+  delete(existing: Existing): Promise<void>;
+}
+
+/** Creates and updates of a section whose existing entries can be compared. */
+export async function compare(
+  section: Pick<Section, 'name' | 'existing'>,
+  entries: ReadonlyMap<string, Entry>,
+  write: {
+    create(name: string, entry: Entry): Promise<unknown>;
+    update(id: string, name: string, entry: Entry): Promise<unknown>;
+  },
+): Promise<Change[]> {
+  const existing = await section.existing();
+  return [...entries].flatMap(([name, entry]): Change[] => {
+    const found = existing.get(name);
+    const properties = Object.keys(entry).filter((key) => !isEqual(entry[key], found?.entry[key]));
+    const change = { section: section.name, name, properties };
+    if (found === undefined) {
+      return [{ ...change, action: 'create', make: async () => void (await write.create(name, entry)) }];
+    }
+    if (properties.length === 0) return [];
+    return [{ ...change, action: 'update', make: async () => void (await write.update(found.id, name, entry)) }];
+  });
+}
+
+/** Equal as JSON, whatever the order of the keys. Absent and `null` are the same. */
+function isEqual(one: unknown, other: unknown): boolean {
+  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+}
+
+function sorted(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => item !== null && item !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)]),
+  );
+}

@@ -1,0 +1,101 @@
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import type { Chunk } from '../../client/src/chunk.js';
+import type { Signalbox } from '../../client/src/signalbox.js';
+import { findAgent } from './find-agent.js';
+import { serviceCommand, serviceOf } from './service.js';
+import { printable, say } from './terminal.js';
+
+interface ChatOptions {
+  readonly thread?: string;
+  readonly message?: string;
+}
+
+export function chatCommand(): Command {
+  return serviceCommand('chat')
+    .description('talk to an agent; an empty line or Ctrl-D ends')
+    .argument('<agent>', 'its id or its title')
+    .option('--thread <id>', 'continue this thread')
+    .option('-m, --message <text>', 'send this message, print the answer, and end')
+    .action(async (name: string, { thread, message }: ChatOptions, command: Command) => {
+      const { signalbox } = serviceOf(command);
+      const agent = await findAgent(signalbox, name);
+      const threadId = thread ?? (await newThread(signalbox, agent));
+      const terminal = createInterface({ input: process.stdin, output: process.stdout });
+      const lines = terminal[Symbol.asyncIterator]();
+      const ask = async (question: string): Promise<string> => {
+        // Input that is no terminal may be at its end already.
+        if (process.stdin.isTTY) {
+          terminal.setPrompt(question);
+          terminal.prompt();
+        }
+        // The end of the input is an empty line.
+        return ((await lines.next()).value ?? '').trim();
+      };
+      try {
+        const chat = { signalbox, threadId, agentId: agent.id, ask };
+        if (message !== undefined) return await exchange(chat, message);
+        say(`${printable(agent.title)} in thread ${threadId}`);
+        for (let text = await ask('> '); text !== ''; text = await ask('> ')) await exchange(chat, text);
+      } finally {
+        terminal.close();
+      }
+    });
+}
+
+interface Chat {
+  readonly signalbox: Signalbox;
+  readonly threadId: string;
+  readonly agentId: string;
+  readonly ask: (question: string) => Promise<string>;
+}
+
+async function newThread(signalbox: Signalbox, agent: { id: string; title: string }): Promise<string> {
+  const data = { title: `Chat with ${agent.title}`.slice(0, 200), virtual_mcp_id: agent.id };
+  return (await signalbox.tool('COLLECTION_THREADS_CREATE', { data })).item.id;
+}
+
+/** Sends one message and shows the answer as it arrives. */
+async function exchange({ signalbox, threadId, agentId, ask }: Chat, text: string): Promise<void> {
+  const stream = await signalbox.stream(threadId, { agentId, text });
+  const calls = new Map<string, string>();
+  for await (const chunk of stream) {
+    show(chunk);
+    if (chunk.type === 'tool-input-available') calls.set(chunk.toolCallId, chunk.toolName);
+    if (chunk.type !== 'tool-approval-request') continue;
+    const answer = await ask(printable(`  ? May ${calls.get(chunk.toolCallId) ?? 'it'} be called? [y/N] `));
+    const approved = /^y(?:es)?$/i.test(answer);
+    await signalbox.approve(threadId, chunk.approvalId, { approved });
+  }
+}
+
+function show(chunk: Chunk): void {
+  switch (chunk.type) {
+    case 'text-delta':
+      process.stdout.write(printable(chunk.delta));
+      return;
+    case 'text-end':
+      return say();
+    case 'tool-input-available':
+      return say(printable(`  * ${chunk.toolName} ${JSON.stringify(chunk.input)}`));
+    case 'tool-output-available':
+      return say(printable(`    -> ${textOf(chunk.output)}`));
+    case 'tool-output-error':
+    case 'error':
+      return say(printable(`  ! ${chunk.errorText}`));
+    case 'tool-output-denied':
+      return say('    -> denied');
+    case 'reset-step':
+      return say('\n  (The step is repeated.)');
+    case 'abort':
+      return say('  ! The run was cancelled.');
+    default:
+  }
+}
+
+/** Joins the text blocks of an MCP tool result. */
+function textOf(output: unknown): string {
+  const { content } = (output ?? {}) as { content?: { type: string; text?: string }[] };
+  if (!Array.isArray(content)) return JSON.stringify(output);
+  return content.map(({ type, text }) => (type === 'text' ? text : `[${type}]`)).join('\n');
+}
