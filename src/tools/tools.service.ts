@@ -3,6 +3,7 @@ import { type AuditEntry, AuditLog } from '../audit/audit-log.js';
 import type { EntryPoint } from '../audit/audit-record.js';
 import { AuditSettings } from '../audit/audit-settings.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { suggestionFor } from '../common/closest-name.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
@@ -91,9 +92,20 @@ export class ToolsService {
 
   private async call(name: string, input: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.findTool(name);
-    if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
+    if (tool === undefined) throw this.unknownTool(name, caller);
     requirePermissions(caller, tool.definition);
     return tool.handle(validateInput(tool.definition.input, input), caller, answer);
+  }
+
+  /** Suggests only tools that the caller can call. */
+  private unknownTool(name: string, caller: Principal): DomainError {
+    const names = this.registry.all().flatMap(({ definition }) => {
+      return isPermitted(caller, definition) ? [definition.name] : [];
+    });
+    return new DomainError(
+      'unknown_tool',
+      `There is no management tool with this name.${suggestionFor(name, names)} \`GET /api/${caller.organization.slug}/tools\` lists them.`,
+    );
   }
 
   private async openEntry(
