@@ -10,18 +10,9 @@ import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { validateInput } from '../common/validation/validate-input.js';
-import type { ManagementToolDefinition, ToolAnnotations } from '../common/tools/management-tool.js';
-import type { JsonSchema } from '../common/validation/schema-of.js';
+import type { ManagementToolDefinition } from '../common/tools/management-tool.js';
+import type { ToolListing } from './tool-listing.dto.js';
 import { ToolRegistry } from './tool-registry.js';
-
-/** A management tool as listed for callers. */
-export interface ToolListing {
-  name: string;
-  description: string;
-  input_schema: JsonSchema;
-  output_schema: JsonSchema;
-  annotations: ToolAnnotations;
-}
 
 /** Where a call of a management tool comes from. */
 export interface ToolCallOrigin {
