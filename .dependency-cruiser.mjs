@@ -221,7 +221,7 @@ const LAYERS = {
   ],
   'mcp/self': ['mcp/http', 'mcp/protocol', 'tools'],
   health: ['queue'],
-  openapi: ['tools'],
+  openapi: ['auth', 'tools'],
   docs: ['run-worker'],
 };
 

@@ -1,6 +1,6 @@
 import { HIDDEN } from '../common/credential-forms.js';
-import { redactText } from './redact-text.js';
-import { isSecretName } from './secret-name.js';
+import { redactText } from '../common/redact-text.js';
+import { isSecretName } from '../common/secret-name.js';
 
 /** Size limit of the recorded arguments, and of the recorded result, in bytes of UTF-8. */
 const MAX_BYTES = 16 * 1024;

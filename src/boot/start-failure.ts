@@ -1,9 +1,11 @@
 import { ConfigError } from '../config/env-reader.js';
+import { DatabaseVersionError } from '../database/migrate.js';
 import { EmbeddedPostgresError } from '../embedded-postgres/embedded-postgres-error.js';
 
 /** Why the start failed: a message if the operator can fix the cause, otherwise the error with its stack. */
 export function sentenceFor(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof EmbeddedPostgresError) return error.message;
+  const isOurs = [ConfigError, EmbeddedPostgresError, DatabaseVersionError].some((type) => error instanceof type);
+  if (isOurs) return (error as Error).message;
   if (typeof error === 'object' && error !== null && 'code' in error) {
     const { code } = error;
     if (code === 'EADDRINUSE') return 'The port is in use. Set PORT to another one.';

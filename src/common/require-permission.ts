@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { DomainError } from './domain-error.js';
 import { allows, SELF } from './permissions.js';
 import type { Principal } from './principal.js';
+import { declarePermissions } from './self-permissions.js';
 
 /** The permissions that a route or its controller requires, as a list. */
 export const REQUIRED_PERMISSIONS = 'signalbox:required-permissions';
@@ -14,6 +15,7 @@ export const REQUIRED_PERMISSIONS = 'signalbox:required-permissions';
  * verified caller: combined with `@Access('public')`, the application does not start.
  */
 export function RequirePermission(permission: string): MethodDecorator & ClassDecorator {
+  declarePermissions(permission);
   return applyDecorators(SetMetadata(REQUIRED_PERMISSIONS, [permission]), UseGuards(PermissionGuard));
 }
 
@@ -35,6 +37,7 @@ export class PermissionGuard implements CanActivate {
 
 /**
  * The rule of `@RequirePermission`, for code whose input determines the required permission.
+ * Declare the permission with `declarePermissions`, unless it is that of a management tool or of `@RequirePermission`.
  * @param detail a sentence for the caller, instead of the one that names the permission
  * @throws DomainError `permission_denied`
  */

@@ -36,6 +36,25 @@ describe('readProgramEnvironment', () => {
     });
   });
 
+  it('passes on what the operator names, but no secret of the service', () => {
+    const env = { STDIO_ENV_PASS: 'NODE_EXTRA_CA_CERTS, HTTPS_PROXY,no_proxy', NODE_EXTRA_CA_CERTS: '/ca.pem', A: 'b' };
+    expect(readProgramEnvironment(new EnvReader({ ...env, HTTPS_PROXY: 'http://proxy:3128' }))).toMatchObject({
+      NODE_EXTRA_CA_CERTS: '/ca.pem',
+      HTTPS_PROXY: 'http://proxy:3128',
+    });
+    expect(readProgramEnvironment(new EnvReader(env))).not.toHaveProperty('A');
+    for (const name of [
+      'ENCRYPTION_KEYS',
+      'DATABASE_URL',
+      'BOOTSTRAP_API_KEY',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'A=B',
+      '*',
+    ]) {
+      expect(() => readProgramEnvironment(new EnvReader({ STDIO_ENV_PASS: name }))).toThrow('STDIO_ENV_PASS must');
+    }
+  });
+
   it('removes PATH entries that depend on the working directory', () => {
     const env = { PATH: '/usr/bin::node_modules/.bin:.:/bin:' };
     expect(readProgramEnvironment(new EnvReader(env))).toEqual({ PATH: '/usr/bin:/bin' });

@@ -21,10 +21,27 @@ export function toVariablePattern(text: string): string {
   throw new ConfigError('STDIO_ENV_ALLOW must be variable names or prefixes such as APP_*, separated by commas.');
 }
 
-/** The variables that programs of STDIO connections inherit from this process. Contains no secret of the service. */
+/** Variables of the service whose values are secret, or contain secrets. */
+const OF_THE_SERVICE =
+  /^(?:ENCRYPTION_KEYS|DATABASE_URL|REDIS_URL|REDIS_SENTINEL_PASSWORD|BOOTSTRAP_API_KEY|BOOTSTRAP_OWNER_PASSWORD|OIDC_CLIENT_SECRET|SMTP_URL|OTEL_.*)$/;
+
+/** Validates one entry of `STDIO_ENV_PASS`: a variable name that is not one of the service's secrets. @throws ConfigError */
+export function toPassedVariable(name: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    throw new ConfigError('STDIO_ENV_PASS must be variable names such as HTTPS_PROXY, separated by commas.');
+  }
+  if (OF_THE_SERVICE.test(name)) throw new ConfigError(`STDIO_ENV_PASS must not contain ${name}, which holds secrets.`);
+  return name;
+}
+
+/**
+ * The variables that programs of STDIO connections inherit from this process: a fixed few, and those that the operator names in
+ * `STDIO_ENV_PASS`. Contains no secret of the service.
+ * @throws ConfigError
+ */
 export function readProgramEnvironment(read: EnvReader): Record<string, string> {
   const environment: Record<string, string> = {};
-  for (const name of INHERITED) {
+  for (const name of [...INHERITED, ...read.list('STDIO_ENV_PASS', []).map(toPassedVariable)]) {
     const value = read.text(name);
     if (value !== undefined) environment[name] = value;
   }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError, type FieldError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
+import { declarePermissions } from '../common/self-permissions.js';
 import { AppConfig } from '../config/app-config.js';
 import { refuseEnvironmentForNewProgram } from './credential-origin-check.js';
 import type { StdioInput } from './connection.dto.js';
@@ -13,6 +14,7 @@ import { unmasked } from './masked-values.js';
 
 /** The management permission that lets a caller decide which programs run on the server. */
 const PERMISSION = 'CONNECTION_STDIO';
+declarePermissions(PERMISSION);
 const WHY_REFUSED = `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`;
 const WHY_NO_PROGRAMS =
   'Programs are code on the server: only organizations that the operator names in STDIO_ORGANIZATIONS can have STDIO connections.';

@@ -82,6 +82,19 @@ describe('describeProviderFailure', () => {
     expect(failure.message).not.toContain(SECRET);
   });
 
+  it('quotes the message of an error document, without credentials and control characters, and not at any length', () => {
+    const said = (message: string): string =>
+      describeProviderFailure(
+        new APICallError({ message, url: 'http://x', requestBodyValues: {}, statusCode: 400, data: { error: {} } }),
+      ).message;
+    expect(said('The model m\n\u0000 has  no tools.')).toBe(
+      'The model provider rejected the request (HTTP 400). It says: The model m \ufffd has no tools.',
+    );
+    expect(said('You sent Authorization: Bearer sk-secret')).not.toContain('sk-secret');
+    expect(said('x'.repeat(100_000)).length).toBeLessThan(400);
+    expect(said('')).toBe('The model provider rejected the request (HTTP 400).');
+  });
+
   it('shows the messages that are ours to show', () => {
     expect(describeProviderFailure(new BuiltinFailure('out of coal'))).toEqual({
       code: 'model_failed',

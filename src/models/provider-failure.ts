@@ -17,6 +17,8 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from 'ai';
+import { plainText } from '../common/plain-text.js';
+import { redactText } from '../common/redact-text.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';
@@ -25,7 +27,10 @@ import { AnswerTooLargeError } from './provider-fetch.js';
 /** Why a model call failed, in a form that a run, its stream and the transcript can show. */
 export interface ProviderFailure {
   code: ProviderFailureCode;
-  /** A sentence of this service. It contains no text of the provider, and no URL, header or key. */
+  /**
+   * A sentence of this service, after which it can quote the message of a provider that refused the call. Contains no URL, header or
+   * key.
+   */
   message: string;
   /** Whether a later retry of the same call can succeed. */
   retryable: boolean;
@@ -120,13 +125,31 @@ function describeStatus(error: unknown): ProviderFailure | undefined {
   if (status === undefined || status < 400) return undefined;
 
   const said = (code: ProviderFailureCode, what: string) =>
-    failure(code, `The model provider ${what} (HTTP ${status}).`, retryable);
+    failure(code, `The model provider ${what} (HTTP ${status}).${messageOf(error)}`, retryable);
   if (status === 401 || status === 403) return said('provider_unauthorized', 'refused the credential');
   if (status === 404) return said('provider_not_found', 'does not know the model or the address');
   if (status === 408) return said('provider_timeout', 'timed out');
   if (status === 429) return said('provider_rate_limited', 'limits the rate of requests');
   if (status < 500) return said('provider_rejected', 'rejected the request');
   return said('provider_unavailable', 'is failing');
+}
+
+/** Longer messages are cut. */
+const QUOTED_LENGTH = 300;
+
+/**
+ * The message of the provider's error document, as a sentence of its own. The key has been replaced in it already
+ * (`createProviderFetch`); here, other credentials are, as far as their context shows them.
+ */
+function messageOf(error: APICallError | StreamProviderError): string {
+  if (!APICallError.isInstance(error) || error.data === undefined || typeof error.message !== 'string') return '';
+  const text = redactText(plainText(error.message.slice(0, 8 * QUOTED_LENGTH)))
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
+    .trim();
+  if (text === '') return '';
+  const shown = text.length > QUOTED_LENGTH ? `${text.slice(0, QUOTED_LENGTH).toWellFormed()}…` : text;
+  return ` It says: ${shown}${/[.!?…]$/.test(shown) ? '' : '.'}`;
 }
 
 function describeSetup(error: unknown): ProviderFailure | undefined {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
 import { PROVIDER_LIMITS } from '../net/http-limits.js';
-import { createProviderFetch } from './provider-fetch.js';
+import { createProviderFetch, hidingKey } from './provider-fetch.js';
 
 const closers: (() => void)[] = [];
 
@@ -88,5 +88,27 @@ describe('the fetch of the provider SDKs', () => {
     cancel.abort();
     await expect(text).rejects.toMatchObject({ name: 'AbortError' });
     await closed.promise;
+  });
+});
+
+describe('hidingKey', () => {
+  const KEY = 'sk-proj-0123456789.+abc';
+  const answering = (body: string, status: number): typeof globalThis.fetch =>
+    hidingKey(async () => new Response(body, { status, headers: { 'retry-after': '1' } }), KEY);
+
+  it.each([
+    [`Incorrect key: ${KEY}.`, 'Incorrect key: ***.'],
+    ['Incorrect key: sk-proj-********9.+abc', 'Incorrect key: ***+abc'],
+    ['Incorrect key: "sk-proj-…"', 'Incorrect key: "***"'],
+    ['No such model: gpt', 'No such model: gpt'],
+  ])('replaces the key in an error document: %s', async (body, shown) => {
+    const answer = await answering(body, 401)('http://x');
+    expect(await answer.text()).toBe(shown);
+    expect(answer).toMatchObject({ status: 401 });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+
+  it('leaves answers alone', async () => {
+    expect(await (await answering(KEY, 200)('http://x')).text()).toBe(KEY);
   });
 });

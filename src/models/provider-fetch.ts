@@ -1,4 +1,5 @@
 import { type Dispatcher, fetch as undiciFetch, type RequestInit } from 'undici';
+import { HIDDEN } from '../common/credential-forms.js';
 import { PROVIDER_LIMITS } from '../net/http-limits.js';
 
 type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes', number>;
@@ -6,6 +7,42 @@ type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAns
 /** A response that exceeds the size limit. */
 export class AnswerTooLargeError extends Error {
   override readonly name = 'AnswerTooLargeError';
+}
+
+/** The beginning of a key by which masked or cut repetitions of it are recognized. */
+const KEY_BEGINNING = 8;
+/** Longer error documents are cut. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/**
+ * A `fetch` that replaces the key in the error documents of the provider, so that their messages can be shown: providers repeat a
+ * wrong key, whole, masked or cut. Text that begins like the key is replaced up to the next character that no key has.
+ */
+export function hidingKey(fetch: typeof globalThis.fetch, key: string | undefined): typeof globalThis.fetch {
+  if (key === undefined || key === '') return fetch;
+  const beginning = key.slice(0, KEY_BEGINNING).replace(/[^A-Za-z0-9]/g, '\\$&');
+  const repeated = new RegExp(key.length > KEY_BEGINNING ? `${beginning}[\\w.*…-]*` : beginning, 'g');
+  return async (input, init) => {
+    const answer = await fetch(input, init);
+    if (answer.status < 400 || answer.body === null) return answer;
+    const { status, statusText, headers } = answer;
+    const text = await beginningOf(answer.body);
+    return new Response(text.replaceAll(key, HIDDEN).replace(repeated, HIDDEN), { status, statusText, headers });
+  };
+}
+
+async function beginningOf(body: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const chunk of body) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length > MAX_ERROR_BYTES) break;
+    }
+  } catch {
+    // The status says enough.
+  }
+  return text;
 }
 
 /**

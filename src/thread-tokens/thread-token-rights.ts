@@ -1,6 +1,7 @@
 import { DomainError } from '../common/domain-error.js';
 import { allows, ANY, intersectionOf, type PermissionMap, SELF } from '../common/permissions.js';
 import type { ThreadPermission } from '../common/principal.js';
+import { declarePermissions } from '../common/self-permissions.js';
 
 interface ToolsOfPermission {
   /** The maker of a token must hold all of these. */
@@ -18,6 +19,8 @@ const SELF_PERMISSIONS: Readonly<Record<ThreadPermission, ToolsOfPermission>> = 
   read: { required: ['COLLECTION_THREADS_GET', 'COLLECTION_THREAD_MESSAGES_LIST'], optional: ['RUN_GET'] },
   approve: { required: ['RUN_APPROVE'], optional: [] },
 };
+
+declarePermissions('RUN_APPROVE');
 
 /**
  * Checks that the maker of a token holds what the token is to open.

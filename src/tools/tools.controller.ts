@@ -1,5 +1,5 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
@@ -7,12 +7,15 @@ import { holdUntilSent } from '../common/answers/hold-until-sent.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
-import { type ToolListing, ToolsService } from './tools.service.js';
+import { schemaOf } from '../common/validation/schema-of.js';
+import { ToolListings } from './tool-listing.dto.js';
+import { ToolsService } from './tools.service.js';
 
 /**
  * The HTTP endpoint of the management tools. The OpenAPI document describes each tool separately, from the registry.
  */
-@ApiExcludeController()
+@ApiTags('management tools')
+@ApiParam({ name: 'org', description: 'Organization slug' })
 @Controller('api/:org/tools')
 export class ToolsController {
   constructor(
@@ -22,7 +25,13 @@ export class ToolsController {
 
   @Get()
   @Access('organization')
-  list(@Caller() caller: Principal): { items: ToolListing[] } {
+  @ApiOperation({ summary: 'Lists the management tools that the caller can call, with their JSON Schemas.' })
+  @ApiResponse({
+    status: 200,
+    description: 'The tools, by name',
+    content: { 'application/json': { schema: schemaOf(ToolListings) } },
+  })
+  list(@Caller() caller: Principal): ToolListings {
     return { items: this.tools.listFor(caller) };
   }
 
@@ -30,6 +39,7 @@ export class ToolsController {
   @HttpCode(200)
   @Access('tool')
   @OpenToThreadTokens('tool')
+  @ApiExcludeEndpoint()
   call(
     @Param('name') name: string,
     @Body() body: unknown,

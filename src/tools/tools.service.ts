@@ -3,24 +3,16 @@ import { type AuditEntry, AuditLog } from '../audit/audit-log.js';
 import type { EntryPoint } from '../audit/audit-record.js';
 import { AuditSettings } from '../audit/audit-settings.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
+import { suggestionFor } from '../common/closest-name.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { requirePermission } from '../common/require-permission.js';
 import { toDomainError } from '../common/to-domain-error.js';
 import { validateInput } from '../common/validation/validate-input.js';
-import type { ManagementToolDefinition, ToolAnnotations } from '../common/tools/management-tool.js';
-import type { JsonSchema } from '../common/validation/schema-of.js';
+import type { ManagementToolDefinition } from '../common/tools/management-tool.js';
+import type { ToolListing } from './tool-listing.dto.js';
 import { ToolRegistry } from './tool-registry.js';
-
-/** A management tool as listed for callers. */
-export interface ToolListing {
-  name: string;
-  description: string;
-  input_schema: JsonSchema;
-  output_schema: JsonSchema;
-  annotations: ToolAnnotations;
-}
 
 /** Where a call of a management tool comes from. */
 export interface ToolCallOrigin {
@@ -91,9 +83,20 @@ export class ToolsService {
 
   private async call(name: string, input: unknown, caller: Principal, answer: HeldAnswer): Promise<unknown> {
     const tool = this.registry.findTool(name);
-    if (tool === undefined) throw new DomainError('unknown_tool', 'There is no management tool with this name.');
+    if (tool === undefined) throw this.unknownTool(name, caller);
     requirePermissions(caller, tool.definition);
     return tool.handle(validateInput(tool.definition.input, input), caller, answer);
+  }
+
+  /** Suggests only tools that the caller can call. */
+  private unknownTool(name: string, caller: Principal): DomainError {
+    const names = this.registry.all().flatMap(({ definition }) => {
+      return isPermitted(caller, definition) ? [definition.name] : [];
+    });
+    return new DomainError(
+      'unknown_tool',
+      `There is no management tool with this name.${suggestionFor(name, names)} \`GET /api/${caller.organization.slug}/tools\` lists them.`,
+    );
   }
 
   private async openEntry(

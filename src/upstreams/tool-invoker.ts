@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
+import { suggestionFor } from '../common/closest-name.js';
 import { DomainError } from '../common/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { connectionFor } from '../connections/connection-account.js';
@@ -144,18 +145,22 @@ export class ToolInvoker {
       const known = isPermitted ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection);
       const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
-      return { tool: (await this.catalog.recheck(connection)).tools.get(toolName) };
+      const { tools } = await this.catalog.recheck(connection);
+      return { tool: tools.get(toolName), names: tools.keys() };
     } catch (fault) {
       return { fault };
     }
   }
 
   private checkArguments(
-    { tool, fault }: Found,
-    { args = {}, connection }: ToolCall,
+    { tool, fault, names }: Found,
+    { args = {}, connection, toolName, permitted }: ToolCall,
   ): ArgumentVerdict | Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
-    if (tool === undefined) throw new DomainError('unknown_tool', 'The connection has no tool with this name.');
+    if (tool === undefined) {
+      const suggestion = suggestionFor(toolName, [...(names ?? [])].filter(permitted));
+      throw new DomainError('unknown_tool', `The connection has no tool with this name.${suggestion}`);
+    }
     return this.checker.validateArguments(tool.inputSchema, args, connection.id);
   }
 }
@@ -163,6 +168,8 @@ export class ToolInvoker {
 interface Found {
   readonly tool?: KnownTool | undefined;
   readonly fault?: unknown;
+  /** All names that the connection has, if the tool is not among them. */
+  readonly names?: Iterable<string>;
 }
 
 function hasCredential({ userId, apiKeyId }: ToolCaller): boolean {

@@ -88,6 +88,35 @@ describe('API keys', () => {
   });
 });
 
+describe('permissions of management tools', () => {
+  const create = (permissions: object) => apiKeys.service.tool('API_KEY_CREATE', { name: 'key', permissions });
+
+  it('that do not exist are refused with a suggestion, by place and without the value', async () => {
+    const { errors } = expectProblem(await create({ self: ['API_KEY_LIST', 'RUN_GETT'] }), 400, 'invalid_request');
+    expect(errors).toEqual([
+      {
+        path: 'permissions',
+        code: 'known_permissions',
+        message: 'The name at self[1] is not a permission of management tools. Did you mean RUN_GET?',
+      },
+    ]);
+    expectProblem(await create({ self: ['NOTHING_OF_THE_KIND'] }), 400, 'invalid_request');
+    const { id } = await createKey({});
+    const change = { id, permissions: { self: ['API_KEY_LISTS'] } };
+    expectProblem(await apiKeys.service.tool('API_KEY_UPDATE', change), 400, 'invalid_request');
+    const role = { name: 'mistyped', permissions: { self: ['API_KEY_LISTS'] } };
+    expectProblem(await apiKeys.service.tool('ROLE_CREATE', role), 400, 'invalid_request');
+    const settings = { member_permissions: { self: ['API_KEY_LISTS'] } };
+    expectProblem(await apiKeys.service.tool('ORGANIZATION_UPDATE', settings), 400, 'invalid_request');
+  });
+
+  it('can be words that are no tools, and tools of connections can have any name', async () => {
+    const words = ['*', 'CONNECTION_STDIO', 'CONNECTION_AUTHORIZE', 'RUN_APPROVE'];
+    const id = '0198f0a0-0000-7000-8000-000000000001';
+    await create({ self: words, [id]: ['RUN_GETT', 'any tool'], '*': ['echo'] }).expect(200);
+  });
+});
+
 describe('the number and the size of keys', () => {
   it('are limited, and keys that expired long ago are deleted', async () => {
     const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'crowded');
@@ -135,7 +164,7 @@ describe('the number and the size of keys', () => {
 
   it('split a large list into several pages', async () => {
     const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'large-keys');
-    const permissions = { self: Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
+    const permissions = { '*': Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
     const ids: string[] = [];
     for (let n = 0; n < 150; n++) {
       const { body } = await neighbour.tool('API_KEY_CREATE', { name: 'large', permissions });

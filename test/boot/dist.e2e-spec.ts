@@ -246,3 +246,35 @@ async function expectGone(pid: number): Promise<void> {
   for (let look = 0; look < 100 && isThere(); look++) await sleep(50);
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 }
+
+describe('`npm start`', () => {
+  it(
+    'ends the service when it is killed',
+    async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-npm-'));
+      if (process.getuid?.() === 0) await chmod(dataDir, 0o711); // for the user that PostgreSQL runs as
+      const env = { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', REDIS_URL: '', PORT: '0', METRICS_PORT: '0' };
+      const npm = spawn('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
+      let output = '';
+      const ready = new Promise<void>((resolve, reject) => {
+        npm.stdout.on('data', (chunk: Buffer) => {
+          output += chunk.toString();
+          if (output.includes('listens on')) resolve();
+        });
+        npm.once('close', () => reject(new Error(`The service ended: ${output}`)));
+      });
+      try {
+        await ready;
+        const closed = once(npm, 'close');
+        npm.kill('SIGTERM');
+        // The pipes close when the last process that writes to them has ended.
+        await closed;
+        expect(output).toContain('The service has stopped');
+      } finally {
+        npm.kill('SIGKILL');
+        await rm(dataDir, { recursive: true, force: true });
+      }
+    },
+    START_MS,
+  );
+});

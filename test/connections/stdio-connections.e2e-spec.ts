@@ -220,7 +220,7 @@ describe('STDIO connections', () => {
 
   it('tell in a test why the program does not work', async () => {
     const { id } = await created({ command: 'node', args: ['/no/such/file.mjs'] });
-    const error = expect.stringContaining('exited with code 1');
+    const error = expect.stringMatching(/exited with code 1\. The end of its standard error: .*Cannot find module/);
     expect(await test(id)).toMatchObject({ ok: false, error });
     expect((await tool('COLLECTION_CONNECTIONS_GET', { id })).body.item).toMatchObject({
       status: 'error',

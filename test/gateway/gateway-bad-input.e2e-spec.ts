@@ -44,6 +44,8 @@ describe('the composition of an agent', () => {
     for (const name of ['gone', 'hidden']) {
       expect((await say(id, name)).rpc.error?.data.code).toBe('unknown_tool');
     }
+    const { error } = (await say(id, 'ehco')).rpc;
+    expect(error?.message).toBe('The agent has no tool with this name. Did you mean echo?');
   });
 
   it('accepts an upstream that lists a tool twice, and a description of 1 MB', async () => {

@@ -50,6 +50,7 @@ describe('the access of all routes', () => {
        "DELETE /api/:org/mcp/gateway/:virtualMcpId mcp",
        "DELETE /api/:org/mcp/self mcp",
        "DELETE /mcp/:connectionId mcp",
+       "GET / public",
        "GET /.well-known/oauth-authorization-server public",
        "GET /.well-known/oauth-protected-resource/api/:org public",
        "GET /.well-known/oauth-protected-resource/api/:org/mcp/:connectionId public",

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import addFormats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import supertest from 'supertest';
 import { ERROR_CODES } from '../../src/common/error-codes.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
@@ -6,19 +8,27 @@ import { startTestApp, type TestApp } from '../support/app.js';
 
 type Json = { [key: string]: unknown };
 
+interface Media {
+  schema: Json;
+  example?: unknown;
+}
+
 interface Operation {
   operationId: string;
   summary?: string;
+  tags?: string[];
+  security?: Json[];
   parameters?: { name: string; in: string; required?: boolean; schema?: Json }[];
-  requestBody?: { content: Record<string, { schema: Json }> };
-  responses: Record<string, Json>;
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, Json & { content?: Record<string, Media> }>;
 }
 
 interface Document {
   openapi: string;
-  info: { title: string; version: string };
+  info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, Operation>>;
-  components: { securitySchemes: Json; responses: { Problem: Json } };
+  components: { securitySchemes: Json; schemas: Record<string, Json>; responses: { Problem: Json } };
+  tags: { name: string; description?: string }[];
   security: Json[];
 }
 
@@ -53,6 +63,17 @@ function resolve(pointer: string): unknown {
     .slice(1)
     .reduce<unknown>((value, key) => (value as Json | undefined)?.[key], document);
 }
+
+/** The schema behind a reference. */
+function behind(schema: Json | undefined): Json | undefined {
+  const reference = schema?.['$ref'];
+  return typeof reference === 'string' ? (resolve(reference) as Json) : schema;
+}
+
+const bodyOf = (operation: Operation | undefined): Json | undefined =>
+  behind(operation?.requestBody?.content['application/json']?.schema);
+const outputOf = (operation: Operation | undefined, status = '200'): Json | undefined =>
+  behind(operation?.responses[status]?.content?.['application/json']?.schema);
 
 describe('/openapi.json', () => {
   it('is an OpenAPI 3.1 document with bearer security', () => {
@@ -99,12 +120,24 @@ describe('/openapi.json', () => {
     for (const { definition } of registered) {
       const operation = document.paths[`/api/{org}/tools/${definition.name}`]?.['post'];
       expect(operation).toMatchObject({ operationId: definition.name, summary: definition.description });
-      const input = operation?.requestBody?.content['application/json']?.schema;
+      const input = bodyOf(operation);
       expect({ name: definition.name, input }).toMatchObject({
         input: { type: 'object', additionalProperties: false },
       });
-      expect(operation?.responses['200']).toHaveProperty(['content', 'application/json', 'schema', 'type'], 'object');
-      for (const { path, object } of objectsIn(operation)) {
+      expect(outputOf(operation)).toMatchObject({ type: 'object' });
+    }
+    const schemas = operations().flatMap(({ operation }) => {
+      const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+      return bodies.flatMap((body): Json[] => {
+        const schema = body?.content?.['application/json']?.schema;
+        return schema === undefined ? [] : [schema];
+      });
+    });
+    const named = schemas.filter((schema) => '$ref' in schema).length;
+    // All but those of health and of the arguments of any tool.
+    expect(schemas.length - named).toBeLessThanOrEqual(4);
+    for (const schema of Object.values(document.components.schemas)) {
+      for (const { path, object } of objectsIn(schema)) {
         if (!/properties\/\w+$|items$|schema$/.test(path) || object['type'] === undefined) continue;
         expect({ path, known: [object['type']].flat().every((type) => TYPES.includes(String(type))) }).toEqual({
           path,
@@ -117,38 +150,45 @@ describe('/openapi.json', () => {
   });
 
   it('marks optional properties', () => {
-    const schemaOf = (name: string): Json | undefined =>
-      document.paths[`/api/{org}/tools/${name}`]?.['post']?.requestBody?.content['application/json']?.schema;
+    const schemaOf = (name: string): Json | undefined => bodyOf(document.paths[`/api/{org}/tools/${name}`]?.['post']);
     expect(schemaOf('API_KEY_CREATE')).toMatchObject({
       properties: { name: { type: 'string', minLength: 1, maxLength: 64 }, expiresIn: { type: 'integer', minimum: 1 } },
       required: ['name', 'permissions'],
     });
     expect(schemaOf('COLLECTION_THREADS_CREATE')).toMatchObject({
-      properties: { data: { type: 'object', required: ['title', 'virtual_mcp_id'], additionalProperties: false } },
+      properties: { data: { $ref: '#/components/schemas/ThreadCreateData' } },
       required: ['data'],
+    });
+    expect(document.components.schemas['ThreadCreateData']).toMatchObject({
+      type: 'object',
+      required: ['title', 'virtual_mcp_id'],
+      additionalProperties: false,
     });
     expect(schemaOf('AI_PROVIDER_LIST')).toEqual({ type: 'object', properties: {}, additionalProperties: false });
   });
 
   it('lists every error code', () => {
     const content = (document.components.responses.Problem as { content: Json }).content;
-    expect(content['application/problem+json']).toMatchObject({
-      schema: { properties: { code: { enum: Object.keys(ERROR_CODES) } } },
+    expect(content['application/problem+json']).toMatchObject({ schema: { $ref: '#/components/schemas/Problem' } });
+    expect(document.components.schemas['Problem']).toMatchObject({
+      properties: { code: { enum: Object.keys(ERROR_CODES) } },
     });
   });
 
   it('has the run and stream routes', () => {
     const thread = '/api/{org}/agent-runtime/threads/{threadId}';
-    expect(
-      document.paths[`${thread}/messages`]?.['post']?.requestBody?.content['application/json']?.schema,
-    ).toMatchObject({
-      required: ['messages', 'agent'],
-      additionalProperties: false,
-    });
     const posting = document.paths[`${thread}/messages`]?.['post'];
+    expect(bodyOf(posting)).toMatchObject({ required: ['messages', 'agent'], additionalProperties: false });
+    const chunk = { $ref: '#/components/schemas/UiMessageChunk' };
     expect(posting?.responses).toMatchObject({
-      200: { content: { 'text/event-stream': {}, 'application/json': { schema: { required: expect.any(Array) } } } },
-      202: { content: { 'application/json': { schema: { required: ['taskId'] } } } },
+      200: {
+        content: {
+          'text/event-stream': { schema: { contentSchema: chunk } },
+          'application/json': { schema: { $ref: '#/components/schemas/RunResult' } },
+        },
+      },
+      202: { content: { 'application/json': { schema: { $ref: '#/components/schemas/RunAccepted' } } } },
+      default: { $ref: '#/components/responses/Problem' },
     });
     expect(posting?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['Prefer', 'Idempotency-Key']));
     expect(document.paths[`${thread}/regenerate`]?.['post']?.responses).toEqual(posting?.responses);
@@ -156,6 +196,120 @@ describe('/openapi.json', () => {
     expect(run?.parameters?.map(({ name }) => name)).toEqual(expect.arrayContaining(['org', 'taskId', 'wait']));
     expect(document.paths[`${thread}/stream`]?.['get']).toBeDefined();
     expect(document.paths[`${thread}/cancel`]?.['post']).toBeDefined();
+  });
+});
+
+describe('the reference', () => {
+  const byId = (id: string): Operation | undefined =>
+    operations().find(({ operation }) => operation.operationId === id)?.operation;
+
+  it('shows the main flow first, with an introduction', () => {
+    expect(document.info.description).toContain('**The main flow**');
+    expect(document.tags[0]).toEqual({ name: 'main flow', description: expect.any(String) });
+    const flow = operations().filter(({ operation }) => operation.tags?.[0] === 'main flow');
+    expect(flow).toEqual(operations().slice(0, flow.length));
+    expect(flow.map(({ operation }) => operation.operationId)).toEqual([
+      'COLLECTION_CONNECTIONS_CREATE',
+      'CONNECTION_TEST',
+      'COLLECTION_VIRTUAL_MCP_CREATE',
+      'COLLECTION_THREADS_CREATE',
+      'postMessage',
+      'streamThread',
+      'getRun',
+      'COLLECTION_THREAD_MESSAGES_LIST',
+    ]);
+    const used = operations().flatMap(({ operation }) => operation.tags ?? []);
+    expect(document.tags.map(({ name }) => name).sort()).toEqual([...new Set(used)].sort());
+  });
+
+  it('has an example for every body, response and path parameter, which fits its schema', () => {
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ $id: 'reference', components: document.components });
+    const absolute = (schema: Json): Json =>
+      JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"reference#/components')) as Json;
+    for (const { operation } of operations()) {
+      const id = operation.operationId;
+      const media = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
+        Object.values(part?.content ?? {}),
+      );
+      for (const { schema, example } of media) {
+        expect({ id, example }).not.toHaveProperty('example', undefined);
+        ajv.validate(absolute(schema), example);
+        expect({ id, example, errors: ajv.errors }).toEqual({ id, example, errors: null });
+      }
+      const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? [];
+      for (const parameter of inPath)
+        expect({ id, parameter }).toMatchObject({ parameter: { example: expect.any(String) } });
+    }
+  });
+
+  it('has examples that the service accepts', async () => {
+    const example = (id: string): Json => byId(id)?.requestBody?.content['application/json']?.example as Json;
+    const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Helper' } }).expect(200);
+    const { data } = example('COLLECTION_THREADS_CREATE') as { data: Json };
+    const thread = { data: { ...data, virtual_mcp_id: agent.body.item.id } };
+    await service.tool('COLLECTION_THREADS_CREATE', thread).expect(200);
+    await service.tool('COLLECTION_THREADS_LIST', example('COLLECTION_THREADS_LIST')).expect(200);
+    await service.tool('COLLECTION_THREAD_MESSAGES_LIST', example('COLLECTION_THREAD_MESSAGES_LIST')).expect(200);
+    await service.tool('API_KEY_CREATE', example('API_KEY_CREATE')).expect(200);
+    const post = await supertest(service.url)
+      .post('/api/default/agent-runtime/threads/ticket-4711/messages')
+      .set('authorization', `Bearer ${service.apiKey}`)
+      .set('prefer', 'wait=60')
+      .send({ ...example('postMessage'), agent: { id: agent.body.item.id } })
+      .expect(200);
+    expect(post.body.status).toBe('completed');
+  });
+
+  it('locks exactly the operations that need a credential', () => {
+    const lockOf = (id: string): Json[] | undefined => byId(id)?.security;
+    expect([lockOf('isAlive'), lockOf('isReady')]).toEqual([[], []]);
+    expect(lockOf('callTool')).toEqual([{ bearer: [] }, {}]);
+    expect([lockOf('postMessage'), lockOf('listTools'), lockOf('RUN_GET')]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('has the status codes that the service sends', () => {
+    expect(Object.keys(byId('callTool')?.responses ?? {})).toEqual(['200', 'default']);
+    expect(Object.keys(byId('sendToConnection')?.responses ?? {})).toEqual(['200', '202', 'default']);
+    expect(Object.keys(byId('cancelRuns')?.responses ?? {})).toEqual(['202', 'default']);
+    expect(Object.keys(byId('streamThread')?.responses ?? {})).toEqual(['200', '204', 'default']);
+    expect(operations().flatMap(({ operation }) => Object.keys(operation.responses))).not.toContain('201');
+  });
+
+  it('describes the list of tools, which is as described', async () => {
+    expect(document.paths['/api/{org}/tools']?.['get']).toMatchObject({ operationId: 'listTools' });
+    const ajv = new Ajv2020({ strict: false });
+    ajv.addSchema({ $id: 'reference', components: document.components });
+    const listed = await supertest(service.url)
+      .get('/api/default/tools')
+      .set('authorization', `Bearer ${service.apiKey}`);
+    ajv.validate({ $ref: 'reference#/components/schemas/ToolListings' }, listed.body);
+    expect(ajv.errors).toBeNull();
+  });
+});
+
+describe('/', () => {
+  it('is a page for browsers, with the policy of all pages', async () => {
+    const page = await supertest(service.url)
+      .get('/')
+      .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')
+      .expect(200);
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'self'/),
+      'x-frame-options': 'DENY',
+      vary: expect.stringMatching(/accept/i),
+    });
+    const links = [...page.text.matchAll(/<a href="([^"]+)"/g)].map(([, path]) => path ?? '');
+    expect(links).toContain('/docs');
+    for (const path of links) expect((await supertest(service.url).get(path).redirects(3)).status).toBe(200);
+  });
+
+  it.each(['*/*', 'application/json', 'application/json, text/html', ''])('is JSON for %j', async (accept) => {
+    const answer = await supertest(service.url).get('/').set('accept', accept).expect(200);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.body).toMatchObject({ name: 'signalbox', reference: '/docs', openapi: '/openapi.json' });
   });
 });
 

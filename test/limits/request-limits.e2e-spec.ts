@@ -60,7 +60,7 @@ describe('the rate limit of a key', () => {
   });
 
   it('counts requests at every route, those that the caller is denied, and the MCP endpoints', async () => {
-    const key = await limitedKey(4, { self: ['THREAD_NONE'] });
+    const key = await limitedKey(4, { self: ['THREAD_COPY'] });
     await list(key).expect(403);
     await supertest(service.url)
       .get('/api/other/tools')

@@ -28,6 +28,11 @@ describe('the name of a tool', () => {
     expect(record?.tool_name.length).toBeLessThanOrEqual(256);
   });
 
+  it('that is mistyped gets a suggestion', async () => {
+    const { error } = rpcOf(await send(toolCall('stritc')));
+    expect(error?.message).toBe('The connection has no tool with this name. Did you mean strict?');
+  });
+
   it.each([...NAMES, 'strict'])('that is not granted is refused: %j', async (name) => {
     const before = proxy.upstream.calls('tools/call').length;
     const answer = await send(toolCall(name), {}, proxy.limited);

@@ -66,7 +66,7 @@ async function expectFailure(
   expect(collected.chunks.at(-1)).toEqual({ type: 'error', errorText: run.error?.message });
   expect(collected.chunks.filter(({ type }) => type === 'error' || type === 'finish')).toHaveLength(1);
   expect(textOf(collected.chunks)).toBe(expected.text ?? '');
-  expect(answer.metadata).toMatchObject({ taskId, finishReason: 'error' });
+  expect(answer.metadata).toMatchObject({ taskId, finishReason: 'error', error: run.error });
   expect(await thread.status()).toBe('failed');
   expectNoSecret([collected, answer, run]);
 
@@ -141,7 +141,9 @@ describe('a provider that works', () => {
 
 describe('a provider that', () => {
   it('answers 401 fails the run at once', async () => {
-    await expectFailure([{ kind: 'status', status: 401 }], { code: 'provider_unauthorized', message: /credential/ });
+    // The fake quotes the key that it gets.
+    const message = /refused the credential \(HTTP 401\)\. It says: No answer to you, who sent Bearer \*\*\*\.$/;
+    await expectFailure([{ kind: 'status', status: 401 }], { code: 'provider_unauthorized', message });
   });
 
   it('answers 400 fails the run at once', async () => {
@@ -152,16 +154,28 @@ describe('a provider that', () => {
     [429, 'provider_rate_limited', /HTTP 429/],
     [500, 'provider_unavailable', /HTTP 500/],
   ] as const)('answers %i again and again fails the run', async (status, code, message) => {
-    // The SDK waits as long as it is told to, or 2 s and 4 s.
     const refusal: Behaviour = { kind: 'status', status, headers: { 'retry-after-ms': '20' } };
     await expectFailure([refusal, refusal, refusal], { code, message });
   });
 
-  it('answers 500 once is asked again', async () => {
+  it('answers 500 once is asked again, which the stream shows and the transcript does not keep', async () => {
     const thread = await ThreadClient.create(app, agentId);
     fake.script({ kind: 'status', status: 500, headers: { 'retry-after-ms': '20' } });
     const { taskId, ...collected } = await thread.ask('Hello');
     await thread.expectWhole(taskId, collected);
+    expect(collected.chunks.filter(({ type }) => type === 'data-retry')).toEqual([
+      {
+        type: 'data-retry',
+        transient: true,
+        data: {
+          attempt: 2,
+          max_attempts: 3,
+          delay_ms: 20,
+          code: 'provider_unavailable',
+          message: expect.stringMatching(/^The model provider is failing \(HTTP 500\)\. It says: /),
+        },
+      },
+    ]);
     expect(await thread.run(taskId)).toMatchObject({ status: 'completed', error: null });
   });
 

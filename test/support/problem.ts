@@ -16,7 +16,7 @@ export function expectProblem(response: Response, status: number, code: string):
     type: `urn:signalbox:error:${code}`,
     title: expect.stringMatching(/^[A-Z]/),
     status,
-    detail: expect.stringMatching(/\.$|\)$/),
+    detail: expect.stringMatching(/[.?]$|\)$/),
     code,
     request_id: response.headers['x-request-id'],
   });

@@ -27,6 +27,14 @@ describe('a tool call', () => {
     }
   });
 
+  it('of a mistyped tool suggests the one that the caller can call', async () => {
+    const { detail } = expectProblem(await service.tool('RUN_GETT'), 404, 'unknown_tool');
+    expect(detail).toContain('Did you mean RUN_GET?');
+    const { body } = await service.tool('API_KEY_CREATE', { name: 'none', permissions: {} }).expect(200);
+    const denied = expectProblem(await service.tool('RUN_GETT', {}, body.key), 404, 'unknown_tool');
+    expect(denied.detail).not.toContain('RUN_GET?');
+  });
+
   it('answers the raw output, with or without a body when there is nothing to say', async () => {
     expect((await service.tool('MODEL_TIERS_GET')).body).toHaveProperty('item');
     expect((await send('MODEL_TIERS_GET', '')).body).toHaveProperty('item');

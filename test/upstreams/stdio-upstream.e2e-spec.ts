@@ -199,6 +199,17 @@ describe('StdioUpstream', () => {
     expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
   });
 
+  it('quotes the end of what a program says on standard error, without secrets', async () => {
+    const env = { SERVICE_KEY: 'a-key-of-the-service' };
+    const ended = await failure(connect([NO_SERVER, 'complains'], { env }).listTools());
+    expect(ended.message).toBe(
+      'The upstream at stdio:node exited with code 9. The end of its standard error: ' +
+        'line 3 | line 4 | line 5 | line 6 | line 7 | line 8 | line 9 | Cannot use *** at https://***@host',
+    );
+    const silent = await failure(connect([NO_SERVER, 'installs'], { env, timeoutMs: 1_500 }).listTools());
+    expect(silent).toMatchObject({ kind: 'timeout', message: expect.stringContaining(': Installing with ***') });
+  });
+
   it('ends a program that prints an endless line', async () => {
     const error = await failure(connect([NO_SERVER, 'endless']).listTools());
     expect(error).toMatchObject({ kind: 'protocol', message: expect.stringContaining('a line of more than') });

@@ -8,7 +8,7 @@ export type {
   ToolName,
   ToolOutput,
 } from './api.js';
-export type { AnswerMetadata, Chunk } from './chunk.js';
+export type { Chunk } from './chunk.js';
 export type { SignalboxOptions } from './http.js';
 export type { RunStream } from './run-stream.js';
 export { Signalbox, type CallOptions, type RunInput, type RunOptions } from './signalbox.js';

@@ -4,6 +4,142 @@
  */
 
 export interface paths {
+    "/api/{org}/tools/COLLECTION_CONNECTIONS_CREATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Creates a connection to an MCP server: over HTTP (connection_url), or to a program that runs on the server (STDIO; stdio, for callers with the permission CONNECTION_STDIO). Token, header values and values of stdio.env are stored encrypted; stdio.args are not. */
+        post: operations["COLLECTION_CONNECTIONS_CREATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/CONNECTION_TEST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Connects to the upstream of a connection, lists its tools and updates its status. An inactive connection stays inactive. For an agent (VIRTUAL), all of its connections are listed. */
+        post: operations["CONNECTION_TEST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/COLLECTION_VIRTUAL_MCP_CREATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on every selected tool; selected_tools null requires * on the connection. */
+        post: operations["COLLECTION_VIRTUAL_MCP_CREATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/COLLECTION_THREADS_CREATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Creates a thread for an agent. If a thread with the given id and agent exists, returns that thread. */
+        post: operations["COLLECTION_THREADS_CREATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/agent-runtime/threads/{threadId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Posts a message and enqueues a run. Answers at once, with the result (`Prefer`), or with the stream (`Accept`). */
+        post: operations["postMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/agent-runtime/threads/{threadId}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams the answer as Server-Sent Events with AI SDK UI-message chunks. */
+        get: operations["streamThread"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/agent-runtime/runs/{taskId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads what a run has come to. Can wait for its end. */
+        get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/COLLECTION_THREAD_MESSAGES_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads the durable transcript of a thread. An answer in progress is included with its parts so far. */
+        post: operations["COLLECTION_THREAD_MESSAGES_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/AI_PROVIDER_CREATE": {
         parameters: {
             query?: never;
@@ -208,23 +344,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/COLLECTION_CONNECTIONS_CREATE": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Creates a connection to an MCP server: over HTTP (connection_url), or to a program that runs on the server (STDIO; stdio, for callers with the permission CONNECTION_STDIO). Token, header values and values of stdio.env are stored encrypted; stdio.args are not. */
-        post: operations["COLLECTION_CONNECTIONS_CREATE"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/{org}/tools/COLLECTION_CONNECTIONS_DELETE": {
         parameters: {
             query?: never;
@@ -293,23 +412,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/COLLECTION_THREADS_CREATE": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Creates a thread for an agent. If a thread with the given id and agent exists, returns that thread. */
-        post: operations["COLLECTION_THREADS_CREATE"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/{org}/tools/COLLECTION_THREADS_DELETE": {
         parameters: {
             query?: never;
@@ -372,40 +474,6 @@ export interface paths {
         put?: never;
         /** Renames a thread, or replaces its metadata. */
         post: operations["COLLECTION_THREADS_UPDATE"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/tools/COLLECTION_THREAD_MESSAGES_LIST": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Reads the durable transcript of a thread. An answer in progress is included with its parts so far. */
-        post: operations["COLLECTION_THREAD_MESSAGES_LIST"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/tools/COLLECTION_VIRTUAL_MCP_CREATE": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on every selected tool; selected_tools null requires * on the connection. */
-        post: operations["COLLECTION_VIRTUAL_MCP_CREATE"];
         delete?: never;
         options?: never;
         head?: never;
@@ -525,23 +593,6 @@ export interface paths {
         put?: never;
         /** Creates and updates connections from the mcpServers of a configuration file of an MCP client. Entries are matched by name. A refused entry has its reason, and the others are imported. Nothing is started. */
         post: operations["CONNECTION_IMPORT"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/tools/CONNECTION_TEST": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Connects to the upstream of a connection, lists its tools and updates its status. An inactive connection stays inactive. For an agent (VIRTUAL), all of its connections are listed. */
-        post: operations["CONNECTION_TEST"];
         delete?: never;
         options?: never;
         head?: never;
@@ -998,7 +1049,7 @@ export interface paths {
             cookie?: never;
         };
         /** The process is alive. */
-        get: operations["HealthController_live"];
+        get: operations["isAlive"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1015,7 +1066,24 @@ export interface paths {
             cookie?: never;
         };
         /** All health checks pass: database, queue, audit log and (where used) Redis. 503 if one fails. */
-        get: operations["HealthController_ready"];
+        get: operations["isReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the management tools that the caller can call, with their JSON Schemas. */
+        get: operations["listTools"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1034,41 +1102,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Cancels one run, or all running and queued runs of the thread. */
-        post: operations["RunsController_cancel"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/agent-runtime/threads/{threadId}/stream": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Streams the answer as Server-Sent Events with AI SDK UI-message chunks. */
-        get: operations["StreamController_stream"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/agent-runtime/threads/{threadId}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Posts a message and enqueues a run. Answers at once, with the result (`Prefer`), or with the stream (`Accept`). */
-        post: operations["TurnsController_post"];
+        post: operations["cancelRuns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1085,24 +1119,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Answers a question of the thread again. The earlier answer and everything after it is superseded. */
-        post: operations["TurnsController_regenerate"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/{org}/agent-runtime/runs/{taskId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Reads what a run has come to. Can wait for its end. */
-        get: operations["RunResultController_get"];
-        put?: never;
-        post?: never;
+        post: operations["regenerateAnswer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1119,7 +1136,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Serves the management tools to MCP clients. */
-        post: operations["SelfController_post"];
+        post: operations["sendToManagementTools"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1134,12 +1151,12 @@ export interface paths {
             cookie?: never;
         };
         /** Streams the unsolicited messages of the agent in the session of `Mcp-Session-Id`. */
-        get: operations["GatewayController_listen"];
+        get: operations["listenToAgent"];
         put?: never;
         /** Answers one MCP message (JSON-RPC 2.0) from the agent's connections. */
-        post: operations["GatewayController_post"];
+        post: operations["sendToAgent"];
         /** Ends the session of `Mcp-Session-Id`. */
-        delete: operations["GatewayController_end"];
+        delete: operations["endAgentSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1153,12 +1170,12 @@ export interface paths {
             cookie?: never;
         };
         /** Streams the unsolicited messages of the upstream in the session of `Mcp-Session-Id`. */
-        get: operations["DirectController_listen"];
+        get: operations["listenToConnection"];
         put?: never;
         /** Forwards one MCP message (JSON-RPC 2.0) to the upstream of the connection. */
-        post: operations["DirectController_post"];
+        post: operations["sendToConnection"];
         /** Ends the session of `Mcp-Session-Id`. */
-        delete: operations["DirectController_end"];
+        delete: operations["endConnectionSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1174,7 +1191,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Calls a tool. The body is the JSON object of arguments; the answer is streamed as the upstream sends it. */
-        post: operations["DirectController_callTool"];
+        post: operations["callTool"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1184,7 +1201,1175 @@ export interface paths {
 }
 export type webhooks = Record<string, never>;
 export interface components {
-    schemas: never;
+    schemas: {
+        AgentAnswer: {
+            item: components["schemas"]["AgentItem"];
+        };
+        AgentConnectionData: {
+            /** Format: uuid */
+            connection_id: string;
+            selected_tools?: string[] | null;
+            prefix?: string | null;
+        };
+        AgentConnectionItem: {
+            /** Format: uuid */
+            connection_id: string;
+            selected_tools: string[] | null;
+            prefix: string | null;
+        };
+        AgentCreateData: {
+            title: string;
+            description?: string | null;
+            instructions?: string | null;
+            tier?: ("fast" | "smart" | "thinking") | null;
+            max_steps?: number;
+            history?: components["schemas"]["AgentHistoryData"] | null;
+            /** @enum {string} */
+            status?: "active" | "inactive";
+            connections?: components["schemas"]["AgentConnectionData"][];
+        };
+        AgentCreateInput: {
+            data: components["schemas"]["AgentCreateData"];
+        };
+        AgentDetails: {
+            tools: components["schemas"]["AgentToolItem"][];
+            item: components["schemas"]["AgentItem"];
+        };
+        AgentHistoryData: {
+            max_messages?: number;
+            max_tokens?: number;
+        };
+        AgentHistoryItem: {
+            max_messages: number;
+            max_tokens: number;
+        };
+        AgentIdInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        AgentItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            description: string | null;
+            instructions: string | null;
+            tier: ("fast" | "smart" | "thinking") | null;
+            max_steps: number;
+            history: components["schemas"]["AgentHistoryItem"];
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            connections: components["schemas"]["AgentConnectionItem"][];
+            created_at: string;
+            updated_at: string;
+        };
+        AgentPage: {
+            items: components["schemas"]["AgentItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        AgentToolItem: {
+            name: string;
+            /** Format: uuid */
+            connection_id: string;
+            upstream_name: string;
+        };
+        AgentUpdateData: {
+            title?: string;
+            description?: string | null;
+            instructions?: string | null;
+            tier?: ("fast" | "smart" | "thinking") | null;
+            max_steps?: number;
+            history?: components["schemas"]["AgentHistoryData"] | null;
+            /** @enum {string} */
+            status?: "active" | "inactive";
+            connections?: components["schemas"]["AgentConnectionData"][];
+        };
+        AgentUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            data: components["schemas"]["AgentUpdateData"];
+        };
+        AiProviderAnswer: {
+            item: components["schemas"]["AiProviderItem"];
+        };
+        AiProviderChange: {
+            title?: string;
+            /** @enum {string} */
+            kind?: "openai-compatible" | "openai" | "anthropic";
+            base_url?: string | null;
+            api_key?: string | null;
+        };
+        AiProviderCreateInput: {
+            data: components["schemas"]["AiProviderData"];
+        };
+        AiProviderData: {
+            title: string;
+            /** @enum {string} */
+            kind: "openai-compatible" | "openai" | "anthropic";
+            base_url?: string | null;
+            api_key?: string | null;
+        };
+        AiProviderDeleteInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        AiProviderItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            /** @enum {string} */
+            kind: "openai-compatible" | "openai" | "anthropic";
+            base_url: string | null;
+            api_key: "***" | null;
+            created_at: string;
+            updated_at: string;
+        };
+        AiProviderList: {
+            items: components["schemas"]["AiProviderItem"][];
+        };
+        AiProviderListInput: Record<string, unknown>;
+        AiProviderTestInput: {
+            /** Format: uuid */
+            id: string;
+            model: string;
+        };
+        AiProviderTested: {
+            ok: boolean;
+            latency_ms: number;
+            error?: string;
+        };
+        AiProviderUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            data: components["schemas"]["AiProviderChange"];
+        };
+        ApiKeyCreateInput: {
+            name: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions: {
+                [key: string]: string[];
+            };
+            expiresIn?: number;
+            rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+        };
+        ApiKeyCreated: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            key: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions: {
+                [key: string]: string[];
+            };
+            rate_limit?: components["schemas"]["KeyRateLimitItem"];
+            expires_at: (string) | null;
+            created_at: string;
+        };
+        ApiKeyDeleteInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        ApiKeyDeleted: {
+            /** @enum {boolean} */
+            success: true;
+            /** Format: uuid */
+            id: string;
+        };
+        ApiKeyItem: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            prefix: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions: {
+                [key: string]: string[];
+            };
+            rate_limit: components["schemas"]["KeyRateLimitItem"] | null;
+            expires_at: (string) | null;
+            last_used_at: (string) | null;
+            created_at: string;
+            updated_at: string;
+        };
+        ApiKeyPage: {
+            items: components["schemas"]["ApiKeyItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        ApiKeyUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            name?: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions?: {
+                [key: string]: string[];
+            };
+            rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+        };
+        ApiKeyUpdated: {
+            item: components["schemas"]["ApiKeyItem"];
+        };
+        AuditEventActor: {
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            client_id: string | null;
+        };
+        AuditEventItem: {
+            /** Format: uuid */
+            id: string;
+            at: string;
+            /** @enum {string} */
+            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set";
+            actor: components["schemas"]["AuditEventActor"];
+            source: string | null;
+            target: components["schemas"]["AuditEventTarget"] | null;
+            changes: unknown;
+        };
+        AuditEventPage: {
+            items: components["schemas"]["AuditEventItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        AuditEventTarget: {
+            /** @enum {string} */
+            type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers";
+            id: string | null;
+            name: string | null;
+        };
+        AuditSettingsAnswer: {
+            content: boolean;
+        };
+        AuditSettingsGetInput: Record<string, unknown>;
+        AuditSettingsUpdateInput: {
+            content: boolean;
+        };
+        AuthorizableConnectionInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        AuthorizationPageAnswer: {
+            authorization_url: string;
+        };
+        CallStats: {
+            calls: number;
+            successes: number;
+            errors: number;
+            denied: number;
+            error_rate: number;
+            latency_ms: components["schemas"]["LatencyPercentiles"] | null;
+        };
+        CallStatsAt: {
+            at: string;
+            calls: number;
+            successes: number;
+            errors: number;
+            denied: number;
+            error_rate: number;
+            latency_ms: components["schemas"]["LatencyPercentiles"] | null;
+        };
+        ConnectionAnswer: {
+            item: components["schemas"]["ConnectionItem"];
+        };
+        ConnectionAuthInput: {
+            /** @enum {string} */
+            type: "none" | "token" | "oauth";
+            /** @enum {string} */
+            account?: "connection" | "member";
+            scope?: string | null;
+            client_id?: string | null;
+            client_secret?: string | null;
+        };
+        ConnectionAuthItem: {
+            /** @enum {string} */
+            type: "none" | "token" | "oauth";
+            /** @enum {string} */
+            account: "connection" | "member";
+            scope: string | null;
+            client_id: string | null;
+            client_secret: "***" | null;
+        };
+        ConnectionCreateData: {
+            /** @enum {string} */
+            connection_type: "HTTP" | "STDIO";
+            title: string;
+            /** Format: uri */
+            connection_url?: string;
+            description?: string | null;
+            connection_token?: string | null;
+            auth?: components["schemas"]["ConnectionAuthInput"];
+            connection_headers?: components["schemas"]["ConnectionHeaders"] | null;
+            stdio?: components["schemas"]["StdioInput"];
+            timeout?: number;
+            /** @enum {string} */
+            status?: "active" | "inactive";
+            /** @enum {string} */
+            public_tools?: "honor" | "ignore";
+            rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
+        };
+        ConnectionCreateInput: {
+            data: components["schemas"]["ConnectionCreateData"];
+        };
+        ConnectionHeaders: {
+            /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
+            headers: {
+                [key: string]: string;
+            };
+        };
+        ConnectionIdInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        ConnectionImportInput: {
+            mcpServers: {
+                [key: string]: unknown;
+            };
+            dry_run?: boolean;
+        };
+        ConnectionImportItem: {
+            name: string;
+            /** @enum {string} */
+            action: "create" | "update" | "unchanged" | "refused";
+            reason?: string;
+            /** Format: uuid */
+            id?: string;
+        };
+        ConnectionImportOutput: {
+            items: components["schemas"]["ConnectionImportItem"][];
+        };
+        ConnectionItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            description: string | null;
+            /** @enum {string} */
+            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
+            connection_url: string | null;
+            connection_token: "***" | null;
+            auth: components["schemas"]["ConnectionAuthItem"] | null;
+            connection_headers: components["schemas"]["ConnectionHeaders"] | null;
+            stdio: components["schemas"]["StdioItem"] | null;
+            timeout: number;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            status_reason: string | null;
+            /** @enum {string} */
+            public_tools: "honor" | "ignore";
+            rate_limit: components["schemas"]["ConnectionRateLimitItem"] | null;
+            tools_refreshed_at: (string) | null;
+            import_name: string | null;
+            created_at: string;
+            updated_at: string;
+        };
+        ConnectionPage: {
+            items: components["schemas"]["ConnectionItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        ConnectionRateLimitInput: {
+            per_minute?: number | null;
+            per_caller_per_minute?: number | null;
+        };
+        ConnectionRateLimitItem: {
+            per_minute?: number;
+            per_caller_per_minute?: number;
+        };
+        ConnectionTested: {
+            ok: boolean;
+            latency_ms: number;
+            tools: number;
+            protocol_version: string | null;
+            error?: string;
+        };
+        ConnectionUpdateData: {
+            title?: string;
+            /** Format: uri */
+            connection_url?: string;
+            description?: string | null;
+            connection_token?: string | null;
+            auth?: components["schemas"]["ConnectionAuthInput"];
+            connection_headers?: components["schemas"]["ConnectionHeaders"] | null;
+            stdio?: components["schemas"]["StdioInput"];
+            timeout?: number;
+            /** @enum {string} */
+            status?: "active" | "inactive";
+            /** @enum {string} */
+            public_tools?: "honor" | "ignore";
+            rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
+        };
+        ConnectionUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            data: components["schemas"]["ConnectionUpdateData"];
+        };
+        DeauthorizedAnswer: {
+            ok: boolean;
+        };
+        /** @description A message of MCP (JSON-RPC 2.0): a request, a notification, or the answer to a request of the server. */
+        JsonRpcRequest: {
+            /** @constant */
+            jsonrpc: "2.0";
+            id?: string | number | null;
+            method?: string;
+            params?: {
+                [key: string]: unknown;
+            };
+            result?: {
+                [key: string]: unknown;
+            };
+            error?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description The answer to a request: a result or an error. `error.data.code` is a code of the service. */
+        JsonRpcResponse: {
+            /** @constant */
+            jsonrpc: "2.0";
+            id: string | number | null;
+            result?: {
+                [key: string]: unknown;
+            };
+            error?: {
+                code: number;
+                message: string;
+                data?: {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        KeyRateLimitInput: {
+            per_minute?: number | null;
+        };
+        KeyRateLimitItem: {
+            per_minute?: number;
+        };
+        LastRunItem: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            error: components["schemas"]["RunFailureItem"] | null;
+        };
+        LatencyPercentiles: {
+            p50: number;
+            p95: number;
+            p99: number;
+        };
+        ListInput: {
+            /**
+             * @description Maximum number of items per page. A page of large items holds fewer.
+             * @default 100
+             */
+            limit?: number;
+            /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
+            cursor?: string;
+            /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
+            offset?: number;
+            /** @description Sort order, most significant term first. Each field can occur once. */
+            orderBy?: components["schemas"]["ListOrder"][];
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
+        ListOrder: {
+            field: string[];
+            /** @enum {string} */
+            direction: "asc" | "desc";
+        };
+        MemberIdInput: {
+            /**
+             * Format: uuid
+             * @description The id of a member or of an invitation, as listed.
+             */
+            id: string;
+        };
+        MemberInviteInput: {
+            /** Format: email */
+            email: string;
+            /** @description `owner`, `admin`, `member` or the name of a custom role. */
+            role: string;
+            /** @description Lifetime of the invitation in seconds; 7 days if omitted. */
+            expiresIn?: number;
+        };
+        MemberInvited: {
+            /**
+             * Format: url
+             * @description The link that accepts the invitation, once.
+             */
+            invitation_url: string;
+            item: components["schemas"]["MemberItem"];
+        };
+        MemberItem: {
+            /** Format: uuid */
+            id: string;
+            user_id: string | null;
+            email: string;
+            name: string | null;
+            role: string;
+            /** @enum {string} */
+            status: "active" | "invited";
+            created_at: string;
+        };
+        MemberPage: {
+            items: components["schemas"]["MemberItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        MemberRemoved: {
+            /** @enum {boolean} */
+            success: true;
+            /** Format: uuid */
+            id: string;
+        };
+        MemberResetLink: {
+            reset_url: string | null;
+        };
+        MemberUpdateInput: {
+            /**
+             * Format: uuid
+             * @description The id of a member or of an invitation, as listed.
+             */
+            id: string;
+            role: string;
+        };
+        MemberUpdated: {
+            item: components["schemas"]["MemberItem"];
+        };
+        MessageItem: {
+            id: string;
+            thread_id: string;
+            /** @enum {string} */
+            role: "system" | "user" | "assistant";
+            parts: {
+                [key: string]: unknown;
+            }[];
+            metadata: {
+                [key: string]: unknown;
+            };
+            created_at: string;
+            updated_at: string;
+        };
+        MessagePage: {
+            items: components["schemas"]["MessageItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        ModelTiersAnswer: {
+            item: components["schemas"]["ModelTiersItem"];
+        };
+        ModelTiersChange: {
+            fast?: components["schemas"]["TierTarget"] | null;
+            smart?: components["schemas"]["TierTarget"] | null;
+            thinking?: components["schemas"]["TierTarget"] | null;
+        };
+        ModelTiersGetInput: Record<string, unknown>;
+        ModelTiersItem: {
+            fast: components["schemas"]["TierTarget"] | null;
+            smart: components["schemas"]["TierTarget"] | null;
+            thinking: components["schemas"]["TierTarget"] | null;
+        };
+        ModelTiersSetInput: {
+            data: components["schemas"]["ModelTiersChange"];
+        };
+        MonitoringLogItem: {
+            /** Format: uuid */
+            id: string;
+            at: string;
+            /** @enum {string} */
+            door: "proxy" | "legacy" | "call_tool" | "gateway" | "self" | "api" | "run";
+            connection_id: string | null;
+            connection_title: string | null;
+            agent_id: string | null;
+            tool_name: string;
+            /** @enum {string} */
+            status: "success" | "error" | "denied";
+            error_code: string | null;
+            duration_ms: number;
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            run_id: string | null;
+            request_id: string;
+            public: boolean;
+            arguments: unknown;
+            result: unknown;
+        };
+        MonitoringLogPage: {
+            items: components["schemas"]["MonitoringLogItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        MonitoringStats: {
+            from: string;
+            to: string;
+            bucket_seconds: number;
+            total: components["schemas"]["CallStats"];
+            tools: components["schemas"]["ToolStats"][];
+            truncated: boolean;
+        };
+        MonitoringStatsInput: {
+            from?: string;
+            to?: string;
+            /** Format: uuid */
+            connection_id?: string;
+            tool_name?: string;
+        };
+        NoInput: Record<string, unknown>;
+        OauthClientCreateInput: {
+            name: string;
+            redirect_uris: string[];
+        };
+        OauthClientDeleteInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        OauthClientItem: {
+            /** Format: uuid */
+            id: string;
+            client_id: string;
+            name: string;
+            redirect_uris: string[];
+            created_at: string;
+        };
+        OauthClientList: {
+            items: components["schemas"]["OauthClientItem"][];
+        };
+        OauthClientOutput: {
+            item: components["schemas"]["OauthClientItem"];
+        };
+        OauthGrantItem: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            user_id: string;
+            user_email: string;
+            client_id: string;
+            client_name: string;
+            resource: string;
+            scope: string;
+            last_used_at: (string) | null;
+            created_at: string;
+        };
+        OauthGrantList: {
+            items: components["schemas"]["OauthGrantItem"][];
+        };
+        OauthGrantRevokeInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        OauthRemoved: {
+            success: boolean;
+            /** Format: uuid */
+            id: string;
+        };
+        OrganizationGetInput: Record<string, unknown>;
+        OrganizationItem: {
+            /** Format: uuid */
+            id: string;
+            slug: string;
+            name: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            member_permissions: {
+                [key: string]: string[];
+            };
+            /**
+             * @description members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions name the agent.
+             * @enum {string}
+             */
+            run_access: "members" | "granted";
+            limits: components["schemas"]["OrganizationLimitsItem"];
+            retention: components["schemas"]["RetentionItem"];
+            created_at: string;
+            updated_at: string;
+        };
+        OrganizationLimitsInput: {
+            requests_per_minute?: number | null;
+            runs_per_minute?: number | null;
+            concurrent_runs?: number | null;
+            waiting_runs?: number | null;
+        };
+        OrganizationLimitsItem: {
+            requests_per_minute?: number;
+            runs_per_minute?: number;
+            concurrent_runs?: number;
+            waiting_runs?: number;
+        };
+        OrganizationOutput: {
+            item: components["schemas"]["OrganizationItem"];
+        };
+        OrganizationUpdateInput: {
+            name?: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            member_permissions?: {
+                [key: string]: string[];
+            };
+            /**
+             * @description members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions name the agent.
+             * @enum {string}
+             */
+            run_access?: "members" | "granted";
+            limits?: components["schemas"]["OrganizationLimitsInput"] | null;
+            retention?: components["schemas"]["RetentionInput"] | null;
+        };
+        /** @description An RFC 9457 problem document. Branch on `code`, which keeps its meaning. */
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @enum {string} */
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "method_not_allowed" | "request_timeout" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            request_id: string;
+            errors?: {
+                path: string;
+                code: string;
+                message: string;
+            }[];
+        };
+        RegenerateRequest: {
+            messageId?: string;
+        };
+        RetentionInput: {
+            threads_days?: number | null;
+            runs_days?: number | null;
+        };
+        RetentionItem: {
+            threads_days?: number;
+            runs_days?: number;
+        };
+        RoleDeleteInput: {
+            name: string;
+        };
+        RoleDeleted: {
+            /** @enum {boolean} */
+            success: true;
+            name: string;
+        };
+        RoleInput: {
+            name: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions: {
+                [key: string]: string[];
+            };
+        };
+        RoleItem: {
+            name: string;
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions: {
+                [key: string]: string[];
+            };
+            built_in: boolean;
+        };
+        RoleItems: {
+            items: components["schemas"]["RoleItem"][];
+        };
+        RoleListInput: Record<string, unknown>;
+        RoleOutput: {
+            item: components["schemas"]["RoleItem"];
+        };
+        RunAccepted: {
+            /** Format: uuid */
+            taskId: string;
+        };
+        RunCancelRequest: {
+            /** Format: uuid */
+            taskId?: string;
+        };
+        RunErrorItem: {
+            code: string;
+            message: string;
+        };
+        RunFailureItem: {
+            code: string;
+            message: string;
+        };
+        RunGetInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        RunItem: {
+            /** Format: uuid */
+            id: string;
+            thread_id: string;
+            /** Format: uuid */
+            agent_id: string;
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            tier: string;
+            temperature: number | null;
+            model: string | null;
+            message_id: string;
+            error: components["schemas"]["RunErrorItem"] | null;
+            usage: components["schemas"]["RunUsageItem"] | null;
+            finish_reason: string | null;
+            attempt: number;
+            steps: number;
+            request_id: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            started_at: (string) | null;
+            finished_at: (string) | null;
+            created_at: string;
+            updated_at: string;
+        };
+        RunOutput: {
+            item: components["schemas"]["RunItem"];
+        };
+        RunPage: {
+            items: components["schemas"]["RunItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        RunRequest: {
+            messages: components["schemas"]["RunRequestMessage"][];
+            agent: components["schemas"]["RunRequestAgent"];
+            /** @enum {string} */
+            tier?: "fast" | "smart" | "thinking";
+            temperature?: number;
+        };
+        RunRequestAgent: {
+            id: string;
+        };
+        RunRequestMessage: {
+            id?: string;
+            /** @enum {string} */
+            role: "system" | "user";
+            parts: components["schemas"]["RunRequestPart"][];
+        };
+        RunRequestPart: {
+            /** @enum {string} */
+            type: "text";
+            text: string;
+        };
+        RunResult: {
+            /** Format: uuid */
+            taskId: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            message: components["schemas"]["MessageItem"] | null;
+            usage: components["schemas"]["RunUsageItem"] | null;
+            error: components["schemas"]["RunErrorItem"] | null;
+            pending_approvals: {
+                [key: string]: unknown;
+            }[];
+        };
+        RunUsageItem: {
+            inputTokens: number;
+            outputTokens: number;
+            totalTokens: number;
+        };
+        RunsCancelled: {
+            taskIds: string[];
+        };
+        StdioInput: {
+            command: string;
+            args?: string[];
+            /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
+            env?: {
+                [key: string]: string;
+            };
+            cwd?: unknown | null;
+        };
+        StdioItem: {
+            command: string;
+            args: string[];
+            /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
+            env: {
+                [key: string]: string;
+            };
+            cwd: string | null;
+        };
+        ThreadCopyInput: {
+            id: string;
+            until_message_id?: string;
+            new_id?: string;
+            title?: string;
+        };
+        ThreadCreateData: {
+            title: string;
+            /** Format: uuid */
+            virtual_mcp_id: string;
+            id?: string;
+            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        ThreadCreateInput: {
+            data: components["schemas"]["ThreadCreateData"];
+        };
+        ThreadIdInput: {
+            id: string;
+        };
+        ThreadItem: {
+            id: string;
+            title: string;
+            /** Format: uuid */
+            virtual_mcp_id: string;
+            /** @enum {string} */
+            status: "in_progress" | "completed" | "failed";
+            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
+            metadata: {
+                [key: string]: string;
+            };
+            last_run: components["schemas"]["LastRunItem"] | null;
+            created_by: string | null;
+            created_at: string;
+            updated_at: string;
+        };
+        ThreadMessagesInput: {
+            thread_id: string;
+            limit?: number;
+            cursor?: string;
+            offset?: number;
+            /** @enum {string} */
+            order?: "asc" | "desc";
+            include_superseded?: boolean;
+        };
+        ThreadOutput: {
+            item: components["schemas"]["ThreadItem"];
+        };
+        ThreadPage: {
+            items: components["schemas"]["ThreadItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        ThreadTokenCreateInput: {
+            thread_id: string;
+            permissions: ("post" | "read" | "cancel" | "approve")[];
+            expiresIn?: number;
+        };
+        ThreadTokenCreated: {
+            token: string;
+            expires_at: string;
+        };
+        ThreadUpdateData: {
+            title?: string;
+            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        ThreadUpdateInput: {
+            id: string;
+            data: components["schemas"]["ThreadUpdateData"];
+        };
+        TierTarget: {
+            /** Format: uuid */
+            provider_id: string;
+            model: string;
+        };
+        ToolAnnotationsItem: {
+            readOnlyHint?: boolean;
+            destructiveHint?: boolean;
+            idempotentHint?: boolean;
+        };
+        ToolListing: {
+            name: string;
+            description: string;
+            input_schema: {
+                [key: string]: unknown;
+            };
+            output_schema: {
+                [key: string]: unknown;
+            };
+            annotations: components["schemas"]["ToolAnnotationsItem"];
+        };
+        ToolListings: {
+            items: components["schemas"]["ToolListing"][];
+        };
+        ToolStats: {
+            connection_id: string | null;
+            connection_title: string | null;
+            tool_name: string;
+            over_time: components["schemas"]["CallStatsAt"][];
+            calls: number;
+            successes: number;
+            errors: number;
+            denied: number;
+            error_rate: number;
+            latency_ms: components["schemas"]["LatencyPercentiles"] | null;
+        };
+        /** @description The data of one frame of a stream: a UI-message chunk of the AI SDK. The last frame is the text `[DONE]`. */
+        UiMessageChunk: {
+            /** @constant */
+            type: "start";
+            messageId: string;
+            messageMetadata?: {
+                [key: string]: unknown;
+            };
+        } | {
+            /** @constant */
+            type: "finish";
+            /** @enum {string} */
+            finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+            messageMetadata?: {
+                [key: string]: unknown;
+            };
+        } | {
+            /** @constant */
+            type: "message-metadata";
+            messageMetadata: {
+                [key: string]: unknown;
+            };
+        } | {
+            /** @constant */
+            type: "start-step";
+        } | {
+            /** @constant */
+            type: "finish-step";
+        } | {
+            /** @constant */
+            type: "reset-step";
+        } | {
+            /** @constant */
+            type: "text-start";
+            id: string;
+        } | {
+            /** @constant */
+            type: "text-delta";
+            id: string;
+            delta: string;
+        } | {
+            /** @constant */
+            type: "text-end";
+            id: string;
+        } | {
+            /** @constant */
+            type: "reasoning-start";
+            id: string;
+        } | {
+            /** @constant */
+            type: "reasoning-delta";
+            id: string;
+            delta: string;
+        } | {
+            /** @constant */
+            type: "reasoning-end";
+            id: string;
+        } | {
+            /** @constant */
+            type: "tool-input-start";
+            toolCallId: string;
+            toolName: string;
+            dynamic?: boolean;
+        } | {
+            /** @constant */
+            type: "tool-input-delta";
+            toolCallId: string;
+            inputTextDelta: string;
+        } | {
+            /** @constant */
+            type: "tool-input-available";
+            toolCallId: string;
+            toolName: string;
+            input: unknown;
+            dynamic?: boolean;
+        } | {
+            /** @constant */
+            type: "tool-input-error";
+            toolCallId: string;
+            toolName: string;
+            input: unknown;
+            errorText: string;
+        } | {
+            /** @constant */
+            type: "tool-approval-request";
+            approvalId: string;
+            toolCallId: string;
+        } | {
+            /** @constant */
+            type: "tool-approval-response";
+            approvalId: string;
+            approved: boolean;
+            reason?: string;
+        } | {
+            /** @constant */
+            type: "tool-output-available";
+            toolCallId: string;
+            output: unknown;
+            dynamic?: boolean;
+        } | {
+            /** @constant */
+            type: "tool-output-error";
+            toolCallId: string;
+            errorText: string;
+            dynamic?: boolean;
+        } | {
+            /** @constant */
+            type: "tool-output-denied";
+            toolCallId: string;
+        } | {
+            /** @constant */
+            type: "data-retry";
+            data: {
+                attempt: number;
+                max_attempts: number;
+                delay_ms: number;
+                code: string;
+                message: string;
+            };
+            transient?: boolean;
+        } | {
+            /** @constant */
+            type: "error";
+            errorText: string;
+        } | {
+            /** @constant */
+            type: "abort";
+            reason?: string;
+        };
+        UsageCounts: {
+            runs: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            total_tokens: number;
+        };
+        UsageGroup: {
+            group: string | null;
+            runs: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            total_tokens: number;
+        };
+        UsageStats: {
+            from: string;
+            to: string;
+            /** @enum {string} */
+            by: "agent" | "model" | "key" | "day";
+            total: components["schemas"]["UsageCounts"];
+            groups: components["schemas"]["UsageGroup"][];
+            truncated: boolean;
+        };
+        UsageStatsInput: {
+            from?: string;
+            to?: string;
+            /** @enum {string} */
+            by: "agent" | "model" | "key" | "day";
+        };
+    };
     responses: {
         /** @description An RFC 9457 problem document */
         Problem: {
@@ -1192,20 +2377,24 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": {
-                    type: string;
-                    title: string;
-                    status: number;
-                    detail: string;
-                    /** @enum {string} */
-                    code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "method_not_allowed" | "request_timeout" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
-                    request_id: string;
-                    errors?: {
-                        path?: string;
-                        code?: string;
-                        message?: string;
-                    }[];
-                };
+                /**
+                 * @example {
+                 *       "type": "urn:signalbox:error:invalid_request",
+                 *       "title": "The request is not valid",
+                 *       "status": 400,
+                 *       "detail": "data.title: Must be a string.",
+                 *       "code": "invalid_request",
+                 *       "request_id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "errors": [
+                 *         {
+                 *           "path": "data.title",
+                 *           "code": "is_string",
+                 *           "message": "Must be a string."
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
     };
@@ -1216,625 +2405,31 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    AI_PROVIDER_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    data: {
-                        title: string;
-                        /** @enum {string} */
-                        kind: "openai-compatible" | "openai" | "anthropic";
-                        base_url?: string | null;
-                        api_key?: string | null;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            /** @enum {string} */
-                            kind: "openai-compatible" | "openai" | "anthropic";
-                            base_url?: string | null;
-                            api_key?: "***" | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AI_PROVIDER_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            /** @enum {string} */
-                            kind: "openai-compatible" | "openai" | "anthropic";
-                            base_url?: string | null;
-                            api_key?: "***" | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AI_PROVIDER_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            /** @enum {string} */
-                            kind: "openai-compatible" | "openai" | "anthropic";
-                            base_url?: string | null;
-                            api_key?: "***" | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AI_PROVIDER_TEST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                    model: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        ok: boolean;
-                        latency_ms: number;
-                        error?: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AI_PROVIDER_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                    data: {
-                        title?: string;
-                        /** @enum {string} */
-                        kind?: "openai-compatible" | "openai" | "anthropic";
-                        base_url?: string | null;
-                        api_key?: string | null;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            /** @enum {string} */
-                            kind: "openai-compatible" | "openai" | "anthropic";
-                            base_url?: string | null;
-                            api_key?: "***" | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    API_KEY_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                    /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                    permissions: {
-                        [key: string]: string[];
-                    };
-                    expiresIn?: number;
-                    rate_limit?: {
-                        per_minute?: number | null;
-                    } | null;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                        key: string;
-                        /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                        permissions: {
-                            [key: string]: string[];
-                        };
-                        rate_limit?: {
-                            per_minute?: number;
-                        };
-                        expires_at?: (string) | null;
-                        created_at: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    API_KEY_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {boolean} */
-                        success: true;
-                        /** Format: uuid */
-                        id: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    API_KEY_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            prefix: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            permissions: {
-                                [key: string]: string[];
-                            };
-                            rate_limit?: {
-                                per_minute?: number;
-                            } | null;
-                            expires_at?: (string) | null;
-                            last_used_at?: (string) | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    API_KEY_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                    name?: string;
-                    /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                    permissions?: {
-                        [key: string]: string[];
-                    };
-                    rate_limit?: {
-                        per_minute?: number | null;
-                    } | null;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            prefix: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            permissions: {
-                                [key: string]: string[];
-                            };
-                            rate_limit?: {
-                                per_minute?: number;
-                            } | null;
-                            expires_at?: (string) | null;
-                            last_used_at?: (string) | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AUDIT_EVENTS_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            at: string;
-                            /** @enum {string} */
-                            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set";
-                            actor: {
-                                user_id?: string | null;
-                                user_email?: string | null;
-                                api_key_id?: string | null;
-                                key_name?: string | null;
-                                client_id?: string | null;
-                            };
-                            source?: string | null;
-                            target?: {
-                                /** @enum {string} */
-                                type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers";
-                                id?: string | null;
-                                name?: string | null;
-                            } | null;
-                            changes: unknown;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AUDIT_SETTINGS_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        content: boolean;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AUDIT_SETTINGS_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    content: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        content: boolean;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
     COLLECTION_CONNECTIONS_CREATE: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: {
-                        /** @enum {string} */
-                        connection_type: "HTTP" | "STDIO";
-                        title: string;
-                        /** Format: uri */
-                        connection_url?: string;
-                        description?: string | null;
-                        connection_token?: string | null;
-                        auth?: {
-                            /** @enum {string} */
-                            type: "none" | "token" | "oauth";
-                            /** @enum {string} */
-                            account?: "connection" | "member";
-                            scope?: string | null;
-                            client_id?: string | null;
-                            client_secret?: string | null;
-                        };
-                        connection_headers?: {
-                            /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                            headers: {
-                                [key: string]: string;
-                            };
-                        } | null;
-                        stdio?: {
-                            command: string;
-                            args?: string[];
-                            /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                            env?: {
-                                [key: string]: string;
-                            };
-                            cwd?: unknown | null;
-                        };
-                        timeout?: number;
-                        /** @enum {string} */
-                        status?: "active" | "inactive";
-                        /** @enum {string} */
-                        public_tools?: "honor" | "ignore";
-                        rate_limit?: {
-                            per_minute?: number | null;
-                            per_caller_per_minute?: number | null;
-                        } | null;
-                    };
-                };
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Search",
+                 *         "connection_type": "HTTP",
+                 *         "connection_url": "http://127.0.0.1:3001/mcp"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionCreateInput"];
             };
         };
         responses: {
@@ -1844,1242 +2439,51 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            /** @enum {string} */
-                            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
-                            connection_url?: string | null;
-                            connection_token?: "***" | null;
-                            auth?: {
-                                /** @enum {string} */
-                                type: "none" | "token" | "oauth";
-                                /** @enum {string} */
-                                account: "connection" | "member";
-                                scope?: string | null;
-                                client_id?: string | null;
-                                client_secret?: "***" | null;
-                            } | null;
-                            connection_headers?: {
-                                /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                headers: {
-                                    [key: string]: string;
-                                };
-                            } | null;
-                            stdio?: {
-                                command: string;
-                                args: string[];
-                                /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                env: {
-                                    [key: string]: string;
-                                };
-                                cwd?: string | null;
-                            } | null;
-                            timeout: number;
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            status_reason?: string | null;
-                            /** @enum {string} */
-                            public_tools: "honor" | "ignore";
-                            rate_limit?: {
-                                per_minute?: number;
-                                per_caller_per_minute?: number;
-                            } | null;
-                            tools_refreshed_at?: (string) | null;
-                            import_name?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_CONNECTIONS_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            /** @enum {string} */
-                            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
-                            connection_url?: string | null;
-                            connection_token?: "***" | null;
-                            auth?: {
-                                /** @enum {string} */
-                                type: "none" | "token" | "oauth";
-                                /** @enum {string} */
-                                account: "connection" | "member";
-                                scope?: string | null;
-                                client_id?: string | null;
-                                client_secret?: "***" | null;
-                            } | null;
-                            connection_headers?: {
-                                /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                headers: {
-                                    [key: string]: string;
-                                };
-                            } | null;
-                            stdio?: {
-                                command: string;
-                                args: string[];
-                                /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                env: {
-                                    [key: string]: string;
-                                };
-                                cwd?: string | null;
-                            } | null;
-                            timeout: number;
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            status_reason?: string | null;
-                            /** @enum {string} */
-                            public_tools: "honor" | "ignore";
-                            rate_limit?: {
-                                per_minute?: number;
-                                per_caller_per_minute?: number;
-                            } | null;
-                            tools_refreshed_at?: (string) | null;
-                            import_name?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_CONNECTIONS_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            /** @enum {string} */
-                            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
-                            connection_url?: string | null;
-                            connection_token?: "***" | null;
-                            auth?: {
-                                /** @enum {string} */
-                                type: "none" | "token" | "oauth";
-                                /** @enum {string} */
-                                account: "connection" | "member";
-                                scope?: string | null;
-                                client_id?: string | null;
-                                client_secret?: "***" | null;
-                            } | null;
-                            connection_headers?: {
-                                /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                headers: {
-                                    [key: string]: string;
-                                };
-                            } | null;
-                            stdio?: {
-                                command: string;
-                                args: string[];
-                                /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                env: {
-                                    [key: string]: string;
-                                };
-                                cwd?: string | null;
-                            } | null;
-                            timeout: number;
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            status_reason?: string | null;
-                            /** @enum {string} */
-                            public_tools: "honor" | "ignore";
-                            rate_limit?: {
-                                per_minute?: number;
-                                per_caller_per_minute?: number;
-                            } | null;
-                            tools_refreshed_at?: (string) | null;
-                            import_name?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_CONNECTIONS_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
                     /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "connection_type": "HTTP",
+                     *         "connection_url": "https://mcp.example.com/mcp",
+                     *         "connection_token": "***",
+                     *         "auth": {
+                     *           "type": "none",
+                     *           "account": "connection",
+                     *           "scope": "text",
+                     *           "client_id": "text",
+                     *           "client_secret": "***"
+                     *         },
+                     *         "connection_headers": {
+                     *           "headers": {
+                     *             "x-team": "support"
+                     *           }
+                     *         },
+                     *         "stdio": {
+                     *           "command": "npx",
+                     *           "args": [
+                     *             "text"
+                     *           ],
+                     *           "env": {},
+                     *           "cwd": "text"
+                     *         },
+                     *         "timeout": 1,
+                     *         "status": "active",
+                     *         "status_reason": "text",
+                     *         "public_tools": "honor",
+                     *         "rate_limit": {
+                     *           "per_minute": 1,
+                     *           "per_caller_per_minute": 1
+                     *         },
+                     *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "import_name": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
                      */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            /** @enum {string} */
-                            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
-                            connection_url?: string | null;
-                            connection_token?: "***" | null;
-                            auth?: {
-                                /** @enum {string} */
-                                type: "none" | "token" | "oauth";
-                                /** @enum {string} */
-                                account: "connection" | "member";
-                                scope?: string | null;
-                                client_id?: string | null;
-                                client_secret?: "***" | null;
-                            } | null;
-                            connection_headers?: {
-                                /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                headers: {
-                                    [key: string]: string;
-                                };
-                            } | null;
-                            stdio?: {
-                                command: string;
-                                args: string[];
-                                /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                env: {
-                                    [key: string]: string;
-                                };
-                                cwd?: string | null;
-                            } | null;
-                            timeout: number;
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            status_reason?: string | null;
-                            /** @enum {string} */
-                            public_tools: "honor" | "ignore";
-                            rate_limit?: {
-                                per_minute?: number;
-                                per_caller_per_minute?: number;
-                            } | null;
-                            tools_refreshed_at?: (string) | null;
-                            import_name?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_CONNECTIONS_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                    data: {
-                        title?: string;
-                        /** Format: uri */
-                        connection_url?: string;
-                        description?: string | null;
-                        connection_token?: string | null;
-                        auth?: {
-                            /** @enum {string} */
-                            type: "none" | "token" | "oauth";
-                            /** @enum {string} */
-                            account?: "connection" | "member";
-                            scope?: string | null;
-                            client_id?: string | null;
-                            client_secret?: string | null;
-                        };
-                        connection_headers?: {
-                            /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                            headers: {
-                                [key: string]: string;
-                            };
-                        } | null;
-                        stdio?: {
-                            command: string;
-                            args?: string[];
-                            /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                            env?: {
-                                [key: string]: string;
-                            };
-                            cwd?: unknown | null;
-                        };
-                        timeout?: number;
-                        /** @enum {string} */
-                        status?: "active" | "inactive";
-                        /** @enum {string} */
-                        public_tools?: "honor" | "ignore";
-                        rate_limit?: {
-                            per_minute?: number | null;
-                            per_caller_per_minute?: number | null;
-                        } | null;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            /** @enum {string} */
-                            connection_type: "HTTP" | "STDIO" | "VIRTUAL";
-                            connection_url?: string | null;
-                            connection_token?: "***" | null;
-                            auth?: {
-                                /** @enum {string} */
-                                type: "none" | "token" | "oauth";
-                                /** @enum {string} */
-                                account: "connection" | "member";
-                                scope?: string | null;
-                                client_id?: string | null;
-                                client_secret?: "***" | null;
-                            } | null;
-                            connection_headers?: {
-                                /** @description Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                headers: {
-                                    [key: string]: string;
-                                };
-                            } | null;
-                            stdio?: {
-                                command: string;
-                                args: string[];
-                                /** @description Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value. */
-                                env: {
-                                    [key: string]: string;
-                                };
-                                cwd?: string | null;
-                            } | null;
-                            timeout: number;
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            status_reason?: string | null;
-                            /** @enum {string} */
-                            public_tools: "honor" | "ignore";
-                            rate_limit?: {
-                                per_minute?: number;
-                                per_caller_per_minute?: number;
-                            } | null;
-                            tools_refreshed_at?: (string) | null;
-                            import_name?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREADS_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    data: {
-                        title: string;
-                        /** Format: uuid */
-                        virtual_mcp_id: string;
-                        id?: string;
-                        /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                        metadata?: {
-                            [key: string]: string;
-                        };
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREADS_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREADS_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREADS_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREADS_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    id: string;
-                    data: {
-                        title?: string;
-                        /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                        metadata?: {
-                            [key: string]: string;
-                        };
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_THREAD_MESSAGES_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    thread_id: string;
-                    limit?: number;
-                    cursor?: string;
-                    offset?: number;
-                    /** @enum {string} */
-                    order?: "asc" | "desc";
-                    include_superseded?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            id: string;
-                            thread_id: string;
-                            /** @enum {string} */
-                            role: "system" | "user" | "assistant";
-                            parts: Record<string, unknown>[];
-                            metadata: Record<string, unknown>;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_VIRTUAL_MCP_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    data: {
-                        title: string;
-                        description?: string | null;
-                        instructions?: string | null;
-                        tier?: ("fast" | "smart" | "thinking") | null;
-                        max_steps?: number;
-                        history?: {
-                            max_messages?: number;
-                            max_tokens?: number;
-                        } | null;
-                        /** @enum {string} */
-                        status?: "active" | "inactive";
-                        connections?: {
-                            /** Format: uuid */
-                            connection_id: string;
-                            selected_tools?: string[] | null;
-                            prefix?: string | null;
-                        }[];
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            instructions?: string | null;
-                            tier?: ("fast" | "smart" | "thinking") | null;
-                            max_steps: number;
-                            history: {
-                                max_messages: number;
-                                max_tokens: number;
-                            };
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            connections: {
-                                /** Format: uuid */
-                                connection_id: string;
-                                selected_tools?: string[] | null;
-                                prefix?: string | null;
-                            }[];
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_VIRTUAL_MCP_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            instructions?: string | null;
-                            tier?: ("fast" | "smart" | "thinking") | null;
-                            max_steps: number;
-                            history: {
-                                max_messages: number;
-                                max_tokens: number;
-                            };
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            connections: {
-                                /** Format: uuid */
-                                connection_id: string;
-                                selected_tools?: string[] | null;
-                                prefix?: string | null;
-                            }[];
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_VIRTUAL_MCP_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        tools: {
-                            name: string;
-                            /** Format: uuid */
-                            connection_id: string;
-                            upstream_name: string;
-                        }[];
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            instructions?: string | null;
-                            tier?: ("fast" | "smart" | "thinking") | null;
-                            max_steps: number;
-                            history: {
-                                max_messages: number;
-                                max_tokens: number;
-                            };
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            connections: {
-                                /** Format: uuid */
-                                connection_id: string;
-                                selected_tools?: string[] | null;
-                                prefix?: string | null;
-                            }[];
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_VIRTUAL_MCP_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            instructions?: string | null;
-                            tier?: ("fast" | "smart" | "thinking") | null;
-                            max_steps: number;
-                            history: {
-                                max_messages: number;
-                                max_tokens: number;
-                            };
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            connections: {
-                                /** Format: uuid */
-                                connection_id: string;
-                                selected_tools?: string[] | null;
-                                prefix?: string | null;
-                            }[];
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    COLLECTION_VIRTUAL_MCP_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                    data: {
-                        title?: string;
-                        description?: string | null;
-                        instructions?: string | null;
-                        tier?: ("fast" | "smart" | "thinking") | null;
-                        max_steps?: number;
-                        history?: {
-                            max_messages?: number;
-                            max_tokens?: number;
-                        } | null;
-                        /** @enum {string} */
-                        status?: "active" | "inactive";
-                        connections?: {
-                            /** Format: uuid */
-                            connection_id: string;
-                            selected_tools?: string[] | null;
-                            prefix?: string | null;
-                        }[];
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            title: string;
-                            description?: string | null;
-                            instructions?: string | null;
-                            tier?: ("fast" | "smart" | "thinking") | null;
-                            max_steps: number;
-                            history: {
-                                max_messages: number;
-                                max_tokens: number;
-                            };
-                            /** @enum {string} */
-                            status: "active" | "inactive" | "error";
-                            connections: {
-                                /** Format: uuid */
-                                connection_id: string;
-                                selected_tools?: string[] | null;
-                                prefix?: string | null;
-                            }[];
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    CONNECTION_AUTHORIZE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        authorization_url: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    CONNECTION_DEAUTHORIZE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        ok: boolean;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    CONNECTION_IMPORT: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    mcpServers: {
-                        [key: string]: unknown;
-                    };
-                    dry_run?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            name: string;
-                            /** @enum {string} */
-                            action: "create" | "update" | "unchanged" | "refused";
-                            reason?: string;
-                            /** Format: uuid */
-                            id?: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["ConnectionAnswer"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3090,17 +2494,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionIdInput"];
             };
         };
         responses: {
@@ -3110,101 +2519,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        ok: boolean;
-                        latency_ms: number;
-                        tools: number;
-                        protocol_version?: string | null;
-                        error?: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MEMBER_INVITE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: email */
-                    email: string;
-                    /** @description `owner`, `admin`, `member` or the name of a custom role. */
-                    role: string;
-                    /** @description Lifetime of the invitation in seconds; 7 days if omitted. */
-                    expiresIn?: number;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /**
-                         * Format: url
-                         * @description The link that accepts the invitation, once.
-                         */
-                        invitation_url: string;
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            user_id?: string | null;
-                            email: string;
-                            name?: string | null;
-                            role: string;
-                            /** @enum {string} */
-                            status: "active" | "invited";
-                            created_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MEMBER_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
                     /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
+                     * @example {
+                     *       "ok": true,
+                     *       "latency_ms": 1,
+                     *       "tools": 1,
+                     *       "protocol_version": "text",
+                     *       "error": "text"
+                     *     }
                      */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
+                    "application/json": components["schemas"]["ConnectionTested"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_VIRTUAL_MCP_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Helper",
+                 *         "instructions": "Be brief.",
+                 *         "connections": [
+                 *           {
+                 *             "connection_id": "0198f0a0-0000-7000-8000-000000000001"
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentCreateInput"];
             };
         };
         responses: {
@@ -3214,46 +2572,65 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            user_id?: string | null;
-                            email: string;
-                            name?: string | null;
-                            role: string;
-                            /** @enum {string} */
-                            status: "active" | "invited";
-                            created_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MEMBER_REMOVE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
                     /**
-                     * Format: uuid
-                     * @description The id of a member or of an invitation, as listed.
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "status": "active",
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text"
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
                      */
-                    id: string;
+                    "application/json": components["schemas"]["AgentAnswer"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREADS_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "id": "ticket-4711",
+                 *         "title": "Ticket 4711",
+                 *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000002"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadCreateInput"];
             };
         };
         responses: {
@@ -3263,1276 +2640,136 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {boolean} */
-                        success: true;
-                        /** Format: uuid */
-                        id: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MEMBER_RESET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
                     /**
-                     * Format: uuid
-                     * @description The id of a member or of an invitation, as listed.
+                     * @example {
+                     *       "item": {
+                     *         "id": "text",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "in_progress",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           }
+                     *         },
+                     *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
                      */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        reset_url?: string | null;
-                    };
+                    "application/json": components["schemas"]["ThreadOutput"];
                 };
             };
             default: components["responses"]["Problem"];
         };
     };
-    MEMBER_UPDATE: {
+    postMessage: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Requests that repeat this key within 24 hours return the same run. */
+                "Idempotency-Key"?: string;
+                /** @description `wait=<1..60>` (RFC 7240): wait this many seconds for the end of the run, and answer with its result. */
+                Prefer?: string;
+            };
             path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * Format: uuid
-                     * @description The id of a member or of an invitation, as listed.
-                     */
-                    id: string;
-                    role: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            user_id?: string | null;
-                            email: string;
-                            name?: string | null;
-                            role: string;
-                            /** @enum {string} */
-                            status: "active" | "invited";
-                            created_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MODEL_TIERS_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            fast?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                            smart?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                            thinking?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MODEL_TIERS_SET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    data: {
-                        fast?: {
-                            /** Format: uuid */
-                            provider_id: string;
-                            model: string;
-                        } | null;
-                        smart?: {
-                            /** Format: uuid */
-                            provider_id: string;
-                            model: string;
-                        } | null;
-                        thinking?: {
-                            /** Format: uuid */
-                            provider_id: string;
-                            model: string;
-                        } | null;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            fast?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                            smart?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                            thinking?: {
-                                /** Format: uuid */
-                                provider_id: string;
-                                model: string;
-                            } | null;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MONITORING_LOGS_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            at: string;
-                            /** @enum {string} */
-                            door: "proxy" | "legacy" | "call_tool" | "gateway" | "self" | "api" | "run";
-                            connection_id?: string | null;
-                            connection_title?: string | null;
-                            agent_id?: string | null;
-                            tool_name: string;
-                            /** @enum {string} */
-                            status: "success" | "error" | "denied";
-                            error_code?: string | null;
-                            duration_ms: number;
-                            user_id?: string | null;
-                            user_email?: string | null;
-                            api_key_id?: string | null;
-                            key_name?: string | null;
-                            run_id?: string | null;
-                            request_id: string;
-                            public: boolean;
-                            arguments: unknown;
-                            result: unknown;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    MONITORING_STATS: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    from?: string;
-                    to?: string;
-                    /** Format: uuid */
-                    connection_id?: string;
-                    tool_name?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        from: string;
-                        to: string;
-                        bucket_seconds: number;
-                        total: {
-                            calls: number;
-                            successes: number;
-                            errors: number;
-                            denied: number;
-                            error_rate: number;
-                            latency_ms?: {
-                                p50: number;
-                                p95: number;
-                                p99: number;
-                            } | null;
-                        };
-                        tools: {
-                            connection_id?: string | null;
-                            connection_title?: string | null;
-                            tool_name: string;
-                            over_time: {
-                                at: string;
-                                calls: number;
-                                successes: number;
-                                errors: number;
-                                denied: number;
-                                error_rate: number;
-                                latency_ms?: {
-                                    p50: number;
-                                    p95: number;
-                                    p99: number;
-                                } | null;
-                            }[];
-                            calls: number;
-                            successes: number;
-                            errors: number;
-                            denied: number;
-                            error_rate: number;
-                            latency_ms?: {
-                                p50: number;
-                                p95: number;
-                                p99: number;
-                            } | null;
-                        }[];
-                        truncated: boolean;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    OAUTH_CLIENT_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                    redirect_uris: string[];
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            client_id: string;
-                            name: string;
-                            redirect_uris: string[];
-                            created_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    OAUTH_CLIENT_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        success: boolean;
-                        /** Format: uuid */
-                        id: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    OAUTH_CLIENT_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            client_id: string;
-                            name: string;
-                            redirect_uris: string[];
-                            created_at: string;
-                        }[];
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    OAUTH_GRANT_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            /** Format: uuid */
-                            user_id: string;
-                            user_email: string;
-                            client_id: string;
-                            client_name: string;
-                            resource: string;
-                            scope: string;
-                            last_used_at?: (string) | null;
-                            created_at: string;
-                        }[];
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    OAUTH_GRANT_REVOKE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        success: boolean;
-                        /** Format: uuid */
-                        id: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ORGANIZATION_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            slug: string;
-                            name: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            member_permissions: {
-                                [key: string]: string[];
-                            };
-                            /**
-                             * @description members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions name the agent.
-                             * @enum {string}
-                             */
-                            run_access: "members" | "granted";
-                            limits: {
-                                requests_per_minute?: number;
-                                runs_per_minute?: number;
-                                concurrent_runs?: number;
-                                waiting_runs?: number;
-                            };
-                            retention: {
-                                threads_days?: number;
-                                runs_days?: number;
-                            };
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ORGANIZATION_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name?: string;
-                    /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                    member_permissions?: {
-                        [key: string]: string[];
-                    };
-                    /**
-                     * @description members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions name the agent.
-                     * @enum {string}
-                     */
-                    run_access?: "members" | "granted";
-                    limits?: {
-                        requests_per_minute?: number | null;
-                        runs_per_minute?: number | null;
-                        concurrent_runs?: number | null;
-                        waiting_runs?: number | null;
-                    } | null;
-                    retention?: {
-                        threads_days?: number | null;
-                        runs_days?: number | null;
-                    } | null;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            slug: string;
-                            name: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            member_permissions: {
-                                [key: string]: string[];
-                            };
-                            /**
-                             * @description members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions name the agent.
-                             * @enum {string}
-                             */
-                            run_access: "members" | "granted";
-                            limits: {
-                                requests_per_minute?: number;
-                                runs_per_minute?: number;
-                                concurrent_runs?: number;
-                                waiting_runs?: number;
-                            };
-                            retention: {
-                                threads_days?: number;
-                                runs_days?: number;
-                            };
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ROLE_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                    /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                    permissions: {
-                        [key: string]: string[];
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            name: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            permissions: {
-                                [key: string]: string[];
-                            };
-                            built_in: boolean;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ROLE_DELETE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {boolean} */
-                        success: true;
-                        name: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ROLE_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, unknown>;
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            name: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            permissions: {
-                                [key: string]: string[];
-                            };
-                            built_in: boolean;
-                        }[];
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    ROLE_UPDATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                    /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                    permissions: {
-                        [key: string]: string[];
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            name: string;
-                            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
-                            permissions: {
-                                [key: string]: string[];
-                            };
-                            built_in: boolean;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    RUN_CANCEL: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            thread_id: string;
-                            /** Format: uuid */
-                            agent_id: string;
-                            user_id?: string | null;
-                            user_email?: string | null;
-                            api_key_id?: string | null;
-                            key_name?: string | null;
-                            /** @enum {string} */
-                            status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                            tier: string;
-                            temperature?: number | null;
-                            model?: string | null;
-                            message_id: string;
-                            error?: {
-                                code: string;
-                                message: string;
-                            } | null;
-                            usage?: {
-                                inputTokens: number;
-                                outputTokens: number;
-                                totalTokens: number;
-                            } | null;
-                            finish_reason?: string | null;
-                            attempt: number;
-                            steps: number;
-                            request_id: string;
-                            metadata: Record<string, unknown>;
-                            started_at?: (string) | null;
-                            finished_at?: (string) | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    RUN_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** Format: uuid */
-                    id: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            /** Format: uuid */
-                            id: string;
-                            thread_id: string;
-                            /** Format: uuid */
-                            agent_id: string;
-                            user_id?: string | null;
-                            user_email?: string | null;
-                            api_key_id?: string | null;
-                            key_name?: string | null;
-                            /** @enum {string} */
-                            status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                            tier: string;
-                            temperature?: number | null;
-                            model?: string | null;
-                            message_id: string;
-                            error?: {
-                                code: string;
-                                message: string;
-                            } | null;
-                            usage?: {
-                                inputTokens: number;
-                                outputTokens: number;
-                                totalTokens: number;
-                            } | null;
-                            finish_reason?: string | null;
-                            attempt: number;
-                            steps: number;
-                            request_id: string;
-                            metadata: Record<string, unknown>;
-                            started_at?: (string) | null;
-                            finished_at?: (string) | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    RUN_LIST: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /**
-                     * @description Maximum number of items per page. A page of large items holds fewer.
-                     * @default 100
-                     */
-                    limit?: number;
-                    /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
-                    cursor?: string;
-                    /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
-                    offset?: number;
-                    /** @description Sort order, most significant term first. Each field can occur once. */
-                    orderBy?: {
-                        field: string[];
-                        /** @enum {string} */
-                        direction: "asc" | "desc";
-                    }[];
-                    /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
-                    where?: Record<string, unknown>;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            thread_id: string;
-                            /** Format: uuid */
-                            agent_id: string;
-                            user_id?: string | null;
-                            user_email?: string | null;
-                            api_key_id?: string | null;
-                            key_name?: string | null;
-                            /** @enum {string} */
-                            status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                            tier: string;
-                            temperature?: number | null;
-                            model?: string | null;
-                            message_id: string;
-                            error?: {
-                                code: string;
-                                message: string;
-                            } | null;
-                            usage?: {
-                                inputTokens: number;
-                                outputTokens: number;
-                                totalTokens: number;
-                            } | null;
-                            finish_reason?: string | null;
-                            attempt: number;
-                            steps: number;
-                            request_id: string;
-                            metadata: Record<string, unknown>;
-                            started_at?: (string) | null;
-                            finished_at?: (string) | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        totalCount: number;
-                        hasMore: boolean;
-                        nextCursor?: string | null;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    THREAD_COPY: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    id: string;
-                    until_message_id?: string;
-                    new_id?: string;
-                    title?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        item: {
-                            id: string;
-                            title: string;
-                            /** Format: uuid */
-                            virtual_mcp_id: string;
-                            /** @enum {string} */
-                            status: "in_progress" | "completed" | "failed";
-                            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
-                            metadata: {
-                                [key: string]: string;
-                            };
-                            last_run?: {
-                                /** Format: uuid */
-                                id: string;
-                                /** @enum {string} */
-                                status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                                error?: {
-                                    code: string;
-                                    message: string;
-                                } | null;
-                            } | null;
-                            created_by?: string | null;
-                            created_at: string;
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    THREAD_TOKEN_CREATE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    thread_id: string;
-                    permissions: ("post" | "read" | "cancel" | "approve")[];
-                    expiresIn?: number;
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        token: string;
-                        expires_at: string;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    USAGE_STATS: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Organization slug */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    from?: string;
-                    to?: string;
-                    /** @enum {string} */
-                    by: "agent" | "model" | "key" | "day";
-                };
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        from: string;
-                        to: string;
-                        /** @enum {string} */
-                        by: "agent" | "model" | "key" | "day";
-                        total: {
-                            runs: number;
-                            completed: number;
-                            failed: number;
-                            cancelled: number;
-                            input_tokens: number;
-                            output_tokens: number;
-                            total_tokens: number;
-                        };
-                        groups: {
-                            group?: string | null;
-                            runs: number;
-                            completed: number;
-                            failed: number;
-                            cancelled: number;
-                            input_tokens: number;
-                            output_tokens: number;
-                            total_tokens: number;
-                        }[];
-                        truncated: boolean;
-                    };
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    HealthController_live: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    HealthController_ready: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    RunsController_cancel: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
+                /** @example ticket-4711 */
                 threadId: string;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": {
-                    /** Format: uuid */
-                    taskId?: string;
-                };
+                /**
+                 * @example {
+                 *       "messages": [
+                 *         {
+                 *           "role": "user",
+                 *           "parts": [
+                 *             {
+                 *               "type": "text",
+                 *               "text": "Hello"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "agent": {
+                 *         "id": "0198f0a0-0000-7000-8000-000000000002"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunRequest"];
             };
         };
         responses: {
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "status": "queued",
+                     *       "message": null,
+                     *       "usage": {
+                     *         "inputTokens": 1,
+                     *         "outputTokens": 1,
+                     *         "totalTokens": 1
+                     *       },
+                     *       "error": {
+                     *         "code": "text",
+                     *         "message": "What is new?"
+                     *       },
+                     *       "pending_approvals": [
+                     *         {}
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunResult"];
+                    /**
+                     * @example id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:1.0.5k3v9qa.0
+                     *     data: {"type":"start","messageId":"01a1fc0f-ac12-7001-9b7e-0d6d2a5b8c11"}
+                     *
+                     *     id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:4.1.5k3v9qa.0
+                     *     data: {"type":"text-delta","id":"text","delta":"Hello"}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The run is accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunAccepted"];
+                };
             };
+            default: components["responses"]["Problem"];
         };
     };
-    StreamController_stream: {
+    streamThread: {
         parameters: {
             query?: {
                 /** @description Respond with 204 at once if no run is queued or running. */
@@ -4547,184 +2784,47 @@ export interface operations {
                 "Last-Event-ID"?: string;
             };
             path: {
+                /** @example ticket-4711 */
                 threadId: string;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The frames of the run */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:1.0.5k3v9qa.0
+                     *     data: {"type":"start","messageId":"01a1fc0f-ac12-7001-9b7e-0d6d2a5b8c11"}
+                     *
+                     *     id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:4.1.5k3v9qa.0
+                     *     data: {"type":"text-delta","id":"text","delta":"Hello"}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description With `idle=204`: no run is queued or running */
+            204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            default: components["responses"]["Problem"];
         };
     };
-    TurnsController_post: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Requests that repeat this key within 24 hours return the same run. */
-                "Idempotency-Key"?: string;
-                /** @description `wait=<1..60>` (RFC 7240): wait this many seconds for the end of the run, and answer with its result. */
-                Prefer?: string;
-            };
-            path: {
-                threadId: string;
-                /** @description Organization slug */
-                org: unknown;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    messages: {
-                        id?: string;
-                        /** @enum {string} */
-                        role: "system" | "user";
-                        parts: {
-                            /** @enum {string} */
-                            type: "text";
-                            text: string;
-                        }[];
-                    }[];
-                    agent: {
-                        id: string;
-                    };
-                    /** @enum {string} */
-                    tier?: "fast" | "smart" | "thinking";
-                    temperature?: number;
-                };
-            };
-        };
-        responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        taskId: string;
-                        /** @enum {string} */
-                        status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                        message?: {
-                            id: string;
-                            thread_id: string;
-                            /** @enum {string} */
-                            role: "system" | "user" | "assistant";
-                            parts: Record<string, unknown>[];
-                            metadata: Record<string, unknown>;
-                            created_at: string;
-                            updated_at: string;
-                        } | null;
-                        usage?: {
-                            inputTokens: number;
-                            outputTokens: number;
-                            totalTokens: number;
-                        } | null;
-                        error?: {
-                            code: string;
-                            message: string;
-                        } | null;
-                        pending_approvals: Record<string, unknown>[];
-                    };
-                    "text/event-stream": string;
-                };
-            };
-            /** @description The run is accepted */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        taskId: string;
-                    };
-                };
-            };
-        };
-    };
-    TurnsController_regenerate: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Requests that repeat this key within 24 hours return the same run. */
-                "Idempotency-Key"?: string;
-                /** @description `wait=<1..60>` (RFC 7240): wait this many seconds for the end of the run, and answer with its result. */
-                Prefer?: string;
-            };
-            path: {
-                threadId: string;
-                /** @description Organization slug */
-                org: unknown;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": {
-                    messageId?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        taskId: string;
-                        /** @enum {string} */
-                        status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                        message?: {
-                            id: string;
-                            thread_id: string;
-                            /** @enum {string} */
-                            role: "system" | "user" | "assistant";
-                            parts: Record<string, unknown>[];
-                            metadata: Record<string, unknown>;
-                            created_at: string;
-                            updated_at: string;
-                        } | null;
-                        usage?: {
-                            inputTokens: number;
-                            outputTokens: number;
-                            totalTokens: number;
-                        } | null;
-                        error?: {
-                            code: string;
-                            message: string;
-                        } | null;
-                        pending_approvals: Record<string, unknown>[];
-                    };
-                    "text/event-stream": string;
-                };
-            };
-            /** @description The run is accepted */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        taskId: string;
-                    };
-                };
-            };
-        };
-    };
-    RunResultController_get: {
+    getRun: {
         parameters: {
             query?: {
                 /** @description Seconds to wait for the end of the run; after that, the response has what there is so far. */
@@ -4732,8 +2832,12 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 01a1fc0f-ac11-77b3-84e0-942cb7270dad */
                 taskId: string;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
@@ -4746,205 +2850,3880 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "status": "queued",
+                     *       "message": null,
+                     *       "usage": {
+                     *         "inputTokens": 1,
+                     *         "outputTokens": 1,
+                     *         "totalTokens": 1
+                     *       },
+                     *       "error": {
+                     *         "code": "text",
+                     *         "message": "What is new?"
+                     *       },
+                     *       "pending_approvals": [
+                     *         {}
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunResult"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREAD_MESSAGES_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "thread_id": "ticket-4711",
+                 *       "order": "desc",
+                 *       "limit": 20
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadMessagesInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "text",
+                     *           "thread_id": "ticket-4711",
+                     *           "role": "user",
+                     *           "parts": [
+                     *             {}
+                     *           ],
+                     *           "metadata": {
+                     *             "customer": "4711"
+                     *           },
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Support",
+                 *         "kind": "openai-compatible"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AiProviderCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "kind": "openai-compatible",
+                     *         "base_url": "https://llm.example.com/v1",
+                     *         "api_key": "***",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AiProviderDeleteInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "kind": "openai-compatible",
+                     *         "base_url": "https://llm.example.com/v1",
+                     *         "api_key": "***",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AiProviderListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "kind": "openai-compatible",
+                     *           "base_url": "https://llm.example.com/v1",
+                     *           "api_key": "***",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_TEST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "model": "gpt-5"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AiProviderTestInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "latency_ms": 1,
+                     *       "error": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderTested"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["AiProviderUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "kind": "openai-compatible",
+                     *         "base_url": "https://llm.example.com/v1",
+                     *         "api_key": "***",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    API_KEY_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "support-bot",
+                 *       "expiresIn": 7776000,
+                 *       "permissions": {
+                 *         "self": [
+                 *           "COLLECTION_THREADS_CREATE",
+                 *           "COLLECTION_THREADS_GET",
+                 *           "COLLECTION_THREAD_MESSAGES_LIST",
+                 *           "RUN_GET"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "name": "support-bot",
+                     *       "key": "sbx_…",
+                     *       "permissions": {
+                     *         "self": [
+                     *           "COLLECTION_THREADS_GET",
+                     *           "RUN_GET"
+                     *         ]
+                     *       },
+                     *       "rate_limit": {
+                     *         "per_minute": 1
+                     *       },
+                     *       "expires_at": "2026-11-23T08:30:00.000Z",
+                     *       "created_at": "2026-11-23T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeyCreated"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    API_KEY_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyDeleteInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeyDeleted"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    API_KEY_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
+                     *           "prefix": "text",
+                     *           "permissions": {
+                     *             "self": [
+                     *               "COLLECTION_THREADS_GET",
+                     *               "RUN_GET"
+                     *             ]
+                     *           },
+                     *           "rate_limit": {
+                     *             "per_minute": 1
+                     *           },
+                     *           "expires_at": "2026-11-23T08:30:00.000Z",
+                     *           "last_used_at": "2026-11-23T08:30:00.000Z",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeyPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    API_KEY_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "name": "support-bot",
+                     *         "prefix": "text",
+                     *         "permissions": {
+                     *           "self": [
+                     *             "COLLECTION_THREADS_GET",
+                     *             "RUN_GET"
+                     *           ]
+                     *         },
+                     *         "rate_limit": {
+                     *           "per_minute": 1
+                     *         },
+                     *         "expires_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_used_at": "2026-11-23T08:30:00.000Z",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeyUpdated"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AUDIT_EVENTS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "event": "key.created",
+                     *           "actor": {
+                     *             "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "user_email": "text",
+                     *             "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "key_name": "text",
+                     *             "client_id": "text"
+                     *           },
+                     *           "source": "text",
+                     *           "target": {
+                     *             "type": "user",
+                     *             "id": "text",
+                     *             "name": "support-bot"
+                     *           },
+                     *           "changes": {}
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditEventPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AUDIT_SETTINGS_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AuditSettingsGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "content": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditSettingsAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AUDIT_SETTINGS_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "content": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["AuditSettingsUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "content": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditSettingsAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_CONNECTIONS_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "connection_type": "HTTP",
+                     *         "connection_url": "https://mcp.example.com/mcp",
+                     *         "connection_token": "***",
+                     *         "auth": {
+                     *           "type": "none",
+                     *           "account": "connection",
+                     *           "scope": "text",
+                     *           "client_id": "text",
+                     *           "client_secret": "***"
+                     *         },
+                     *         "connection_headers": {
+                     *           "headers": {
+                     *             "x-team": "support"
+                     *           }
+                     *         },
+                     *         "stdio": {
+                     *           "command": "npx",
+                     *           "args": [
+                     *             "text"
+                     *           ],
+                     *           "env": {},
+                     *           "cwd": "text"
+                     *         },
+                     *         "timeout": 1,
+                     *         "status": "active",
+                     *         "status_reason": "text",
+                     *         "public_tools": "honor",
+                     *         "rate_limit": {
+                     *           "per_minute": 1,
+                     *           "per_caller_per_minute": 1
+                     *         },
+                     *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "import_name": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_CONNECTIONS_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "connection_type": "HTTP",
+                     *         "connection_url": "https://mcp.example.com/mcp",
+                     *         "connection_token": "***",
+                     *         "auth": {
+                     *           "type": "none",
+                     *           "account": "connection",
+                     *           "scope": "text",
+                     *           "client_id": "text",
+                     *           "client_secret": "***"
+                     *         },
+                     *         "connection_headers": {
+                     *           "headers": {
+                     *             "x-team": "support"
+                     *           }
+                     *         },
+                     *         "stdio": {
+                     *           "command": "npx",
+                     *           "args": [
+                     *             "text"
+                     *           ],
+                     *           "env": {},
+                     *           "cwd": "text"
+                     *         },
+                     *         "timeout": 1,
+                     *         "status": "active",
+                     *         "status_reason": "text",
+                     *         "public_tools": "honor",
+                     *         "rate_limit": {
+                     *           "per_minute": 1,
+                     *           "per_caller_per_minute": 1
+                     *         },
+                     *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "import_name": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_CONNECTIONS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "description": "Looks things up.",
+                     *           "connection_type": "HTTP",
+                     *           "connection_url": "https://mcp.example.com/mcp",
+                     *           "connection_token": "***",
+                     *           "auth": {
+                     *             "type": "none",
+                     *             "account": "connection",
+                     *             "scope": "text",
+                     *             "client_id": "text",
+                     *             "client_secret": "***"
+                     *           },
+                     *           "connection_headers": {
+                     *             "headers": {
+                     *               "x-team": "support"
+                     *             }
+                     *           },
+                     *           "stdio": {
+                     *             "command": "npx",
+                     *             "args": [
+                     *               "text"
+                     *             ],
+                     *             "env": {},
+                     *             "cwd": "text"
+                     *           },
+                     *           "timeout": 1,
+                     *           "status": "active",
+                     *           "status_reason": "text",
+                     *           "public_tools": "honor",
+                     *           "rate_limit": {
+                     *             "per_minute": 1,
+                     *             "per_caller_per_minute": 1
+                     *           },
+                     *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *           "import_name": "text",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_CONNECTIONS_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "connection_type": "HTTP",
+                     *         "connection_url": "https://mcp.example.com/mcp",
+                     *         "connection_token": "***",
+                     *         "auth": {
+                     *           "type": "none",
+                     *           "account": "connection",
+                     *           "scope": "text",
+                     *           "client_id": "text",
+                     *           "client_secret": "***"
+                     *         },
+                     *         "connection_headers": {
+                     *           "headers": {
+                     *             "x-team": "support"
+                     *           }
+                     *         },
+                     *         "stdio": {
+                     *           "command": "npx",
+                     *           "args": [
+                     *             "text"
+                     *           ],
+                     *           "env": {},
+                     *           "cwd": "text"
+                     *         },
+                     *         "timeout": 1,
+                     *         "status": "active",
+                     *         "status_reason": "text",
+                     *         "public_tools": "honor",
+                     *         "rate_limit": {
+                     *           "per_minute": 1,
+                     *           "per_caller_per_minute": 1
+                     *         },
+                     *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "import_name": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREADS_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "text"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "text",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "in_progress",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           }
+                     *         },
+                     *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREADS_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "ticket-4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "text",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "in_progress",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           }
+                     *         },
+                     *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREADS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "where": {
+                 *         "field": [
+                 *           "status"
+                 *         ],
+                 *         "operator": "eq",
+                 *         "value": "failed"
+                 *       },
+                 *       "orderBy": [
+                 *         {
+                 *           "field": [
+                 *             "created_at"
+                 *           ],
+                 *           "direction": "desc"
+                 *         }
+                 *       ],
+                 *       "limit": 20
+                 *     }
+                 */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "text",
+                     *           "title": "Support",
+                     *           "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "in_progress",
+                     *           "metadata": {
+                     *             "customer": "4711"
+                     *           },
+                     *           "last_run": {
+                     *             "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "status": "queued",
+                     *             "error": {
+                     *               "code": "text",
+                     *               "message": "What is new?"
+                     *             }
+                     *           },
+                     *           "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_THREADS_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "text",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "text",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "in_progress",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           }
+                     *         },
+                     *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_VIRTUAL_MCP_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "status": "active",
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text"
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_VIRTUAL_MCP_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tools": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "upstream_name": "text"
+                     *         }
+                     *       ],
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "status": "active",
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text"
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentDetails"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_VIRTUAL_MCP_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "description": "Looks things up.",
+                     *           "instructions": "text",
+                     *           "tier": "fast",
+                     *           "max_steps": 1,
+                     *           "history": {
+                     *             "max_messages": 1,
+                     *             "max_tokens": 1
+                     *           },
+                     *           "status": "active",
+                     *           "connections": [
+                     *             {
+                     *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "selected_tools": [
+                     *                 "text"
+                     *               ],
+                     *               "prefix": "text"
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    COLLECTION_VIRTUAL_MCP_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "status": "active",
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text"
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    CONNECTION_AUTHORIZE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AuthorizableConnectionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "authorization_url": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuthorizationPageAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    CONNECTION_DEAUTHORIZE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AuthorizableConnectionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeauthorizedAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    CONNECTION_IMPORT: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "mcpServers": {
+                 *         "everything": {
+                 *           "command": "npx",
+                 *           "args": [
+                 *             "@modelcontextprotocol/server-everything"
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionImportInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "action": "create",
+                     *           "reason": "text",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionImportOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MEMBER_INVITE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "role": "member"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberInviteInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "invitation_url": "https://example.com/",
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "email": "ada@example.com",
+                     *         "name": "support-bot",
+                     *         "role": "member",
+                     *         "status": "active",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MEMBER_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "email": "ada@example.com",
+                     *           "name": "support-bot",
+                     *           "role": "member",
+                     *           "status": "active",
+                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MEMBER_REMOVE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberRemoved"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MEMBER_RESET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "reset_url": "https://example.com/"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberResetLink"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MEMBER_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "role": "member"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "email": "ada@example.com",
+                     *         "name": "support-bot",
+                     *         "role": "member",
+                     *         "status": "active",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberUpdated"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MODEL_TIERS_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ModelTiersGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "fast": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "smart": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "thinking": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ModelTiersAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MODEL_TIERS_SET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["ModelTiersSetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "fast": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "smart": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "thinking": {
+                     *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "model": "gpt-5"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ModelTiersAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MONITORING_LOGS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "door": "proxy",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_name": "echo",
+                     *           "status": "success",
+                     *           "error_code": "text",
+                     *           "duration_ms": 1,
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text",
+                     *           "run_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "request_id": "text",
+                     *           "public": true,
+                     *           "arguments": {},
+                     *           "result": {}
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MonitoringLogPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    MONITORING_STATS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["MonitoringStatsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "bucket_seconds": 1,
+                     *       "total": {
+                     *         "calls": 1,
+                     *         "successes": 1,
+                     *         "errors": 1,
+                     *         "denied": 1,
+                     *         "error_rate": 1,
+                     *         "latency_ms": {
+                     *           "p50": 1,
+                     *           "p95": 1,
+                     *           "p99": 1
+                     *         }
+                     *       },
+                     *       "tools": [
+                     *         {
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "tool_name": "echo",
+                     *           "over_time": [
+                     *             {
+                     *               "at": "2026-11-23T08:30:00.000Z",
+                     *               "calls": 1,
+                     *               "successes": 1,
+                     *               "errors": 1,
+                     *               "denied": 1,
+                     *               "error_rate": 1,
+                     *               "latency_ms": {
+                     *                 "p50": 1,
+                     *                 "p95": 1,
+                     *                 "p99": 1
+                     *               }
+                     *             }
+                     *           ],
+                     *           "calls": 1,
+                     *           "successes": 1,
+                     *           "errors": 1,
+                     *           "denied": 1,
+                     *           "error_rate": 1,
+                     *           "latency_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MonitoringStats"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    OAUTH_CLIENT_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "support-bot",
+                 *       "redirect_uris": [
+                 *         "https://client.example.com/callback"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["OauthClientCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "client_id": "text",
+                     *         "name": "support-bot",
+                     *         "redirect_uris": [
+                     *           "https://client.example.com/callback"
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OauthClientOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    OAUTH_CLIENT_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OauthClientDeleteInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OauthRemoved"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    OAUTH_CLIENT_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["NoInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "client_id": "text",
+                     *           "name": "support-bot",
+                     *           "redirect_uris": [
+                     *             "https://client.example.com/callback"
+                     *           ],
+                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OauthClientList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    OAUTH_GRANT_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["NoInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "client_id": "text",
+                     *           "client_name": "text",
+                     *           "resource": "text",
+                     *           "scope": "text",
+                     *           "last_used_at": "2026-11-23T08:30:00.000Z",
+                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OauthGrantList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    OAUTH_GRANT_REVOKE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OauthGrantRevokeInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OauthRemoved"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ORGANIZATION_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["OrganizationGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "slug": "default",
+                     *         "name": "support-bot",
+                     *         "member_permissions": {
+                     *           "self": [
+                     *             "COLLECTION_THREADS_LIST"
+                     *           ]
+                     *         },
+                     *         "run_access": "members",
+                     *         "limits": {
+                     *           "requests_per_minute": 1,
+                     *           "runs_per_minute": 1,
+                     *           "concurrent_runs": 1,
+                     *           "waiting_runs": 1
+                     *         },
+                     *         "retention": {
+                     *           "threads_days": 1,
+                     *           "runs_days": 1
+                     *         },
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ORGANIZATION_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["OrganizationUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "slug": "default",
+                     *         "name": "support-bot",
+                     *         "member_permissions": {
+                     *           "self": [
+                     *             "COLLECTION_THREADS_LIST"
+                     *           ]
+                     *         },
+                     *         "run_access": "members",
+                     *         "limits": {
+                     *           "requests_per_minute": 1,
+                     *           "runs_per_minute": 1,
+                     *           "concurrent_runs": 1,
+                     *           "waiting_runs": 1
+                     *         },
+                     *         "retention": {
+                     *           "threads_days": 1,
+                     *           "runs_days": 1
+                     *         },
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ROLE_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "support-bot",
+                 *       "permissions": {
+                 *         "self": [
+                 *           "COLLECTION_THREADS_GET",
+                 *           "RUN_GET"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["RoleInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "name": "support-bot",
+                     *         "permissions": {
+                     *           "self": [
+                     *             "COLLECTION_THREADS_GET",
+                     *             "RUN_GET"
+                     *           ]
+                     *         },
+                     *         "built_in": true
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoleOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ROLE_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "support-bot"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RoleDeleteInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "name": "support-bot"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoleDeleted"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ROLE_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["RoleListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "permissions": {
+                     *             "self": [
+                     *               "COLLECTION_THREADS_GET",
+                     *               "RUN_GET"
+                     *             ]
+                     *           },
+                     *           "built_in": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoleItems"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ROLE_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "support-bot",
+                 *       "permissions": {
+                 *         "self": [
+                 *           "COLLECTION_THREADS_GET",
+                 *           "RUN_GET"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["RoleInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "name": "support-bot",
+                     *         "permissions": {
+                     *           "self": [
+                     *             "COLLECTION_THREADS_GET",
+                     *             "RUN_GET"
+                     *           ]
+                     *         },
+                     *         "built_in": true
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoleOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    RUN_CANCEL: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_email": "text",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "key_name": "text",
+                     *         "status": "queued",
+                     *         "tier": "text",
+                     *         "temperature": 1,
+                     *         "model": "gpt-5",
+                     *         "message_id": "text",
+                     *         "error": {
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         },
+                     *         "usage": {
+                     *           "inputTokens": 1,
+                     *           "outputTokens": 1,
+                     *           "totalTokens": 1
+                     *         },
+                     *         "finish_reason": "text",
+                     *         "attempt": 1,
+                     *         "steps": 1,
+                     *         "request_id": "text",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "started_at": "2026-11-23T08:30:00.000Z",
+                     *         "finished_at": "2026-11-23T08:30:00.000Z",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    RUN_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "01a1fc0f-ac11-77b3-84e0-942cb7270dad"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_email": "text",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "key_name": "text",
+                     *         "status": "queued",
+                     *         "tier": "text",
+                     *         "temperature": 1,
+                     *         "model": "gpt-5",
+                     *         "message_id": "text",
+                     *         "error": {
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         },
+                     *         "usage": {
+                     *           "inputTokens": 1,
+                     *           "outputTokens": 1,
+                     *           "totalTokens": 1
+                     *         },
+                     *         "finish_reason": "text",
+                     *         "attempt": 1,
+                     *         "steps": 1,
+                     *         "request_id": "text",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "started_at": "2026-11-23T08:30:00.000Z",
+                     *         "finished_at": "2026-11-23T08:30:00.000Z",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    RUN_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "thread_id": "ticket-4711",
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text",
+                     *           "status": "queued",
+                     *           "tier": "text",
+                     *           "temperature": 1,
+                     *           "model": "gpt-5",
+                     *           "message_id": "text",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           },
+                     *           "usage": {
+                     *             "inputTokens": 1,
+                     *             "outputTokens": 1,
+                     *             "totalTokens": 1
+                     *           },
+                     *           "finish_reason": "text",
+                     *           "attempt": 1,
+                     *           "steps": 1,
+                     *           "request_id": "text",
+                     *           "metadata": {
+                     *             "customer": "4711"
+                     *           },
+                     *           "started_at": "2026-11-23T08:30:00.000Z",
+                     *           "finished_at": "2026-11-23T08:30:00.000Z",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    THREAD_COPY: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "text"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadCopyInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "text",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "in_progress",
+                     *         "metadata": {
+                     *           "customer": "4711"
+                     *         },
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued",
+                     *           "error": {
+                     *             "code": "text",
+                     *             "message": "What is new?"
+                     *           }
+                     *         },
+                     *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    THREAD_TOKEN_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "thread_id": "ticket-4711",
+                 *       "permissions": [
+                 *         "post",
+                 *         "read"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadTokenCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "text",
+                     *       "expires_at": "2026-11-23T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadTokenCreated"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    USAGE_STATS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "by": "agent"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UsageStatsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "by": "agent",
+                     *       "total": {
+                     *         "runs": 1,
+                     *         "completed": 1,
+                     *         "failed": 1,
+                     *         "cancelled": 1,
+                     *         "input_tokens": 1,
+                     *         "output_tokens": 1,
+                     *         "total_tokens": 1
+                     *       },
+                     *       "groups": [
+                     *         {
+                     *           "group": "text",
+                     *           "runs": 1,
+                     *           "completed": 1,
+                     *           "failed": 1,
+                     *           "cancelled": 1,
+                     *           "input_tokens": 1,
+                     *           "output_tokens": 1,
+                     *           "total_tokens": 1
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageStats"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    isAlive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is alive */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": {
-                        /** Format: uuid */
-                        taskId: string;
                         /** @enum {string} */
-                        status: "queued" | "running" | "completed" | "failed" | "cancelled";
-                        message?: {
-                            id: string;
-                            thread_id: string;
-                            /** @enum {string} */
-                            role: "system" | "user" | "assistant";
-                            parts: Record<string, unknown>[];
-                            metadata: Record<string, unknown>;
-                            created_at: string;
-                            updated_at: string;
-                        } | null;
-                        usage?: {
-                            inputTokens: number;
-                            outputTokens: number;
-                            totalTokens: number;
-                        } | null;
-                        error?: {
-                            code: string;
-                            message: string;
-                        } | null;
-                        pending_approvals: Record<string, unknown>[];
+                        status: "ok";
                     };
                 };
             };
         };
     };
-    SelfController_post: {
+    isReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All checks pass */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description A check fails */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    listTools: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            201: {
+            /** @description The tools, by name */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "description": "Looks things up.",
+                     *           "input_schema": {},
+                     *           "output_schema": {},
+                     *           "annotations": {
+                     *             "readOnlyHint": true,
+                     *             "destructiveHint": true,
+                     *             "idempotentHint": true
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ToolListings"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    cancelRuns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example ticket-4711 */
+                threadId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "taskId": "01a1fc0f-ac11-77b3-84e0-942cb7270dad"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunCancelRequest"];
+            };
+        };
+        responses: {
+            /** @description The runs that are being cancelled */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskIds": [
+                     *         "0198f0a0-0000-7000-8000-000000000001"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunsCancelled"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    regenerateAnswer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests that repeat this key within 24 hours return the same run. */
+                "Idempotency-Key"?: string;
+                /** @description `wait=<1..60>` (RFC 7240): wait this many seconds for the end of the run, and answer with its result. */
+                Prefer?: string;
+            };
+            path: {
+                /** @example ticket-4711 */
+                threadId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["RegenerateRequest"];
+            };
+        };
+        responses: {
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "status": "queued",
+                     *       "message": null,
+                     *       "usage": {
+                     *         "inputTokens": 1,
+                     *         "outputTokens": 1,
+                     *         "totalTokens": 1
+                     *       },
+                     *       "error": {
+                     *         "code": "text",
+                     *         "message": "What is new?"
+                     *       },
+                     *       "pending_approvals": [
+                     *         {}
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunResult"];
+                    /**
+                     * @example id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:1.0.5k3v9qa.0
+                     *     data: {"type":"start","messageId":"01a1fc0f-ac12-7001-9b7e-0d6d2a5b8c11"}
+                     *
+                     *     id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:4.1.5k3v9qa.0
+                     *     data: {"type":"text-delta","id":"text","delta":"Hello"}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The run is accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunAccepted"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    sendToManagementTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jsonrpc": "2.0",
+                 *       "id": 1,
+                 *       "method": "tools/list"
+                 *     }
+                 */
+                "application/json": components["schemas"]["JsonRpcRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer, as the server sends it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The notification is accepted */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
+            };
         };
     };
-    GatewayController_listen: {
+    listenToAgent: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the agent */
+                /**
+                 * @description The id of the agent
+                 * @example 0198f0a0-0000-7000-8000-000000000002
+                 */
                 virtualMcpId: unknown;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The messages of the server */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
             };
         };
     };
-    GatewayController_post: {
+    sendToAgent: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the agent */
+                /**
+                 * @description The id of the agent
+                 * @example 0198f0a0-0000-7000-8000-000000000002
+                 */
                 virtualMcpId: unknown;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jsonrpc": "2.0",
+                 *       "id": 1,
+                 *       "method": "tools/list"
+                 *     }
+                 */
+                "application/json": components["schemas"]["JsonRpcRequest"];
+            };
+        };
         responses: {
-            201: {
+            /** @description The answer, as the server sends it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The notification is accepted */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
+            };
         };
     };
-    GatewayController_end: {
+    endAgentSession: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the agent */
+                /**
+                 * @description The id of the agent
+                 * @example 0198f0a0-0000-7000-8000-000000000002
+                 */
                 virtualMcpId: unknown;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The session has ended */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
+            };
         };
     };
-    DirectController_listen: {
+    listenToConnection: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @example 0198f0a0-0000-7000-8000-000000000001 */
                 connectionId: unknown;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The messages of the server */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
+            };
+        };
+    };
+    sendToConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 0198f0a0-0000-7000-8000-000000000001 */
+                connectionId: unknown;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jsonrpc": "2.0",
+                 *       "id": 1,
+                 *       "method": "tools/list"
+                 *     }
+                 */
+                "application/json": components["schemas"]["JsonRpcRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer, as the server sends it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The notification is accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
+            };
+        };
+    };
+    endConnectionSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 0198f0a0-0000-7000-8000-000000000001 */
+                connectionId: unknown;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-        };
-    };
-    DirectController_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                connectionId: unknown;
-                /** @description Organization slug */
-                org: unknown;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            201: {
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
-            };
-        };
-    };
-    DirectController_end: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                connectionId: unknown;
-                /** @description Organization slug */
-                org: unknown;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": "text",
+                     *       "result": {},
+                     *       "error": {
+                     *         "code": 1,
+                     *         "message": "What is new?",
+                     *         "data": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
                 };
-                content?: never;
             };
         };
     };
-    DirectController_callTool: {
+    callTool: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The upstream's name of the tool */
+                /**
+                 * @description The upstream's name of the tool
+                 * @example echo
+                 */
                 toolName: unknown;
+                /** @example 0198f0a0-0000-7000-8000-000000000001 */
                 connectionId: unknown;
-                /** @description Organization slug */
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
                 org: unknown;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "message": "hi"
+                 *     }
+                 */
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
         responses: {
-            201: {
+            /** @description The answer, as the server sends it */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": 1,
+                     *       "result": {
+                     *         "content": [
+                     *           {
+                     *             "type": "text",
+                     *             "text": "Echo: hi"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A JSON-RPC error, with the HTTP status of its code */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "id": 1,
+                     *       "result": {
+                     *         "content": [
+                     *           {
+                     *             "type": "text",
+                     *             "text": "Echo: hi"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JsonRpcResponse"];
+                };
             };
         };
     };

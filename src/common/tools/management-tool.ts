@@ -1,4 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
+import { declarePermissions } from '../self-permissions.js';
 import type { InputClass } from '../validation/validate-input.js';
 
 /** Hints about a tool's behavior, as MCP names them (specification 2025-11-25, ToolAnnotations). */
@@ -34,6 +35,7 @@ export const MANAGEMENT_TOOL = 'signalbox:management-tool';
  * A handler that reads much data first reserves its memory from `answer`, as `paginate` does.
  */
 export function ManagementTool(definition: ManagementToolDefinition): MethodDecorator {
+  declarePermissions(...(definition.permissions ?? [definition.name]));
   return SetMetadata(MANAGEMENT_TOOL, definition);
 }
 

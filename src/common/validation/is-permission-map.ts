@@ -1,6 +1,9 @@
-import { registerDecorator } from 'class-validator';
+import { registerDecorator, type ValidationArguments } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { suggestionFor } from '../closest-name.js';
 import { isRecord } from '../is-record.js';
+import { ANY, SELF } from '../permissions.js';
+import { declaredPermissions, isDeclaredPermission } from '../self-permissions.js';
 
 const MAX_RESOURCES = 1000;
 const MAX_TOOLS = 1000;
@@ -27,7 +30,33 @@ export function IsPermissionMap(): PropertyDecorator {
         defaultMessage: () => `must be an object whose values are arrays of tool names, of at most ${MAX_BYTES} bytes`,
       },
     });
+    registerDecorator({
+      name: 'knownPermissions',
+      target: target.constructor,
+      propertyName: property as string,
+      validator: {
+        validate: (value) => unknownPermissionsOf(value).length === 0,
+        defaultMessage: ({ value } = {} as ValidationArguments) => describeUnknown(value),
+      },
+    });
   };
+}
+
+/**
+ * The indexes in `self` of names that are neither a management tool nor another permission. The tools of connections and agents are
+ * not checked: upstreams add and remove them at any time.
+ */
+function unknownPermissionsOf(value: unknown): number[] {
+  if (!isPermissionMap(value)) return [];
+  const names = (value as Record<string, string[]>)[SELF] ?? [];
+  return names.flatMap((name, index) => (name === ANY || isDeclaredPermission(name) ? [] : [index]));
+}
+
+/** Names the place and not the value, as all messages about input. */
+function describeUnknown(value: unknown): string {
+  const [index = 0] = unknownPermissionsOf(value);
+  const name = (value as Record<string, string[]>)[SELF]?.[index] ?? '';
+  return `the name at ${SELF}[${index}] is not a permission of management tools.${suggestionFor(name, declaredPermissions())}`;
 }
 
 function isPermissionMap(value: unknown): boolean {

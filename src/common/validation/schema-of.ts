@@ -8,27 +8,41 @@ export type JsonSchema = { [key: string]: unknown };
 
 type Options = NonNullable<Parameters<typeof targetConstructorToSchema>[1]>;
 
-const OPTIONS: Options = {
-  classTransformerMetadataStorage: defaultMetadataStorage,
-  additionalConverters: {
-    // The library's own converter refers to a class by its name, and describes every decorated class to resolve that.
-    [ValidationTypes.NESTED_VALIDATION]({ target, propertyName }) {
-      const type = defaultMetadataStorage
-        .findTypeMetadata(target as InputClass, propertyName)
-        ?.typeFunction() as unknown;
-      if (type === undefined) throw new Error(`${(target as InputClass).name}.${propertyName} needs @Type.`);
-      return schemaOf(type as InputClass);
-    },
-  },
-};
+/** Classes by their schema as JSON text, see `classOfSchema`. */
+const described = new Map<string, InputClass>();
 
 /**
  * The JSON Schema of a decorated class, self-contained: nested classes are inlined, and objects are closed because
  * unknown properties are refused.
  */
 export function schemaOf(type: InputClass): JsonSchema {
+  const schema = schemaWith(type, schemaOf);
+  described.set(JSON.stringify(schema), type);
+  return schema;
+}
+
+/** The class that `schemaOf` described by this schema; with several equal ones the last. For the reference, which names schemas. */
+export function classOfSchema(schema: unknown): InputClass | undefined {
+  return described.get(JSON.stringify(schema));
+}
+
+/** The same as `schemaOf`, with what `nested` returns in the place of nested classes. */
+export function schemaWith(type: InputClass, nested: (type: InputClass) => JsonSchema): JsonSchema {
+  const options: Options = {
+    classTransformerMetadataStorage: defaultMetadataStorage,
+    additionalConverters: {
+      // The library's own converter refers to a class by its name, and describes every decorated class to resolve that.
+      [ValidationTypes.NESTED_VALIDATION]({ target, propertyName }) {
+        const type = defaultMetadataStorage
+          .findTypeMetadata(target as InputClass, propertyName)
+          ?.typeFunction() as unknown;
+        if (type === undefined) throw new Error(`${(target as InputClass).name}.${propertyName} needs @Type.`);
+        return nested(type as InputClass);
+      },
+    },
+  };
   // A class without a decorated property describes an input without properties.
-  return close({ type: 'object', properties: {}, ...(targetConstructorToSchema(type, OPTIONS) as JsonSchema) });
+  return close({ type: 'object', properties: {}, ...(targetConstructorToSchema(type, options) as JsonSchema) });
 }
 
 function close(schema: JsonSchema): JsonSchema {

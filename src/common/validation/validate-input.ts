@@ -95,5 +95,5 @@ function snakeCase(rule: string): string {
 
 function sentence(message: string): string {
   const text = message.charAt(0).toUpperCase() + message.slice(1);
-  return text.endsWith('.') ? text : `${text}.`;
+  return /[.?]$/.test(text) ? text : `${text}.`;
 }

@@ -6,7 +6,8 @@ import { holdUntilSent } from '../../common/answers/hold-until-sent.js';
 import type { DomainError } from '../../common/domain-error.js';
 import type { Principal } from '../../common/principal.js';
 import { toDomainError } from '../../common/to-domain-error.js';
-import { problemOf, type ToolListing, ToolsService } from '../../tools/tools.service.js';
+import type { ToolListing } from '../../tools/tool-listing.dto.js';
+import { problemOf, ToolsService } from '../../tools/tools.service.js';
 import { version } from '../../common/version.js';
 
 /** The caller of the management tools. */

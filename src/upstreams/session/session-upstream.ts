@@ -90,6 +90,11 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.hasEnded === false ? this.live : undefined;
   }
 
+  /** What the upstream said while it was started, as a sentence that continues a message; empty if nothing. */
+  protected get lastWords(): string {
+    return '';
+  }
+
   /** Does the work when it is the caller's turn, for upstreams at which callers have to wait. */
   protected inTurn<T>(_caller: string, _deadline: CallDeadline, work: () => Promise<T>): Promise<T> {
     return work();
@@ -141,7 +146,10 @@ export abstract class SessionUpstream implements Upstream {
 
   private explain(error: unknown, deadline: CallDeadline, timeoutMs: number): UpstreamError {
     if (deadline.stopped === 'timeout') {
-      return new UpstreamError('timeout', `The upstream at ${this.address} did not answer within ${timeoutMs} ms.`);
+      // What a program says before it serves concerns its start; later, it can concern the calls of others.
+      const words = this.live === undefined ? this.lastWords : '';
+      const message = `The upstream at ${this.address} did not answer within ${timeoutMs} ms.${words}`;
+      return new UpstreamError('timeout', message);
     }
     if (deadline.stopped === 'cancelled' || this.lifetime.signal.aborted) {
       return new UpstreamError('cancelled', `The request to the upstream at ${this.address} was cancelled.`);

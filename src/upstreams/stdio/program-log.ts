@@ -1,7 +1,14 @@
 import { Logger } from '@nestjs/common';
+import { plainText } from '../../common/plain-text.js';
+import { redactText } from '../../common/redact-text.js';
+import { isSecretName } from '../../common/secret-name.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_LOGGED_LENGTH = 1024;
+/** How much of standard error the messages of failures quote. A stack trace, which can follow the message of an error, is left out. */
+const QUOTED_LINES = 8;
+const QUOTED_LENGTH = 200;
+const STACK_FRAME = /^\s+at /;
 /** How many lines can be logged in a burst, and for each second after that. */
 const BURST = 50;
 const RATE = 10;
@@ -9,30 +16,45 @@ const RATE = 10;
 const MIN_SECRET_LENGTH = 6;
 
 /**
- * Logs what a program prints in addition to the protocol, limited in length and rate, and without the values of the connection's
- * variables. A secret that the program encodes or splits is not detected.
+ * Logs what a program prints in addition to the protocol, limited in length and rate, and keeps its last lines for the messages of
+ * failures, both without the values of the connection's variables and of arguments with secret names. A secret that the program
+ * encodes or splits is not detected.
  */
 export class ProgramLog {
   private readonly logger = new Logger('StdioProgram');
   private readonly fields: { connection_id: string; command: string };
   /** Longest first, so that a value within another one does not leave the rest of the other. */
   private readonly secrets: readonly string[];
+  private readonly lastLines: string[] = [];
   private credit = BURST;
   private creditAt = performance.now();
   private dropped = 0;
 
-  constructor({ connectionId, command, env }: StdioTarget) {
+  constructor({ connectionId, command, args, env }: StdioTarget) {
     this.fields = { connection_id: connectionId, command };
-    this.secrets = Object.values(env)
+    this.secrets = [...Object.values(env), ...secretArguments(args)]
       .flatMap((value) => [value, ...value.split(/\r?\n/)])
       .filter((value) => value.length >= MIN_SECRET_LENGTH)
       .toSorted((a, b) => b.length - a.length);
   }
 
+  /**
+   * The last lines of standard error as a sentence that continues a message; empty if there are none. Also without credentials that
+   * are recognizable from their context.
+   */
+  get lastWords(): string {
+    if (this.lastLines.length === 0) return '';
+    const lines = this.lastLines.map((line) => redactText(quotable(line)).slice(0, QUOTED_LENGTH).toWellFormed());
+    return ` The end of its standard error: ${lines.join(' | ')}`;
+  }
+
   /** Logs a line of standard error. */
   errorLine(line: string): void {
-    if (line.trim() === '' || !this.takeCredit()) return;
+    if (line.trim() === '') return;
     const text = this.secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line);
+    if (!STACK_FRAME.test(text)) this.lastLines.push(text);
+    if (this.lastLines.length > QUOTED_LINES) this.lastLines.shift();
+    if (!this.takeCredit()) return;
     this.logger.log(
       { ...this.fields, stderr: text.slice(0, MAX_LOGGED_LENGTH) },
       'A STDIO program wrote to standard error',
@@ -67,4 +89,24 @@ export class ProgramLog {
     }
     return true;
   }
+}
+
+/** The values of arguments such as `--token=x` and `--api-key x`. */
+function secretArguments(args: readonly string[]): string[] {
+  return args.flatMap((argument, index) => {
+    const [, name = '', value] = /^-{1,2}([\w.-]+)(?:=([^]*))?$/.exec(argument) ?? [];
+    if (!isSecretName(name)) return [];
+    return value ?? args[index + 1] ?? [];
+  });
+}
+
+/** Colours and other control sequences (ECMA-48). */
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /\u001b\[[0-?]*[ -/]*[@-~]|[\u0000-\u001f\u007f-\u009f]+/g;
+
+/** The text of a line, cut before it is searched, but not so that a secret could lose its name. */
+function quotable(line: string): string {
+  return plainText(line.slice(0, 16 * QUOTED_LENGTH).replace(CONTROL, ' '))
+    .replace(/ {2,}/g, ' ')
+    .trim();
 }

@@ -94,6 +94,11 @@ export class StdioProcess {
     return this.hasEnded;
   }
 
+  /** The end of its standard error, see `ProgramLog`. */
+  get lastWords(): string {
+    return this.log.lastWords;
+  }
+
   /** Milliseconds since the last message to it. */
   get unusedMs(): number {
     return performance.now() - this.usedAt;
@@ -144,7 +149,7 @@ export class StdioProcess {
   /** Kills it because of a fault. @param predicate completes "The upstream at <label> …" */
   fail(kind: 'protocol' | 'unreachable', predicate: string): void {
     if (this.hasEnded) return;
-    this.end(new UpstreamError(kind, `The upstream at ${this.label} ${predicate}.`));
+    this.end({ kind, message: `The upstream at ${this.label} ${predicate}.` });
     this.signal('SIGKILL');
   }
 
@@ -232,17 +237,18 @@ export class StdioProcess {
       this.exit = code === null ? `was terminated by ${signal}` : `exited with code ${code}`;
     });
     this.child.once('close', () => {
-      this.end(new UpstreamError('unreachable', `The upstream at ${this.label} ${this.exit}.`));
+      this.end({ kind: 'unreachable', message: `The upstream at ${this.label} ${this.exit}.` });
       resolve();
     });
     return promise;
   }
 
-  private end(fault: UpstreamError | undefined): void {
+  /** The error quotes the end of standard error; the log, which has these lines already, does not. */
+  private end(fault: Pick<UpstreamError, 'kind' | 'message'> | undefined): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
     if (fault !== undefined) this.log.fault(fault.message);
-    this.listener.onEnd(fault);
+    this.listener.onEnd(fault && new UpstreamError(fault.kind, fault.message + this.log.lastWords));
   }
 
   private signal(signal: 'SIGTERM' | 'SIGKILL'): void {

@@ -39,6 +39,11 @@ export class StdioTransport implements SessionTransport {
     return this.process?.pid ?? null;
   }
 
+  /** The end of the program's standard error, as a sentence that continues a message. */
+  get lastWords(): string {
+    return this.process?.lastWords ?? '';
+  }
+
   async start(): Promise<void> {
     const { organizationId, connectionId } = this.target;
     const listener: ProcessListener = {

@@ -19,6 +19,8 @@ const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
  */
 export class StdioUpstream extends SessionUpstream {
   private negotiation = EITHER_ERA;
+  /** The latest one. */
+  private transport: StdioTransport | undefined;
 
   /** @param onListChanged called when the program reports a changed list */
   constructor(
@@ -27,6 +29,11 @@ export class StdioUpstream extends SessionUpstream {
     private readonly onListChanged?: OnListChanged,
   ) {
     super(labelOf(target), target.timeoutMs);
+  }
+
+  /** A program that does not answer often says on standard error why, such as `npx` while it installs. */
+  protected override get lastWords(): string {
+    return this.transport?.lastWords ?? '';
   }
 
   protected async open(signal: AbortSignal): Promise<McpSession> {
@@ -42,6 +49,7 @@ export class StdioUpstream extends SessionUpstream {
 
   private async openIn(negotiation: VersionNegotiationOptions, signal: AbortSignal): Promise<McpSession> {
     const transport = new StdioTransport(this.target, this.processes);
+    this.transport = transport;
     try {
       const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
       // A failed subscription loses only change notifications.

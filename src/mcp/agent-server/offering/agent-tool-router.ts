@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import { connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { suggestionFor } from '../../../common/closest-name.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { toDomainError } from '../../../common/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
@@ -42,8 +43,9 @@ export class AgentToolRouter {
     const startedAt = performance.now();
     try {
       requireActive(caller.connection);
-      const place = (await compose()).places.get(name);
-      if (place === undefined) throw unknownTool(caller, name);
+      const { places } = await compose();
+      const place = places.get(name);
+      if (place === undefined) throw unknownTool(caller, name, places.keys());
       const toolCaller = await this.callerOf(caller, place);
       return { ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) };
     } catch (error) {
@@ -83,8 +85,12 @@ export class AgentToolRouter {
 }
 
 /** A caller who would not be permitted to call the tool gets the same error whether or not it exists. */
-function unknownTool(caller: ProxyCaller, name: string): DomainError {
+function unknownTool(caller: ProxyCaller, name: string, known: Iterable<string> = []): DomainError {
+  const suggestion = suggestionFor(
+    name,
+    [...known].filter((one) => caller.mayCall(one)),
+  );
   return caller.mayCall(name)
-    ? new DomainError('unknown_tool', 'The agent has no tool with this name.')
+    ? new DomainError('unknown_tool', `The agent has no tool with this name.${suggestion}`)
     : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
 }

@@ -1,4 +1,4 @@
-import { HIDDEN, withoutCredentials } from '../common/credential-forms.js';
+import { HIDDEN, withoutCredentials } from './credential-forms.js';
 import { isSecretName } from './secret-name.js';
 
 /** RFC 6750 §2.1. */

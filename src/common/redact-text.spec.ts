@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { generateApiKey } from '../common/api-key-value.js';
+import { generateApiKey } from './api-key-value.js';
 import { redactText } from './redact-text.js';
 
 describe('redactText', () => {
