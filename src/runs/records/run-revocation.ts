@@ -2,8 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { endSuspended, REASONS } from './approval-closing.js';
 import type { RunClaim, RunOutcome } from './run-attempt.js';
-import { type FinishedRun, finishRun } from './run-finish.js';
+import { type FinishedRun, finishRun, type NextRun } from './run-finish.js';
 
 /** Runs without a valid credential that concern one worker. */
 export interface RevokedRuns {
@@ -38,6 +39,14 @@ export class RunRevocation {
       waiting: waiting.map(({ id: runId, requestId }) => ({ runId, requestId })),
       running: running.map(({ id }) => id),
     };
+  }
+
+  /**
+   * Takes runs that wait for approvals, or have waited and are queued again, out of their waiting if their credential is lost. Returns
+   * the attempts that end them.
+   */
+  endSuspended(): Promise<NextRun[]> {
+    return this.dataSource.query(endSuspended(HAS_LOST_CREDENTIAL), ['poster_gone', REASONS.poster_gone]);
   }
 
   /** Ends a run that has not started; undefined if it has started or ended since. */
