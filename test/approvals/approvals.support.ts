@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { safeValidateUIMessages, type UIMessage } from 'ai';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { connect, createAgent, type PostOptions, succeed, ThreadClient } from '../support/agent-runs.js';
+import { connect, createAgent, type OpenedStream, type PostOptions, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import type { RunItem } from '../../src/runs/records/run.dto.js';
 import type { PendingApprovalItem } from '../../src/runs/records/approval.dto.js';
 
 /** The tier whose model is scripted. */
@@ -26,6 +27,17 @@ export interface ApprovalsApp {
   readonly connectionId: string;
   /** Asks for every call. */
   readonly agentId: string;
+  /** Creates an agent with all tools under this rule. */
+  createAgent(approval: unknown, data?: object): Promise<string>;
+  /** Posts a message on a new thread, its stream open from the beginning. */
+  start(agentId: string, text: string, options?: PostOptions): Promise<StartedRun>;
+}
+
+/** A run and its stream. */
+export interface StartedRun {
+  readonly thread: ThreadClient;
+  readonly stream: OpenedStream;
+  readonly taskId: string;
 }
 
 /** Tools that answer `<name> done`. */
@@ -44,7 +56,10 @@ export async function useScriptedModel(app: TestApp, model: FakeOpenAI): Promise
 
 /** Starts an application, a scripted model and an upstream for the spec file that calls this. */
 export function useApprovalsApp(env: Record<string, string> = {}): ApprovalsApp {
-  const own = {} as { -readonly [Key in keyof ApprovalsApp]: ApprovalsApp[Key] };
+  const own = {
+    createAgent: (approval: unknown, data?: object) => createAskingAgent(own.app, own.connectionId, approval, data),
+    start: (agentId: string, text: string, options?: PostOptions) => startRun(own.app, agentId, text, options),
+  } as { -readonly [Key in keyof ApprovalsApp]: ApprovalsApp[Key] };
   beforeAll(async () => {
     [own.app, own.model, own.upstream] = await Promise.all([startTestApp({ env }), startFakeOpenAI(), startUpstream()]);
     await useScriptedModel(own.app, own.model);
@@ -87,13 +102,22 @@ export function answer(
     .send(body);
 }
 
-/** A run that waits, its stream open from the beginning. */
-export async function startWaiting(app: TestApp, agentId: string, text: string, options: PostOptions = {}) {
+async function startRun(app: TestApp, agentId: string, text: string, options?: PostOptions): Promise<StartedRun> {
   const thread = await ThreadClient.create(app, agentId);
   const stream = await thread.stream();
-  const taskId = await thread.postMessage(text, options);
-  const run = await thread.waitFor(taskId, 'waiting', 'completed', 'failed');
-  return { thread, stream, taskId, run, approvals: run.pending_approvals as PendingApprovalItem[] };
+  return { thread, stream, taskId: await thread.postMessage(text, options) };
+}
+
+/** A run that waits, its stream open from the beginning. */
+export async function startWaiting(
+  app: TestApp,
+  agentId: string,
+  text: string,
+  options?: PostOptions,
+): Promise<StartedRun & { run: RunItem; approvals: PendingApprovalItem[] }> {
+  const started = await startRun(app, agentId, text, options);
+  const run = await started.thread.waitFor(started.taskId, 'waiting', 'completed', 'failed');
+  return { ...started, run, approvals: run.pending_approvals };
 }
 
 /** The stored message passes the check with which clients load a transcript. */
