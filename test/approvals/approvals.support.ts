@@ -2,7 +2,14 @@ import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { safeValidateUIMessages, type UIMessage } from 'ai';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { connect, createAgent, type OpenedStream, type PostOptions, succeed, ThreadClient } from '../support/agent-runs.js';
+import {
+  connect,
+  createAgent,
+  type OpenedStream,
+  type PostOptions,
+  succeed,
+  ThreadClient,
+} from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
