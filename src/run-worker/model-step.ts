@@ -159,19 +159,21 @@ function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools
 function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][number] {
   if (part.type !== 'dynamic-tool' || part.approval === undefined) return part;
   const { approval, ...call } = part;
-  if (part.state !== 'output-denied') return call as typeof part;
-  const reason = approval.reason === undefined ? '' : ` The reason: ${approval.reason}`;
-  const { type, toolCallId, toolName, input, callProviderMetadata } = part;
-  const errorText = `The call was not made, because it was not approved.${reason}`;
-  return {
-    type,
-    toolCallId,
-    toolName,
-    input,
-    state: 'output-error',
-    errorText,
-    ...(callProviderMetadata && { callProviderMetadata }),
-  };
+  switch (call.state) {
+    case 'approval-requested':
+    case 'approval-responded':
+      return { ...call, state: 'input-available' };
+    case 'output-denied': {
+      const reason = approval.reason === undefined ? '' : ` The reason: ${approval.reason}`;
+      return {
+        ...call,
+        state: 'output-error',
+        errorText: `The call was not made, because it was not approved.${reason}`,
+      };
+    }
+    default:
+      return call;
+  }
 }
 
 /** The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others. */

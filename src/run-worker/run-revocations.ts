@@ -45,9 +45,12 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async check(): Promise<void> {
-    const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
+    const { waiting, suspended, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
     for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
-    for (const attempt of await this.revocation.endSuspended()) await this.queue.enqueue(attempt);
+    for (const runId of suspended) {
+      const attempt = await this.revocation.endSuspended(runId);
+      if (attempt !== undefined) await this.queue.enqueue(attempt);
+    }
     const left = waiting.values();
     await Promise.all(Array.from({ length: CONCURRENCY }, () => this.endRuns(left)));
   }

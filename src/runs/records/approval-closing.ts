@@ -32,20 +32,19 @@ export async function continueRun(manager: EntityManager, runId: string): Promis
 }
 
 /** Has a run requested approvals and no worker at the moment? Then its answer exists, and a worker has to end it. */
-const IS_SUSPENDED = `status IN ('waiting', 'queued')
+export const IS_SUSPENDED = `status IN ('waiting', 'queued')
   AND (status = 'waiting' OR EXISTS (SELECT FROM run_approvals WHERE run_id = runs.id))`;
 
 /**
- * Takes suspended runs out of their waiting, denies their open approvals, and returns the attempts that end them. They have the
- * state of a run that a worker has given up, so the next attempt needs no turn: it calls no model and no tool.
- * Values: how the approvals end, the reason.
- * @param condition on `runs`; further values begin with $3
+ * Takes a suspended run out of its waiting, denies its open approvals, and returns the attempt that ends it. The run has the state of
+ * one that a worker has given up, so the attempt needs no turn: it calls no model and no tool.
+ * Values: how the approvals end, the reason, the run.
  * @param changes further assignments
  */
-export const endSuspended = (condition: string, changes = ''): string => `
+export const endSuspended = (changes = ''): string => `
   WITH ended AS (
     UPDATE runs SET status = 'running', heartbeat_at = '-infinity', ${changes} ${NO_LONGER_WAITS}
-     WHERE ${condition} AND ${IS_SUSPENDED}
+     WHERE id = $3 AND ${IS_SUSPENDED}
      RETURNING id, attempt
   ), closed AS (
     ${CLOSE_APPROVALS} FROM ended WHERE run_id = ended.id AND closed_at IS NULL

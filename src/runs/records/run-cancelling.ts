@@ -8,6 +8,8 @@ import { type FinishedRun, finishRun, type NextRun } from './run-finish.js';
 
 const CANCELLED: RunOutcome = { status: 'cancelled', error: null, finishReason: null };
 
+const CANCEL_SUSPENDED = endSuspended('cancel_requested_at = coalesce(cancel_requested_at, now()),');
+
 /** Records cancellations. */
 @Injectable()
 export class RunCancelling {
@@ -26,10 +28,7 @@ export class RunCancelling {
    * returns that attempt, undefined if the run is not in such a state.
    */
   async cancelSuspended(runId: string): Promise<NextRun | undefined> {
-    const [next]: NextRun[] = await this.dataSource.query(
-      endSuspended('id = $3', 'cancel_requested_at = coalesce(cancel_requested_at, now()),'),
-      ['cancelled', REASONS.cancelled, runId],
-    );
+    const [next]: NextRun[] = await this.dataSource.query(CANCEL_SUSPENDED, ['cancelled', REASONS.cancelled, runId]);
     return next;
   }
 
