@@ -1,9 +1,10 @@
-import { throughOutage } from '../common/through-outage.js';
+import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { claimOf, type ClaimedRun } from '../runs/records/new-run.js';
 import type { ApprovalEnd } from '../runs/records/run-approval.entity.js';
 import type { ApprovalState, GatedCall, RunApprovals } from '../runs/records/run-approvals.js';
 import type { GatedPart } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
+import { isStorageLost } from './tool-failure.js';
 
 /** A closed approval. */
 export type Decision = ApprovalState & { readonly approved: boolean };
@@ -58,16 +59,23 @@ export class AttemptApprovals {
     this.states = byCall(await throughOutage(() => this.records.statesOf(this.run.id)));
   }
 
-  /** Must be called right before an approved call. False if the call must not be made, because an attempt has made it before. */
-  take({ id }: Decision): Promise<boolean> {
-    // A repeated statement would find its own mark and refuse the call, so it is not repeated.
-    return this.records.takeCall(claimOf(this.run), id);
+  /**
+   * Must be called right before an approved call. False if the call must not be made, because an attempt has made it before.
+   * @throws StaleAttemptError, StorageLostError
+   */
+  async take({ id }: Decision): Promise<boolean> {
+    try {
+      return await this.records.takeCall(claimOf(this.run), id);
+    } catch (error) {
+      // Not repeated: a statement whose response was lost would find its own mark. Another attempt continues.
+      throw isStorageLost(error) ? new StorageLostError('The call could not be recorded.', { cause: error }) : error;
+    }
   }
 
-  /** Denies what is still open, because the run ends. */
+  /** Denies what is still open, because the run ends. @throws StaleAttemptError */
   async close(end: Exclude<ApprovalEnd, 'answered'>): Promise<void> {
     if (this.states.size === 0) return;
-    this.states = byCall(await throughOutage(() => this.records.closeOpen(this.run.id, end)));
+    this.states = byCall(await throughOutage(() => this.records.closeOpen(claimOf(this.run), end)));
   }
 }
 

@@ -4,7 +4,7 @@ import { expectProblem } from '../support/problem.js';
 import { callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { startMcpUpstream } from '../../src/testing/mcp-upstream.js';
-import { SCRIPTED, TOOLS, useApprovalsApp } from './approvals.support.js';
+import { answer, SCRIPTED, startWaiting, TOOLS, useApprovalsApp } from './approvals.support.js';
 
 const own = useApprovalsApp();
 const NAMES = Object.keys(TOOLS).toSorted();
@@ -95,6 +95,26 @@ describe('the rule of a connection in an agent', () => {
     expect(await get()).toMatchObject({ approval_timeout: 60, connections: [{ approval: 'destructive' }] });
     await succeed(own.app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { approval_timeout: 2_592_000 } });
     expect(await get()).toMatchObject({ approval_timeout: 2_592_000, connections: [{ approval: 'destructive' }] });
+  });
+
+  it('counts for the next call, and not for one that waits already', async () => {
+    const agentId = await own.createAgent('all');
+    const update = (approval: unknown) =>
+      succeed(own.app, 'COLLECTION_VIRTUAL_MCP_UPDATE', {
+        id: agentId,
+        data: { connections: [{ connection_id: own.connectionId, approval }] },
+      });
+    const { thread, stream, approvals } = await startWaiting(
+      own.app,
+      agentId,
+      '/call send {"n":1}\n/call send {"n":2}',
+    );
+    await update('none');
+    await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
+    await stream.collectUntilDone();
+    expect(own.upstream.calls.map(({ arguments: { n } }) => n)).toEqual([1, 2]);
+    await update(['wipe']);
+    expect(await askedFor(agentId)).toEqual(['wipe']);
   });
 
   it('can be loosened only by who may call the tools', async () => {

@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import type { RunItem, RunPage } from '../../src/runs/records/run.dto.js';
 import type { TestApp } from '../support/app.js';
 import { connect, succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { expectProblem } from '../support/problem.js';
 import { startTestApp } from '../support/app.js';
+import { toolPartsOf } from '../runs/runs.support.js';
+import { startFakeOpenAI } from '../support/fake-openai.js';
 import { ask, collectPosted, openPosted, readRun, resultOf } from '../turns/turns.support.js';
 import {
   answer,
   createAskingAgent,
+  SCRIPTED,
   startUpstream,
   startWaiting,
   useApprovalsApp,
+  useScriptedModel,
   validated,
 } from './approvals.support.js';
 
@@ -38,9 +43,12 @@ describe('while a run waits', () => {
   it('messages of its thread queue behind it, and the thread is busy', async () => {
     const { thread, taskId, approvals, stream } = await startWaiting(own.app, own.agentId, '/call send {}');
     const behind = await thread.postMessage('hello');
-    const [answerOf] = (await thread.messages()).filter(({ role }) => role === 'assistant');
-    const regenerate = await own.app.tool('THREAD_COPY', { id: thread.id, until_message_id: answerOf?.id }).expect(409);
-    expectProblem(regenerate, 409, 'thread_busy');
+    const regenerate = supertest(own.app.url)
+      .post(`/api/default/agent-runtime/threads/${thread.id}/regenerate`)
+      .set('authorization', `Bearer ${own.app.apiKey}`);
+    expectProblem(await regenerate, 409, 'thread_busy');
+    const { id: until_message_id } = await thread.answer(taskId);
+    expectProblem(await own.app.tool('THREAD_COPY', { id: thread.id, until_message_id }), 409, 'thread_busy');
     expectProblem(await own.app.tool('COLLECTION_THREADS_DELETE', { id: thread.id }), 409, 'conflict');
     const copied = await succeed<{ item: { id: string } }>(own.app, 'THREAD_COPY', { id: thread.id });
     const copy = new ThreadClient(own.app, own.agentId, copied.item.id);
@@ -125,6 +133,7 @@ describe('while a run waits', () => {
 describe('a waiting run', () => {
   let app: TestApp;
   let upstream: Awaited<ReturnType<typeof startUpstream>>;
+  let connectionId: string;
   let agentId: string;
   const TIMEOUT_MS = 2000;
 
@@ -133,7 +142,8 @@ describe('a waiting run', () => {
       startTestApp({ env: { RUN_CONCURRENCY: '1', RUN_TIMEOUT_MS: String(TIMEOUT_MS) } }),
       startUpstream(),
     ]);
-    agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
+    connectionId = await connect(app, upstream.url);
+    agentId = await createAskingAgent(app, connectionId, 'all');
   });
   afterAll(async () => {
     await app?.close();
@@ -156,5 +166,29 @@ describe('a waiting run', () => {
     expect(textOf(collected.chunks)).toContain('and on');
     const run: RunItem = await thread.run(taskId);
     expect(run).toMatchObject({ status: 'completed', error: null, attempt: 2 });
+  });
+
+  it('whose other calls exceed the time limit fails, and its approvals are denied', async () => {
+    const { look } = upstream.tools;
+    upstream.tools['look'] = { ...look, handler: () => new Promise(() => undefined) };
+    const model = await startFakeOpenAI();
+    await useScriptedModel(app, model);
+    const calls = ['look', 'send'].map((name) => ({ name, arguments: {} }));
+    model.script({ kind: 'tool-calls', calls });
+    const thread = await ThreadClient.create(app, await createAskingAgent(app, connectionId, ['send']));
+    const stream = await thread.stream();
+    const taskId = await thread.postMessage('Go', SCRIPTED);
+    const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(await thread.run(taskId)).toMatchObject({
+      status: 'failed',
+      error: { code: 'run_timeout' },
+      pending_approvals: [],
+    });
+    expect(toolPartsOf(message.parts)).toMatchObject([
+      { state: 'output-error' },
+      { state: 'output-denied', approval: { approved: false, reason: 'the run ended' } },
+    ]);
+    await validated(message);
+    await model.close();
   });
 });

@@ -33,8 +33,7 @@ export type ApprovalState = Pick<
 const STATES = `SELECT id, tool_call_id AS "toolCallId", approved, reason, closed_at AS "closedAt", closed_as AS "closedAs"
   FROM run_approvals WHERE run_id = $1 ORDER BY id`;
 
-const IS_CURRENT_ATTEMPT =
-  "EXISTS (SELECT FROM runs WHERE runs.id = run_id AND runs.attempt = $2 AND runs.epoch = $3 AND runs.status = 'running')";
+const CURRENT_ATTEMPT = "SELECT id FROM runs WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'";
 
 const PENDING = 'FROM run_approvals WHERE run_id = ANY($1::uuid[]) AND closed_at IS NULL';
 const PENDING_BYTES = {
@@ -112,26 +111,38 @@ export class RunApprovals {
   }
 
   /**
-   * Records that an approved call is made now. False if it was made before, whatever came of it, or the attempt is no longer
-   * current: then it must not be made.
+   * Records that an approved call is made now. False if it was made before, whatever came of it: then it must not be made.
+   * @throws StaleAttemptError
    */
-  async takeCall({ runId, attempt, epoch }: RunClaim, id: string): Promise<boolean> {
-    const [, count]: [unknown[], number] = await this.dataSource.query(
-      `UPDATE run_approvals SET called_at = now()
-        WHERE run_id = $1 AND id = $4 AND approved AND called_at IS NULL AND ${IS_CURRENT_ATTEMPT}`,
-      [runId, attempt, epoch, id],
+  async takeCall(claim: RunClaim, id: string): Promise<boolean> {
+    const [row]: { isCurrent: boolean; isTaken: boolean }[] = await this.dataSource.query(
+      `WITH current AS (${CURRENT_ATTEMPT}), taken AS (
+         UPDATE run_approvals SET called_at = now() FROM current
+          WHERE run_id = current.id AND run_approvals.id = $4 AND approved AND called_at IS NULL RETURNING run_id
+       )
+       SELECT EXISTS (SELECT FROM current) AS "isCurrent", EXISTS (SELECT FROM taken) AS "isTaken"`,
+      [...valuesOf(claim), id],
     );
-    return count === 1;
+    if (row?.isCurrent !== true) throw new StaleAttemptError(claim);
+    return row.isTaken;
   }
 
-  /** Denies what is still open, because the attempt ends its run. Returns all approvals of the run. */
-  async closeOpen(runId: string, end: Exclude<ApprovalEnd, 'answered'>): Promise<ApprovalState[]> {
-    await this.dataSource.query(`${CLOSE_APPROVALS} WHERE run_id = $3 AND closed_at IS NULL`, [
-      end,
-      REASONS[end],
-      runId,
-    ]);
-    return this.statesOf(runId);
+  /**
+   * Denies what is still open, because the attempt ends its run. Returns all approvals of the run.
+   * @throws StaleAttemptError
+   */
+  closeOpen(claim: RunClaim, end: Exclude<ApprovalEnd, 'answered'>): Promise<ApprovalState[]> {
+    return this.dataSource.transaction(async (manager) => {
+      // Like every closing, under the lock of the run.
+      const current: unknown[] = await manager.query(`${CURRENT_ATTEMPT} FOR NO KEY UPDATE`, valuesOf(claim));
+      if (current.length === 0) throw new StaleAttemptError(claim);
+      await manager.query(`${CLOSE_APPROVALS} WHERE run_id = $3 AND closed_at IS NULL`, [
+        end,
+        REASONS[end],
+        claim.runId,
+      ]);
+      return manager.query(STATES, [claim.runId]);
+    });
   }
 
   /**
@@ -155,4 +166,8 @@ export class RunApprovals {
     }
     return items;
   }
+}
+
+function valuesOf({ runId, attempt, epoch }: RunClaim): unknown[] {
+  return [runId, attempt, epoch];
 }
