@@ -128,23 +128,33 @@ class WatchedRun {
   }
 }
 
-/** Holds a row of the database until it is released. */
-async function holdRow(statement: string, values: unknown[]): Promise<{ release(): Promise<void> }> {
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  await client.query('BEGIN');
-  await client.query(statement, values);
-  return {
-    release: async () => {
-      // The statement of a killed process would otherwise be executed now: its connection does not know of the kill yet.
-      await query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) @> ARRAY[$1::int]',
-        [(await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid],
-      );
-      await client.query('ROLLBACK');
-      await client.end();
-    },
-  };
+/** A lock in the database that makes workers wait at a certain write. */
+class Barrier {
+  private constructor(private readonly client: Client) {}
+
+  /** Takes the lock with this statement. */
+  static async raise(statement: string, values: unknown[] = []): Promise<Barrier> {
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    await client.query('BEGIN');
+    await client.query(statement, values);
+    return new Barrier(client);
+  }
+
+  /** Ends the connections of the killed process that wait: their statements would otherwise be executed now. */
+  async dropFor(_killed: WorkerProcess): Promise<void> {
+    const { rows } = await this.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) @> ARRAY[$1::int]',
+      [rows[0]?.pid],
+    );
+    await this.drop();
+  }
+
+  async drop(): Promise<void> {
+    await this.client.query('ROLLBACK');
+    await this.client.end();
+  }
 }
 
 /** Deletes the jobs of the queue, of which there is at least one. */
@@ -161,6 +171,48 @@ const isBlocked = async (): Promise<boolean> => {
 };
 
 describe('nothing is lost and nothing happens twice when the worker is killed', () => {
+  it(
+    'while it stores the step with the request: the step is made again',
+    async () => {
+      const doomed = await startWorker();
+      const barrier = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
+      const run = await WatchedRun.start(SEND);
+      await until('the worker writes', isBlocked);
+      await doomed.end('SIGKILL');
+      await barrier.dropFor(doomed);
+      model.script({ kind: 'tool-calls', calls: [SEND] });
+      await startWorker();
+      await run.approve(await run.waits());
+      expect(await run.end()).toEqual(['output-available']);
+      expect(callsOf('send')).toBe(1);
+      const rows: unknown[] = await query('SELECT id FROM run_approvals WHERE run_id = $1', [run.taskId]);
+      expect(rows).toHaveLength(1);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'after the request is stored, before it is streamed',
+    async () => {
+      const doomed = await startWorker();
+      const storing = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
+      const run = await WatchedRun.start(SEND);
+      await until('the worker stores the request', isBlocked);
+      const streaming = await Barrier.raise('SELECT FROM run_event_streams WHERE run_id = $1 FOR UPDATE', [run.taskId]);
+      await storing.drop();
+      const id = await run.approvalId();
+      await until('the worker streams the request', isBlocked);
+      await doomed.end('SIGKILL');
+      await streaming.dropFor(doomed);
+      await startWorker();
+      expect(await run.waits()).toBe(id);
+      await run.approve(id);
+      expect(await run.end()).toEqual(['output-available']);
+      expect(callsOf('send')).toBe(1);
+    },
+    PATIENCE_MS,
+  );
+
   it(
     'after the approval was requested, before the run waits',
     async () => {
@@ -208,11 +260,11 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       const id = await run.approvalId();
       await until('the other call is made', () => callsOf('look') === 1);
       // The next write to the run's row is the one that stores the other call's outcome, then the waiting.
-      const row = await holdRow('SELECT FROM runs WHERE id = $1 FOR UPDATE', [run.taskId]);
+      const barrier = await Barrier.raise('SELECT FROM runs WHERE id = $1 FOR UPDATE', [run.taskId]);
       waiting.resolve('seen');
       await until('the worker writes', isBlocked);
       await doomed.end('SIGKILL');
-      await row.release();
+      await barrier.dropFor(doomed);
       await startWorker();
       expect(await run.waits()).toBe(id);
       await run.approve(id);
@@ -262,12 +314,12 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       const id = await run.waits();
       await first.end('SIGTERM');
       await run.approve(id);
-      const row = await holdRow('SELECT FROM run_approvals WHERE id = $1 FOR UPDATE', [id]);
+      const barrier = await Barrier.raise('SELECT FROM run_approvals WHERE id = $1 FOR UPDATE', [id]);
       const doomed = await startWorker();
       await until('the worker is about to make the call', isBlocked);
       expect(callsOf('send')).toBe(0);
       await doomed.end('SIGKILL');
-      await row.release();
+      await barrier.dropFor(doomed);
       await startWorker();
       expect(await run.end()).toEqual(['output-available']);
       expect(callsOf('send')).toBe(1);
