@@ -110,6 +110,7 @@ const LAYERS = {
   'thread-tokens': ['credentials', 'threads'],
   'runs/records': ['database', 'names', 'threads'],
   runs: ['agents', 'agents/records', 'database', 'events', 'limits', 'queue', 'runs/records', 'telemetry', 'threads'],
+  approvals: ['audit-events', 'runs', 'runs/records', 'threads'],
   'run-worker/folding': ['json'],
   'run-worker': [
     'agents',

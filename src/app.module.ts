@@ -3,6 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { APP_FILTER } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { ApprovalsModule } from './approvals/approvals.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
@@ -66,6 +67,7 @@ const API = [
   ThreadsModule,
   ThreadTokensModule,
   RunsModule,
+  ApprovalsModule,
   StreamingModule,
   TurnsModule,
   OauthModule,

@@ -40,6 +40,8 @@ export interface AgentTool {
   readonly fault: UnavailableMember | undefined;
   /** Switched off by a person: every call is refused. */
   readonly isInactive: boolean;
+  /** A run makes a call only after somebody has approved it. */
+  readonly needsApproval: boolean;
   /** Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with StorageLostError. */
   call(args: Record<string, unknown>, options?: AgentToolCallOptions): Promise<CallToolResult>;
 }
@@ -71,7 +73,7 @@ export class AgentToolset {
   }
 
   private toAgentTool(agentId: string, place: ToolPlace, caller: ToolCaller): AgentTool {
-    const { name, upstreamName, tool, fault, isInactive } = place;
+    const { name, upstreamName, tool, fault, isInactive, needsApproval } = place;
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
     const { userId } = caller;
     const permitted = (toolName: string): boolean => toolName === upstreamName;
@@ -83,6 +85,7 @@ export class AgentToolset {
       definition: tool?.definition,
       fault,
       isInactive,
+      needsApproval,
       call: async (args, { signal, trace = {} } = {}) => {
         const found = await throughOutage(() =>
           this.invoker.requireConnection({ organizationId, connectionId, userId }),

@@ -69,7 +69,8 @@ export class AgentTools {
     name: 'COLLECTION_VIRTUAL_MCP_UPDATE',
     description:
       'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on ' +
-      'every added tool. Changing the instructions requires grants on every selected tool.',
+      'every added tool, and on every tool of a connection whose rule asks for fewer approvals. Changing the instructions requires ' +
+      'grants on every selected tool.',
     input: AgentUpdateInput,
     output: AgentAnswer,
     annotations: UPDATES,

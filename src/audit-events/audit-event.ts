@@ -25,6 +25,7 @@ export const AUDIT_EVENT_NAMES = [
   'provider.updated',
   'provider.deleted',
   'provider.tiers_set',
+  'approval.answered',
 ] as const;
 export type AuditEventName = (typeof AUDIT_EVENT_NAMES)[number];
 
@@ -41,6 +42,7 @@ export const EVENT_TARGET_TYPES = [
   'connection',
   'provider',
   'tiers',
+  'approval',
 ] as const;
 export type EventTargetType = (typeof EVENT_TARGET_TYPES)[number];
 

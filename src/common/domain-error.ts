@@ -34,7 +34,7 @@ export class DomainError extends Error {
       cause?: unknown;
       status?: number;
       headers?: Readonly<Record<string, string>>;
-      data?: Readonly<Record<string, string>>;
+      data?: Readonly<Record<string, string | boolean>>;
     },
   ) {
     const shown = detail === undefined ? undefined : withoutCredentials(detail);
@@ -56,7 +56,7 @@ export class DomainError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   /** Further members of the answer. */
-  readonly data: Readonly<Record<string, string>>;
+  readonly data: Readonly<Record<string, string | boolean>>;
 
   /** The same error with further response headers. */
   withHeaders(headers: Readonly<Record<string, string>>): DomainError {

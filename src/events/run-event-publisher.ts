@@ -111,6 +111,17 @@ export class RunEventPublisher {
     await this.failure;
   }
 
+  /**
+   * Signals that nothing follows for now: an empty batch. Call it after the last chunk; readers continue to wait.
+   * @throws StaleWriterError if another writer continues already
+   */
+  async pause(): Promise<void> {
+    await this.flush();
+    const { fence, epoch } = this.writer;
+    const batch = { runId: this.runId, epoch, first: this.nextFrame, frames: [], end: false };
+    await this.store.append(this.topic, batch, fence);
+  }
+
   /** Stores the remaining chunks and marks the run as ended. Later pushes are rejected. */
   async end(): Promise<void> {
     if (!this.ending && !this.failure) {

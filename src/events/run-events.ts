@@ -28,14 +28,14 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
-   * Calls back with the id of each run of the thread whose stream ends, and with undefined when signals may have been lost.
+   * Calls back with the id of each run of the thread whose stream ends or pauses, and with undefined when signals may have been lost.
    * Best effort: a worker that stops right after the run's end never ends the stream. The run's record is authoritative.
    * @throws DomainError `storage_unavailable` if the store cannot be reached within 2 s
    */
-  watchEnds(topic: RunTopic, onEnd: (runId: string | undefined) => void): Promise<Unsubscribe> {
+  watchStops(topic: RunTopic, onStop: (runId: string | undefined) => void): Promise<Unsubscribe> {
     return this.store.subscribe(topic, (signal) => {
-      if (signal.type === 'resync') onEnd(undefined);
-      else if (signal.type === 'batch' && signal.end) onEnd(signal.runId);
+      if (signal.type === 'resync') onStop(undefined);
+      else if (signal.type === 'batch' && (signal.end || signal.frames.length === 0)) onStop(signal.runId);
     });
   }
 

@@ -8,7 +8,8 @@ import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
-import { executeToolCalls } from './tool-step.js';
+import { saveStep, settleToolCalls } from './approval-step.js';
+import type { AttemptApprovals } from './attempt-approvals.js';
 
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {
@@ -18,6 +19,9 @@ export interface AgentLoopInput {
   tools: readonly AgentTool[];
   temperature: number | null;
   maxSteps: number;
+  /** How long somebody can answer a request for an approval, in seconds. */
+  approvalTimeoutS: number;
+  approvals: AttemptApprovals;
   /** Called between two steps. */
   shouldYield(): Promise<boolean>;
   observation: RunObservation;
@@ -25,7 +29,8 @@ export interface AgentLoopInput {
 
 /**
  * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step is
- * stored before its tools are called, and each tool outcome before the next step. The last step is stored with the end of
+ * stored before its tools are called, and each tool outcome before the next step. While calls of a step need an approval, the
+ * attempt stops with the reason `waiting`. The last step is stored with the end of
  * the run.
  * @returns why the last model call ended
  */
@@ -38,8 +43,10 @@ export async function runAgentLoop(
   const toolSet = toToolSet(input.tools);
   const { observation } = input;
   const { signal } = control;
-  if (answer.pendingToolCalls().length > 0 && !answer.hasOpenStep) {
-    await executeToolCalls(answer, tools, { resumed: true, signal, observation });
+  const settlement = { tools, approvals: input.approvals, control, observation };
+  const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
+  if (isUnsettled && !answer.hasOpenStep) {
+    await settleToolCalls(answer, settlement, true);
     await answer.push({ type: 'finish-step' });
   }
   let finishReason: FinishReason = 'stop';
@@ -49,10 +56,10 @@ export async function runAgentLoop(
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
-      await answer.save();
+      await saveStep(answer, settlement, input.approvalTimeoutS);
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
-      await executeToolCalls(answer, tools, { resumed: false, signal, observation });
+      await settleToolCalls(answer, settlement, false);
     }
     await answer.push({ type: 'finish-step' });
     if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {

@@ -12,7 +12,9 @@ import type { AgentLoopInput } from './agent-loop.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-export type AgentSession = Omit<AgentLoopInput, 'model' | 'shouldYield' | 'observation'> & { agentName: string };
+export type AgentSession = Omit<AgentLoopInput, 'model' | 'approvals' | 'shouldYield' | 'observation'> & {
+  agentName: string;
+};
 
 /** Assembles the input of an agent: its instructions, its tools, and the conversation. */
 @Injectable()
@@ -57,6 +59,7 @@ export class AgentSessionService {
       tools,
       temperature: run.temperature,
       maxSteps: agent.maxSteps,
+      approvalTimeoutS: agent.approvalTimeoutS,
     };
   }
 }

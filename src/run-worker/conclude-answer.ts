@@ -1,6 +1,8 @@
 import type { FinishReason } from 'ai';
 import type { RunOutcome } from '../runs/records/run-attempt.js';
 import type { NextRun } from '../runs/records/run-finish.js';
+import { denyGatedCalls } from './approval-step.js';
+import type { AttemptApprovals } from './attempt-approvals.js';
 import type { RunAnswer } from './run-answer.js';
 
 /** How an answer and its run end. */
@@ -11,14 +13,18 @@ export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: Fini
  * run. The stream stays open until then, so that `[DONE]` means that the record can be read.
  * @returns the next run of the thread, which can start now, if one waits
  */
-export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion): Promise<NextRun | undefined> {
+export async function concludeAnswer(
+  answer: RunAnswer,
+  approvals: AttemptApprovals,
+  conclusion: Conclusion,
+): Promise<NextRun | undefined> {
   const { status, error, finishReason } = conclusion;
   const facts = { model: answer.model, usage: answer.totalUsage };
   if (status === 'completed') {
     const reason = finishReason ?? 'other';
     await answer.append({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
   } else {
-    await closeOpenParts(answer, status);
+    await closeOpenParts(answer, approvals, status);
     if (status === 'cancelled') {
       await answer.append({ type: 'message-metadata', messageMetadata: { ...facts, aborted: true } });
       await answer.append({ type: 'abort', reason: 'cancelled' });
@@ -35,11 +41,17 @@ export async function concludeAnswer(answer: RunAnswer, conclusion: Conclusion):
  * Gives pending tool calls an error outcome, so that the message does not wait for them forever. Readers may have started a
  * step that the live buffer has since lost; the answer then starts it too.
  */
-async function closeOpenParts(answer: RunAnswer, status: 'failed' | 'cancelled'): Promise<void> {
+async function closeOpenParts(
+  answer: RunAnswer,
+  approvals: AttemptApprovals,
+  status: 'failed' | 'cancelled',
+): Promise<void> {
+  const errorText = `The run ${status === 'failed' ? 'failed' : 'was cancelled'} before the tool returned a result.`;
   const pending = answer.pendingToolCalls();
-  if (answer.isResumed && pending.length === 0 && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
+  const isSettled = pending.length + answer.gatedToolCalls().length === 0;
+  if (answer.isResumed && isSettled && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
+  await denyGatedCalls(answer, approvals, status, errorText);
   for (const { toolCallId } of pending) {
-    const errorText = `The run ${status === 'failed' ? 'failed' : 'was cancelled'} before the tool returned a result.`;
     await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
   }
 }

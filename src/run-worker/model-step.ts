@@ -148,11 +148,36 @@ function descriptionOf({ definition, fault }: AgentTool): string {
 /** The conversation and the answer so far. Calls without an outcome are omitted, because models reject them. */
 function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
   const parts = usableParts(answer.parts());
-  const conversation = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
+  const messages = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
+  const conversation = messages.map((message) => ({ ...message, parts: message.parts.map(withoutApproval) }));
   return convertToModelMessages(
     conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),
     { tools: { ...earlierTools(conversation), ...tools }, ignoreIncompleteToolCalls: true },
   );
+}
+
+/**
+ * A tool call as if it had needed no approval: a model learns what came of it, and why. `streamText` would take an approval for a
+ * request to make the call.
+ */
+function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][number] {
+  if (part.type !== 'dynamic-tool' || part.approval === undefined) return part;
+  const { approval, ...call } = part;
+  switch (call.state) {
+    case 'approval-requested':
+    case 'approval-responded':
+      return { ...call, state: 'input-available' };
+    case 'output-denied': {
+      const reason = approval.reason === undefined ? '' : ` The reason: ${approval.reason}`;
+      return {
+        ...call,
+        state: 'output-error',
+        errorText: `The call was not made, because it was not approved.${reason}`,
+      };
+    }
+    default:
+      return call;
+  }
 }
 
 /** The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others. */

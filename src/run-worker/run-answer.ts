@@ -8,7 +8,13 @@ import type { RunUsage } from '../runs/records/run.entity.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
-import { type PendingToolCall, pendingToolCalls, stepCount } from './pending-tool-calls.js';
+import {
+  type GatedPart,
+  gatedToolCalls,
+  type PendingToolCall,
+  pendingToolCalls,
+  stepCount,
+} from './pending-tool-calls.js';
 
 /**
  * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so far.
@@ -84,6 +90,10 @@ export class RunAnswer {
     return pendingToolCalls(this.folder.parts());
   }
 
+  gatedToolCalls(): GatedPart[] {
+    return gatedToolCalls(this.folder.parts());
+  }
+
   /**
    * Streams a chunk from a model or a tool.
    * @throws AnswerOverflowError if the chunk exceeds the limits of an answer; it is then not streamed
@@ -133,6 +143,14 @@ export class RunAnswer {
     return this.nextSave;
   }
 
+  /**
+   * Stores the answer as streamed so far, with what else belongs into the same transaction. The call can be repeated.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  saveWith(store: (state: AnswerState) => Promise<{ cancelRequested: boolean }>): Promise<void> {
+    return this.afterSaves(() => this.saveNow(store));
+  }
+
   /** Schedules a save that outcomes in quick succession share, so that each is stored soon without a save of its own. */
   saveSoon(): void {
     this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
@@ -152,6 +170,11 @@ export class RunAnswer {
   /** Cancels the scheduled save. */
   close(): void {
     this.stopTimer();
+  }
+
+  /** Signals that nothing is streamed for now. */
+  pause(): Promise<void> {
+    return this.publisher.pause();
   }
 
   /** Ends the live stream. */
@@ -178,10 +201,12 @@ export class RunAnswer {
     this.timerDue = Infinity;
   }
 
-  private async saveNow(): Promise<void> {
+  private async saveNow(
+    store = (state: AnswerState) => this.execution.saveAnswer(claimOf(this.run), this.modelName, state),
+  ): Promise<void> {
     const startedAt = performance.now();
     const state = await this.streamedState();
-    const saved = await throughOutage(() => this.execution.saveAnswer(claimOf(this.run), this.modelName, state));
+    const saved = await throughOutage(() => store(state));
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
   }

@@ -12,6 +12,8 @@ export type StopReason =
   | 'stale'
   /** A tenant with less than its share waits for a slot. */
   | 'yield'
+  /** Tool calls need an approval. */
+  | 'waiting'
   /** This process shuts down; another worker continues the run. */
   | 'handover';
 

@@ -7,17 +7,26 @@ import { StaleWriterError } from '../events/run-event-errors.js';
 import { ModelsService, type ResolvedModel } from '../models/models.service.js';
 import { type RunObservation, RunTelemetry } from '../telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
+import { RunApprovals } from '../runs/records/run-approvals.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunEntity, RunError } from '../runs/records/run.entity.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { runAgentLoop } from './agent-loop.js';
+import { AttemptApprovals } from './attempt-approvals.js';
 import { concludeAnswer, type Conclusion } from './conclude-answer.js';
 import type { RunAnswer } from './run-answer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import type { RunAttemptControl, StopReason } from './run-attempt-control.js';
-import { ANSWER_UNUSABLE, CREDENTIAL_REVOKED, describeRunFailure, RUN_TIMEOUT, WORKER_LOST } from './run-failure.js';
+import {
+  ANSWER_UNUSABLE,
+  CREDENTIAL_REVOKED,
+  describeRunFailure,
+  POSTER_GONE,
+  RUN_TIMEOUT,
+  WORKER_LOST,
+} from './run-failure.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
@@ -43,6 +52,7 @@ export class RunExecutorService {
     private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
     private readonly slots: RunSlots,
+    private readonly approvals: RunApprovals,
     private readonly telemetry: RunTelemetry,
   ) {}
 
@@ -51,7 +61,8 @@ export class RunExecutorService {
     const observation = this.telemetry.begin(run);
     const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
     const control = this.supervisor.superviseAttempt(claimOf(run));
-    const remaining = this.config.settings.runTimeoutMs - (Date.now() - (run.startedAt?.getTime() ?? Date.now()));
+    const usedMs = Date.now() - (run.startedAt?.getTime() ?? Date.now()) - run.waitedMs;
+    const remaining = this.config.settings.runTimeoutMs - usedMs;
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
     try {
       return await logContext.run(() => observation.within(() => this.attempt(run, control, observation)));
@@ -91,23 +102,25 @@ export class RunExecutorService {
     observation: RunObservation,
   ): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
-    const [answer, { model, name }] = await Promise.all([
+    const [answer, { model, name }, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
       this.resolveModel(run),
+      AttemptApprovals.open(run, this.approvals),
     ]);
     answer.model = name;
     observation.setModel(name);
     try {
-      const conclusion = await this.conclusionOf(run, answer, { control, model, observation });
+      const conclusion = await this.conclusionOf(run, answer, { control, model, approvals, observation });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
-      if (conclusion === 'handover' || conclusion === 'yield') {
+      if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
+        if (conclusion === 'waiting' && (await this.wait(run, answer))) return undefined;
         // A run that yields needs no job: the database returns it when its turn comes.
         if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return undefined;
         await this.execution.release(control.claim);
         return { runId, attempt: attempt + 1 };
       }
-      const next = await concludeAnswer(answer, conclusion);
+      const next = await concludeAnswer(answer, approvals, conclusion);
       this.report(run, conclusion, observation);
       // The run has ended, and the thread's next run can start. Readers get missing parts from the transcript.
       await answer.end().catch((error: Error) => {
@@ -117,6 +130,16 @@ export class RunExecutorService {
     } finally {
       answer.close();
     }
+  }
+
+  /** Lets the run wait without a worker; false if it can continue at once. */
+  private async wait(run: ClaimedRun, answer: RunAnswer): Promise<boolean> {
+    if (!(await throughOutage(() => this.execution.wait(claimOf(run))))) return false;
+    // Only wakes requests that wait for the run; they look by themselves, too.
+    await answer.pause().catch((error: Error) => {
+      if (!isStale(error)) this.logger.warn({ run_id: run.id, err: error }, 'Cannot signal that a run waits');
+    });
+    return true;
   }
 
   /** Ends a run whose answer cannot be written. The transcript keeps the parts stored so far. */
@@ -150,8 +173,8 @@ export class RunExecutorService {
   private async conclusionOf(
     run: ClaimedRun,
     answer: RunAnswer,
-    { control, model, observation }: AttemptParts,
-  ): Promise<Conclusion | 'handover' | 'yield'> {
+    { control, model, approvals, observation }: AttemptParts,
+  ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
       if (model instanceof Error) throw model;
       if (run.attempt - run.yields > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
@@ -161,14 +184,21 @@ export class RunExecutorService {
       const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
       observation.setAgentName(session.agentName);
       const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
-      const finishReason = await runAgentLoop({ ...session, model, shouldYield, observation }, answer, control);
+      const finishReason = await runAgentLoop(
+        { ...session, model, approvals, shouldYield, observation },
+        answer,
+        control,
+      );
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
       // Unavailable storage does not fail the run: another attempt continues when the storage is back.
       if (isStale(error) || error instanceof StorageLostError) throw error;
-      if (control.stopped === 'handover' || control.stopped === 'yield') return control.stopped;
+      if (control.stopped === 'handover' || control.stopped === 'yield' || control.stopped === 'waiting') {
+        return control.stopped;
+      }
       if (control.stopped === 'cancelled') return { status: 'cancelled', error: null, finishReason: null };
-      const failure = STOP_FAILURES.get(control.stopped) ?? describeRunFailure(error);
+      const isDeserted = control.stopped === 'revoked' && approvals.posterIsGone;
+      const failure = isDeserted ? POSTER_GONE : (STOP_FAILURES.get(control.stopped) ?? describeRunFailure(error));
       if (failure.code === 'internal') this.logger.error({ run_id: run.id, err: error }, 'A run failed unexpectedly');
       return { status: 'failed', error: failure, finishReason: 'error' };
     }
@@ -179,6 +209,7 @@ export class RunExecutorService {
 interface AttemptParts {
   control: RunAttemptControl;
   model: ResolvedModel['model'] | Error;
+  approvals: AttemptApprovals;
   observation: RunObservation;
 }
 

@@ -7,6 +7,7 @@ import { PROVIDER_FAILURE_CODES } from '../models/provider-failure-codes.js';
 export const RUN_FAILURE_CODES = {
   ...PROVIDER_FAILURE_CODES,
   credential_revoked: 'The API key that posted the run was deleted or has expired.',
+  poster_gone: 'The API key that posted the run was deleted or has expired while the run waited for an approval.',
   run_timeout: 'The run exceeded its time limit.',
   answer_too_large: 'The answer exceeded the size limit.',
   answer_unusable: 'The answer could not be streamed or stored.',

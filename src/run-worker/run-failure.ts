@@ -19,6 +19,7 @@ export function describeRunFailure(error: unknown): RunError {
 const ANSWER_TOO_LARGE = failureOf('answer_too_large');
 export const ANSWER_UNUSABLE = failureOf('answer_unusable');
 export const CREDENTIAL_REVOKED = failureOf('credential_revoked');
+export const POSTER_GONE = failureOf('poster_gone');
 export const RUN_TIMEOUT = failureOf('run_timeout');
 export const WORKER_LOST = failureOf('worker_lost');
 

@@ -4,6 +4,7 @@ import { RunTelemetry } from '../telemetry/run-telemetry.js';
 import { RunRevocation, type RevokedRuns } from '../runs/records/run-revocation.js';
 import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
+import { RunQueue } from '../runs/run-queue.js';
 import { UnstartedRun } from '../runs/unstarted-run.js';
 
 /** Runs of a revoked key must end within two seconds. The rest of that time is for ending them. */
@@ -32,6 +33,7 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
     private readonly supervisor: RunSupervisor,
     private readonly unstarted: UnstartedRun,
     private readonly telemetry: RunTelemetry,
+    private readonly queue: RunQueue,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -43,8 +45,12 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async check(): Promise<void> {
-    const { waiting, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
+    const { waiting, suspended, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
     for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
+    for (const runId of suspended) {
+      const attempt = await this.revocation.endSuspended(runId);
+      if (attempt !== undefined) await this.queue.enqueue(attempt);
+    }
     const left = waiting.values();
     await Promise.all(Array.from({ length: CONCURRENCY }, () => this.endRuns(left)));
   }

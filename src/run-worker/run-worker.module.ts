@@ -5,6 +5,7 @@ import { ModelsModule } from '../models/models.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
+import { ApprovalDeadlines } from './approval-deadlines.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunProcessor } from './run.processor.js';
@@ -28,6 +29,7 @@ import { RunSweeper } from './run-sweeper.js';
     RunSupervisor,
     RunSweeper,
     RunRevocations,
+    ApprovalDeadlines,
     RunQueueMetrics,
   ],
 })

@@ -10,31 +10,31 @@ import type { RunAnswer } from './run-answer.js';
 import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
 import { toOutcome, type ToolOutcome } from './tool-output.js';
 
-const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
+export const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
 const NOT_DECLARED = 'The call was not repeated, because the tool is not declared read-only or idempotent.';
 
 /** How tool calls are executed. */
 export interface ToolStepOptions {
-  /** True if a lost attempt stored the calls: only repeatable ones are executed again. */
-  resumed: boolean;
+  /** Why a call is not made, as its error text; undefined if it is made, right after that. */
+  refuse?: ((call: PendingToolCall, tool: AgentTool) => string | undefined | Promise<string | undefined>) | undefined;
   signal: AbortSignal;
   observation: RunObservation;
 }
 
 /**
- * Executes all tool calls without an outcome concurrently. Each outcome is streamed when it arrives and stored soon after.
+ * Executes tool calls concurrently. Each outcome is streamed when it arrives and stored soon after.
  * All outcomes are stored before the promise resolves.
  */
 export async function executeToolCalls(
   answer: RunAnswer,
+  calls: readonly PendingToolCall[],
   tools: ReadonlyMap<string, AgentTool>,
-  { resumed, signal, observation }: ToolStepOptions,
+  { refuse, signal, observation }: ToolStepOptions,
 ): Promise<void> {
-  const calls = answer.pendingToolCalls();
   // All calls settle before anything else is streamed, even if one fails.
   const settled = await Promise.allSettled(
     calls.map(async (call) => {
-      const outcome = await executeInSpan(call, tools.get(call.toolName), { resumed, signal, observation });
+      const outcome = await executeInSpan(call, tools.get(call.toolName), { refuse, signal, observation });
       await answer.push(toChunk(call, outcome));
       answer.saveSoon();
     }),
@@ -48,12 +48,12 @@ export async function executeToolCalls(
 async function executeInSpan(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { resumed, signal, observation }: ToolStepOptions,
+  { refuse, signal, observation }: ToolStepOptions,
 ): Promise<ToolOutcome> {
   const observedCall = observation.beginTool(call.toolName, call.toolCallId);
   try {
     const outcome = await observedCall.within(() =>
-      execute(call, tool, { resumed, signal, trace: observedCall.traceContext }),
+      execute(call, tool, { refuse, signal, trace: observedCall.traceContext }),
     );
     observedCall.end('errorText' in outcome ? TOOL_ERROR : undefined);
     return outcome;
@@ -66,15 +66,13 @@ async function executeInSpan(
 async function execute(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { resumed, signal, trace }: { resumed: boolean; signal: AbortSignal; trace: IncomingTraceContext },
+  { refuse, signal, trace }: Pick<ToolStepOptions, 'refuse' | 'signal'> & { trace: IncomingTraceContext },
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
-  if (resumed && !isRepeatable(tool)) {
-    // While the tool cannot be listed, its annotations are unknown.
-    const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
-    return { errorText: `${UNKNOWN_OUTCOME} ${reason}` };
-  }
   if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
+  signal.throwIfAborted();
+  const refusal = await refuse?.(call, tool);
+  if (refusal !== undefined) return { errorText: refusal };
   try {
     return toOutcome(await tool.call(call.input, { signal, trace }));
   } catch (error) {
@@ -84,6 +82,14 @@ async function execute(
     if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
     return { errorText: describeToolFailure(error, tool) };
   }
+}
+
+/** Refuses calls that a lost attempt may have made, unless they can be repeated. */
+export function refuseUnrepeatable(_call: PendingToolCall, tool: AgentTool): string | undefined {
+  if (isRepeatable(tool)) return undefined;
+  // While the tool cannot be listed, its annotations are unknown.
+  const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
+  return `${UNKNOWN_OUTCOME} ${reason}`;
 }
 
 function isRepeatable({ definition }: AgentTool): boolean {

@@ -9,9 +9,15 @@ import { RunCancelling } from './records/run-cancelling.js';
 import { RunReader } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunCancelRequest } from './run-cancel-request.dto.js';
+import { RunQueue } from './run-queue.js';
 import { UnstartedRun } from './unstarted-run.js';
 
-/** Cancels runs: queued runs at once, running runs by notifying their worker in whichever process. */
+const MAX_TRIES = 3;
+
+/**
+ * Cancels runs: queued runs at once, running runs by notifying their worker in whichever process, and runs that wait for approvals by
+ * having a worker end them.
+ */
 @Injectable()
 export class RunCancellationService {
   private readonly logger = new Logger(RunCancellationService.name);
@@ -23,6 +29,7 @@ export class RunCancellationService {
     private readonly events: RunEvents,
     private readonly unstarted: UnstartedRun,
     private readonly telemetry: RunTelemetry,
+    private readonly queue: RunQueue,
   ) {}
 
   /**
@@ -55,15 +62,17 @@ export class RunCancellationService {
 
   private async cancel(run: RunEntity): Promise<void> {
     await this.events.requireReachable(run, run.id);
-    let cancelled = await this.cancelling.cancelQueued(run.id);
-    if (cancelled === undefined) {
+    // Between two statements the run can yield its slot and be queued again, or begin or cease to wait.
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const cancelled = await this.cancelling.cancelQueued(run.id);
+      if (cancelled !== undefined) {
+        this.telemetry.countUnstarted({ status: 'cancelled' });
+        return this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
+      }
       if (await this.cancelling.requestStop(run.id)) return this.announce(run.id);
-      // Between the two statements the run can yield its slot and be queued again.
-      cancelled = await this.cancelling.cancelQueued(run.id);
+      const next = await this.cancelling.cancelSuspended(run.id);
+      if (next !== undefined) return this.queue.enqueue(next);
     }
-    if (cancelled === undefined) return;
-    this.telemetry.countUnstarted({ status: 'cancelled' });
-    await this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
   }
 
   /** The request is recorded: a worker that misses the notification finds it with its next heartbeat. */

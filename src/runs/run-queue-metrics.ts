@@ -32,7 +32,7 @@ export class RunQueueMetrics implements OnModuleInit {
       async (result) => {
         const counts = await this.last.get('', () => this.count());
         if (counts === undefined) return;
-        for (const state of ['queued', 'blocked', 'running'] as const) {
+        for (const state of ['queued', 'blocked', 'running', 'waiting'] as const) {
           result.observe(open, counts[state], { [RUN_STATE]: state });
         }
         result.observe(age, counts.oldestAge);

@@ -17,13 +17,13 @@ export class RunTools {
 
   @ManagementTool({
     name: 'RUN_GET',
-    description: 'Reads a run by its taskId: status, error, token usage, attempt.',
+    description: 'Reads a run by its taskId: status, error, token usage, attempt, pending approvals.',
     input: RunGetInput,
     output: RunOutput,
     annotations: READ_ONLY,
   })
-  async get(input: RunGetInput, caller: Principal): Promise<RunOutput> {
-    const item = await this.runs.getRun(caller.organization.id, input.id);
+  async get(input: RunGetInput, caller: Principal, answer: HeldAnswer): Promise<RunOutput> {
+    const item = await this.runs.getRun(caller.organization.id, input.id, answer);
     requireOwnThread(caller, item.thread_id);
     return { item };
   }

@@ -8,6 +8,7 @@ import type { TopicReader } from '../events/topic-reader.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import type { Principal } from '../common/principal.js';
+import { isOpenRunStatus } from '../common/run-status.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { NOTHING_READ } from './reader-position.js';
 import type { RunFrames } from './run-frames.js';
@@ -114,10 +115,10 @@ export class RunStreamService {
 }
 
 function toStreamedRun(run: RunState): StreamedRun {
-  return { id: run.id, mayBeUnstarted: isOpen(run) };
+  // A run that waits has streamed its question, which the live buffer may have lost since.
+  return { id: run.id, mayBeUnstarted: isOpen(run) && run.status !== 'waiting' };
 }
 
-/** Is the run queued or running? */
 function isOpen({ status }: RunState): boolean {
-  return status === 'queued' || status === 'running';
+  return isOpenRunStatus(status);
 }

@@ -25,8 +25,18 @@ export interface StreamStart {
 export interface RunRecords {
   /** The run that was posted to the thread next after this one. */
   findNext(previousId: string | undefined): Promise<StreamedRun | undefined>;
-  /** The remaining frames of a run whose stream no worker will end; undefined if the reader has to continue reading. */
-  complete(runId: string, frames: RunFrames): Promise<string | undefined>;
+  /**
+   * The frames that the reader lacks of a run that no worker streams now: the remaining ones, or those so far of a run that waits.
+   * Undefined if the reader has to continue reading.
+   */
+  complete(runId: string, frames: RunFrames): Promise<StoredFrames | undefined>;
+}
+
+/** Frames from the transcript, in wire format. */
+export interface StoredFrames {
+  readonly text: string;
+  /** False if the run continues later. */
+  readonly isOver: boolean;
 }
 
 /** The frames that a reader of a thread gets: of one run, or with `follow` of that run and every later one. */
@@ -82,11 +92,12 @@ export class RunStream {
         }
         if (!(error instanceof StreamExpiredError || error instanceof StreamUnendedError)) throw error;
       }
-      const rest = await this.records.complete(run.id, frames);
-      if (rest !== undefined) {
-        yield rest + DONE_FRAME;
+      const stored = await this.records.complete(run.id, frames);
+      if (stored?.isOver) {
+        yield stored.text + DONE_FRAME;
         break;
       }
+      if (stored !== undefined) yield stored.text;
       mayBeUnstarted = true;
     }
     this.streamed = undefined;

@@ -74,7 +74,11 @@ export class RunMetrics {
       'Time from the creation of a run to the first chunk of its model.',
       LATENCY_BOUNDARIES,
     );
-    this.duration = seconds(RUN_DURATION, 'Time from the first start of a run to its end.', RUN_BOUNDARIES);
+    this.duration = seconds(
+      RUN_DURATION,
+      'Time from the first start of a run to its end, without waiting for approvals.',
+      RUN_BOUNDARIES,
+    );
     this.tokens = meter.createHistogram(GEN_AI_TOKEN_USAGE, {
       unit: '{token}',
       description: 'Tokens of model calls.',

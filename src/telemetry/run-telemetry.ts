@@ -43,6 +43,8 @@ export interface ObservedRun {
   readonly attempt: number;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
+  /** How long it has waited for approvals, in milliseconds. */
+  readonly waitedMs: number;
   /** The trace of the request that posted it. */
   readonly traceparent: string | null;
   readonly tracestate: string | null;
@@ -153,10 +155,10 @@ export class RunObservation {
 
   /** Records the end of the run. Call it when the end is stored. */
   conclude(end: RunEnd): void {
-    const { startedAt, attempt } = this.run;
+    const { startedAt, waitedMs, attempt } = this.run;
     const ownMs = performance.now() - this.beganAt;
     const isFirst = attempt === 1 || startedAt === null;
-    this.metrics.recordEnd(end, isFirst ? ownMs : Math.max(ownMs, Date.now() - startedAt.getTime()));
+    this.metrics.recordEnd(end, isFirst ? ownMs : Math.max(ownMs, Date.now() - startedAt.getTime() - waitedMs));
     this.span?.setAttribute(RUN_STATUS, end.status);
     if (end.errorCode !== undefined) fail(this.span, end.errorCode);
   }

@@ -62,12 +62,27 @@ function chunksOfTool(part: DynamicToolUIPart): UIMessageChunk[] {
     ];
   }
   const provider = part.callProviderMetadata === undefined ? {} : { providerMetadata: part.callProviderMetadata };
-  const called: UIMessageChunk = { type: 'tool-input-available', ...named, input, ...provider };
+  const called: UIMessageChunk[] = [
+    { type: 'tool-input-available', ...named, input, ...provider },
+    ...chunksOfApproval(part),
+  ];
   if (part.state === 'output-available') {
-    return [called, { type: 'tool-output-available', toolCallId, output: part.output, dynamic: true }];
+    return [...called, { type: 'tool-output-available', toolCallId, output: part.output, dynamic: true }];
   }
   if (part.state === 'output-error') {
-    return [called, { type: 'tool-output-error', toolCallId, errorText: part.errorText, dynamic: true }];
+    return [...called, { type: 'tool-output-error', toolCallId, errorText: part.errorText, dynamic: true }];
   }
-  return [called];
+  if (part.state === 'output-denied') return [...called, { type: 'tool-output-denied', toolCallId }];
+  return called;
+}
+
+function chunksOfApproval({ toolCallId, approval }: DynamicToolUIPart): UIMessageChunk[] {
+  if (approval === undefined) return [];
+  const { id: approvalId, approved, reason } = approval;
+  const request: UIMessageChunk = { type: 'tool-approval-request', approvalId, toolCallId };
+  if (approved === undefined) return [request];
+  return [
+    request,
+    { type: 'tool-approval-response', approvalId, approved, ...(reason === undefined ? {} : { reason }) },
+  ];
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import { CALLER_ID, newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
+import { OPEN_RUN_STATUS_LIST } from '../common/run-status.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
 import type { ThreadCopyInput } from './thread.dto.js';
 
@@ -12,7 +13,7 @@ const COPY = {
   text: `
     WITH last AS (
       SELECT run_position, ordinal, superseded_by, role, EXISTS (
-               SELECT FROM runs WHERE runs.id = messages.run_id AND runs.message_id = messages.id AND runs.status IN ('queued', 'running')
+               SELECT FROM runs WHERE runs.id = messages.run_id AND runs.message_id = messages.id AND runs.status IN (${OPEN_RUN_STATUS_LIST})
              ) AS unfinished
         FROM messages WHERE organization_id = $1 AND thread_id = $2 AND id = $3
     ), refusal AS (
@@ -37,7 +38,7 @@ const COPY = {
          AND ($3::text IS NULL OR (message.run_position, message.ordinal) <= (SELECT run_position, ordinal FROM last))
          AND NOT EXISTS (
            SELECT FROM runs
-            WHERE runs.id = message.run_id AND runs.message_id = message.id AND runs.status IN ('queued', 'running'))
+            WHERE runs.id = message.run_id AND runs.message_id = message.id AND runs.status IN (${OPEN_RUN_STATUS_LIST}))
     )
     SELECT (SELECT code FROM refusal) AS refusal, EXISTS (SELECT FROM made) AS "isMade"`,
 };

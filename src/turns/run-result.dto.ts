@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsIn, IsObject, IsUUID, Matches, ValidateNested } from 'class-validator';
+import { IsArray, IsIn, IsUUID, Matches, ValidateNested } from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { PendingApprovalItem } from '../runs/records/approval.dto.js';
 import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
 import { RUN_STATUSES, type RunStatus } from '../runs/records/run.entity.js';
 import { MessageItem } from '../threads/thread.dto.js';
@@ -31,8 +32,9 @@ export class RunResult {
 
   /** The tool calls that wait for somebody's approval. */
   @IsArray()
-  @IsObject({ each: true })
-  pending_approvals: object[];
+  @ValidateNested({ each: true })
+  @Type(() => PendingApprovalItem)
+  pending_approvals: PendingApprovalItem[];
 }
 
 /** The query parameters of a run. */

@@ -37,7 +37,9 @@ export class RunResultService {
     const run = await this.runs.findRun(organizationId, taskId);
     if (run === null) throw unknownRun();
     const message = await this.transcript.findAnswerItem(run, answer);
-    return { taskId: run.id, status: run.status, message, usage: run.usage, error: run.error, pending_approvals: [] };
+    const pending = (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
+    const { status, usage, error } = run;
+    return { taskId: run.id, status, message, usage, error, pending_approvals: pending };
   }
 }
 

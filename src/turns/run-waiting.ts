@@ -30,7 +30,10 @@ export interface WaitingRequest {
 /** Why a request no longer waits. `revoked`: the credential has ended, or its permissions have changed. */
 export type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
 
-/** Waits for the ends of runs, in whichever process they end. A waiting request holds a subscription and no connection. */
+/**
+ * Waits until runs are over or wait for approvals, in whichever process that happens. A waiting request holds a subscription and no
+ * connection.
+ */
 @Injectable()
 export class RunWaiting implements OnModuleDestroy {
   private readonly logger = new Logger(RunWaiting.name);
@@ -49,7 +52,7 @@ export class RunWaiting implements OnModuleDestroy {
     private readonly credentials: OpenCredentials,
   ) {}
 
-  /** Resolves when the run is over, when the time has passed, or when there is no reason to wait any more. Never rejects. */
+  /** Resolves when the run is over or waits for approvals, when the time has passed, or when there is no reason to wait any more. Never rejects. */
   async untilOver(run: AwaitedRun, { caller, reply, withinMs }: WaitingRequest): Promise<WaitingEnd> {
     const { promise, resolve: end } = Promise.withResolvers<WaitingEnd>();
     this.waiting.set(end, run.id);
@@ -84,10 +87,10 @@ export class RunWaiting implements OnModuleDestroy {
     this.unsent.add(sent);
   }
 
-  /** Looks at the run once it is subscribed to, because it may have ended before. Without the event bus, `looks` remains. */
+  /** Looks at the run once it is subscribed to, because it may have stopped before. Without the event bus, `looks` remains. */
   private async subscribe(run: AwaitedRun, end: (end: WaitingEnd) => void): Promise<(() => void) | undefined> {
     try {
-      const unsubscribe = await this.events.watchEnds(run, (runId) => {
+      const unsubscribe = await this.events.watchStops(run, (runId) => {
         if (runId === run.id) end('over');
         else if (runId === undefined) void this.look().catch(() => undefined);
       });
@@ -103,10 +106,10 @@ export class RunWaiting implements OnModuleDestroy {
   }
 
   private async lookFor(runIds: ReadonlySet<string>): Promise<void> {
-    const open = await this.runs.findOpenAmong([...runIds]);
+    const busy = await this.runs.findBusyAmong([...runIds]);
     for (const [end, runId] of this.waiting) {
       // A request that began to wait meanwhile was not asked for.
-      if (runIds.has(runId) && !open.has(runId)) end('over');
+      if (runIds.has(runId) && !busy.has(runId)) end('over');
     }
   }
 }

@@ -59,6 +59,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       instructions: null,
       tier: null,
       history: { max_messages: 200, max_tokens: 100_000 },
+      approval_timeout: 86_400,
       max_steps: 20,
       status: 'active',
       connections: [],
@@ -73,15 +74,15 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
   it('keeps its connections in their order, and replaces them whole', async () => {
     const [a, b, c] = [await connect('A'), await connect('B'), await connect('C')];
     const connections = [
-      { connection_id: c, selected_tools: ['x', 'y'], prefix: 'sea' },
-      { connection_id: a, selected_tools: null, prefix: null },
-      { connection_id: b, selected_tools: [], prefix: null },
+      { connection_id: c, selected_tools: ['x', 'y'], prefix: 'sea', approval: ['x'] },
+      { connection_id: a, selected_tools: null, prefix: null, approval: 'destructive' },
+      { connection_id: b, selected_tools: [], prefix: null, approval: 'none' },
     ];
     const { id } = await create({ connections });
     expect(await get(id)).toMatchObject({ connections });
     expect(await update(id, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', connections });
     const next = [{ connection_id: a.toUpperCase() }];
-    const expected = [{ connection_id: a, selected_tools: null, prefix: null }];
+    const expected = [{ connection_id: a, selected_tools: null, prefix: null, approval: 'none' }];
     expect((await update(id, { connections: next }))['connections']).toEqual(expected);
     expect((await update(id, { connections: [] }))['connections']).toEqual([]);
   });

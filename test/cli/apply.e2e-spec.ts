@@ -23,6 +23,7 @@ agents:
       - connection: tickets
         tools: [find_ticket]
         prefix: t
+        approval: destructive
 roles:
   support:
     permissions:
@@ -74,7 +75,10 @@ describe('signalbox apply', () => {
       {
         title: 'Helper',
         tier: 'smart',
-        connections: [{ selected_tools: null }, { selected_tools: ['find_ticket'], prefix: 't' }],
+        connections: [
+          { selected_tools: null },
+          { selected_tools: ['find_ticket'], prefix: 't', approval: 'destructive' },
+        ],
       },
     ]);
     const { items: roles } = await signalbox.tool('ROLE_LIST', {});

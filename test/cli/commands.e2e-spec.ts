@@ -20,6 +20,13 @@ afterAll(async () => {
   await everything?.close();
 });
 
+/** The id of the connection that an earlier test has made. */
+async function everythingId(): Promise<string> {
+  const where = { field: ['title'], operator: 'eq', value: 'Everything' };
+  const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', { where });
+  return items[0]?.id ?? '';
+}
+
 describe('signalbox', () => {
   it('names its commands, and refuses others', async () => {
     const help = await cli.output('--help');
@@ -95,12 +102,8 @@ describe('signalbox', () => {
   });
 
   it('chat, runs and logs: an answer with a tool call, and its traces', async () => {
-    const connections = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {
-      where: { field: ['title'], operator: 'eq', value: 'Everything' },
-    });
-    const [connection] = connections.items;
     await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', {
-      data: { title: 'Talker', connections: [{ connection_id: connection?.id ?? '' }] },
+      data: { title: 'Talker', connections: [{ connection_id: await everythingId() }] },
     });
     const single = await cli.output('chat', 'Talker', '-m', '/call echo {"message":"from the terminal"}');
     expect(single).toContain('* echo {"message":"from the terminal"}');
@@ -116,6 +119,17 @@ describe('signalbox', () => {
       code: 1,
       errors: 'There is no agent with the title "Nobody".\n',
     });
+  });
+
+  it('chat: asks for an approval, and denies without an answer', async () => {
+    const agent = await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', {
+      data: { title: 'Asker', connections: [{ connection_id: await everythingId(), approval: 'all' }] },
+    });
+    const message = '/call echo {"message":"approved"}';
+    const approved = await cli.run(['chat', 'Asker'], { input: `${message}\nyes\n` });
+    expect(approved).toMatchObject({ code: 0, output: expect.stringContaining('-> Echo: approved') });
+    const denied = await cli.run(['chat', agent.item.id], { input: `${message}\n` });
+    expect(denied).toMatchObject({ code: 0, output: expect.stringContaining('-> denied') });
   });
 
   it('prints no control characters of others', async () => {

@@ -137,12 +137,12 @@ describe('a run request that waits', () => {
   });
 
   it('ends by the event, though the database is not asked', async () => {
-    jest.spyOn(RunReader.prototype, 'findOpenAmong').mockImplementation(async (ids) => new Set(ids));
+    jest.spyOn(RunReader.prototype, 'findBusyAmong').mockImplementation(async (ids) => new Set(ids));
     expect((await ask(thread, '/wait 300\nhello', 60).expect(200)).body).toMatchObject({ status: 'completed' });
   });
 
   it('ends without any event', async () => {
-    jest.spyOn(RunEvents.prototype, 'watchEnds').mockRejectedValue(new Error('The bus is away.'));
+    jest.spyOn(RunEvents.prototype, 'watchStops').mockRejectedValue(new Error('The bus is away.'));
     expect((await ask(thread, '/wait 300\nhello', 60).expect(200)).body).toMatchObject({ status: 'completed' });
   });
 

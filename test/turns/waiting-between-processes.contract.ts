@@ -28,7 +28,7 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
     const newThread = () => ThreadClient.create(api, agentId);
 
     it('ends by the event', async () => {
-      const looks = jest.spyOn(RunReader.prototype, 'findOpenAmong').mockImplementation(async (ids) => new Set(ids));
+      const looks = jest.spyOn(RunReader.prototype, 'findBusyAmong').mockImplementation(async (ids) => new Set(ids));
       try {
         const answer = await ask(await newThread(), '/wait 300\nhello', 60).expect(200);
         expect(resultOf(answer)).toMatchObject({ status: 'completed' });

@@ -302,7 +302,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
+        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers, and answers to approvals (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set, approval.answered). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
         post: operations["AUDIT_EVENTS_LIST"];
         delete?: never;
         options?: never;
@@ -540,7 +540,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on every added tool. Changing the instructions requires grants on every selected tool. */
+        /** Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. Changing the instructions requires grants on every selected tool. */
         post: operations["COLLECTION_VIRTUAL_MCP_UPDATE"];
         delete?: never;
         options?: never;
@@ -965,7 +965,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads a run by its taskId: status, error, token usage, attempt. */
+        /** Reads a run by its taskId: status, error, token usage, attempt, pending approvals. */
         post: operations["RUN_GET"];
         delete?: never;
         options?: never;
@@ -1109,6 +1109,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/agent-runtime/threads/{threadId}/approvals/{approvalId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approves or denies a tool call. The run continues once all its approvals are answered.
+         * @description Needs the permission RUN_APPROVE. The same answer by the same caller can be repeated.
+         */
+        post: operations["ApprovalsController_answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/agent-runtime/threads/{threadId}/regenerate": {
         parameters: {
             query?: never;
@@ -1210,12 +1230,14 @@ export interface components {
             connection_id: string;
             selected_tools?: string[] | null;
             prefix?: string | null;
+            approval?: ("none" | "destructive" | "all") | string[];
         };
         AgentConnectionItem: {
             /** Format: uuid */
             connection_id: string;
             selected_tools: string[] | null;
             prefix: string | null;
+            approval: ("none" | "destructive" | "all") | string[];
         };
         AgentCreateData: {
             title: string;
@@ -1223,6 +1245,7 @@ export interface components {
             instructions?: string | null;
             tier?: ("fast" | "smart" | "thinking") | null;
             max_steps?: number;
+            approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
@@ -1255,6 +1278,7 @@ export interface components {
             instructions: string | null;
             tier: ("fast" | "smart" | "thinking") | null;
             max_steps: number;
+            approval_timeout: number;
             history: components["schemas"]["AgentHistoryItem"];
             /** @enum {string} */
             status: "active" | "inactive" | "error";
@@ -1280,6 +1304,7 @@ export interface components {
             instructions?: string | null;
             tier?: ("fast" | "smart" | "thinking") | null;
             max_steps?: number;
+            approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
@@ -1410,6 +1435,15 @@ export interface components {
         ApiKeyUpdated: {
             item: components["schemas"]["ApiKeyItem"];
         };
+        ApprovalAccepted: {
+            /** Format: uuid */
+            approvalId: string;
+            approved: boolean;
+        };
+        ApprovalRequest: {
+            approved: boolean;
+            reason?: string;
+        };
         AuditEventActor: {
             user_id: string | null;
             user_email: string | null;
@@ -1422,7 +1456,7 @@ export interface components {
             id: string;
             at: string;
             /** @enum {string} */
-            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set";
+            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set" | "approval.answered";
             actor: components["schemas"]["AuditEventActor"];
             source: string | null;
             target: components["schemas"]["AuditEventTarget"] | null;
@@ -1436,7 +1470,7 @@ export interface components {
         };
         AuditEventTarget: {
             /** @enum {string} */
-            type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers";
+            type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers" | "approval";
             id: string | null;
             name: string | null;
         };
@@ -1651,7 +1685,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             error: components["schemas"]["RunFailureItem"] | null;
         };
         LatencyPercentiles: {
@@ -1920,6 +1954,17 @@ export interface components {
             limits?: components["schemas"]["OrganizationLimitsInput"] | null;
             retention?: components["schemas"]["RetentionInput"] | null;
         };
+        PendingApprovalItem: {
+            /** Format: uuid */
+            id: string;
+            tool_call_id: string;
+            tool_name: string;
+            /** Format: uuid */
+            connection_id: string;
+            input: unknown;
+            requested_at: string;
+            expires_at: string;
+        };
         /** @description An RFC 9457 problem document. Branch on `code`, which keeps its meaning. */
         Problem: {
             type: string;
@@ -1927,7 +1972,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "method_not_allowed" | "request_timeout" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "method_not_allowed" | "request_timeout" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2007,7 +2052,7 @@ export interface components {
             api_key_id: string | null;
             key_name: string | null;
             /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             tier: string;
             temperature: number | null;
             model: string | null;
@@ -2021,6 +2066,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            pending_approvals: components["schemas"]["PendingApprovalItem"][];
             started_at: (string) | null;
             finished_at: (string) | null;
             created_at: string;
@@ -2060,13 +2106,11 @@ export interface components {
             /** Format: uuid */
             taskId: string;
             /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             message: components["schemas"]["MessageItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
             error: components["schemas"]["RunErrorItem"] | null;
-            pending_approvals: {
-                [key: string]: unknown;
-            }[];
+            pending_approvals: components["schemas"]["PendingApprovalItem"][];
         };
         RunUsageItem: {
             inputTokens: number;
@@ -2581,6 +2625,7 @@ export interface operations {
                      *         "instructions": "text",
                      *         "tier": "fast",
                      *         "max_steps": 1,
+                     *         "approval_timeout": 1,
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -2592,7 +2637,8 @@ export interface operations {
                      *             "selected_tools": [
                      *               "text"
                      *             ],
-                     *             "prefix": "text"
+                     *             "prefix": "text",
+                     *             "approval": "none"
                      *           }
                      *         ],
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -2735,7 +2781,15 @@ export interface operations {
                      *         "message": "What is new?"
                      *       },
                      *       "pending_approvals": [
-                     *         {}
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "tool_name": "echo",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "input": {},
+                     *           "requested_at": "2026-11-23T08:30:00.000Z",
+                     *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
                      *       ]
                      *     }
                      */
@@ -2865,7 +2919,15 @@ export interface operations {
                      *         "message": "What is new?"
                      *       },
                      *       "pending_approvals": [
-                     *         {}
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "tool_name": "echo",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "input": {},
+                     *           "requested_at": "2026-11-23T08:30:00.000Z",
+                     *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
                      *       ]
                      *     }
                      */
@@ -4159,6 +4221,7 @@ export interface operations {
                      *         "instructions": "text",
                      *         "tier": "fast",
                      *         "max_steps": 1,
+                     *         "approval_timeout": 1,
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -4170,7 +4233,8 @@ export interface operations {
                      *             "selected_tools": [
                      *               "text"
                      *             ],
-                     *             "prefix": "text"
+                     *             "prefix": "text",
+                     *             "approval": "none"
                      *           }
                      *         ],
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4230,6 +4294,7 @@ export interface operations {
                      *         "instructions": "text",
                      *         "tier": "fast",
                      *         "max_steps": 1,
+                     *         "approval_timeout": 1,
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -4241,7 +4306,8 @@ export interface operations {
                      *             "selected_tools": [
                      *               "text"
                      *             ],
-                     *             "prefix": "text"
+                     *             "prefix": "text",
+                     *             "approval": "none"
                      *           }
                      *         ],
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4291,6 +4357,7 @@ export interface operations {
                      *           "instructions": "text",
                      *           "tier": "fast",
                      *           "max_steps": 1,
+                     *           "approval_timeout": 1,
                      *           "history": {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
@@ -4302,7 +4369,8 @@ export interface operations {
                      *               "selected_tools": [
                      *                 "text"
                      *               ],
-                     *               "prefix": "text"
+                     *               "prefix": "text",
+                     *               "approval": "none"
                      *             }
                      *           ],
                      *           "created_at": "2026-11-23T08:30:00.000Z",
@@ -4360,6 +4428,7 @@ export interface operations {
                      *         "instructions": "text",
                      *         "tier": "fast",
                      *         "max_steps": 1,
+                     *         "approval_timeout": 1,
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -4371,7 +4440,8 @@ export interface operations {
                      *             "selected_tools": [
                      *               "text"
                      *             ],
-                     *             "prefix": "text"
+                     *             "prefix": "text",
+                     *             "approval": "none"
                      *           }
                      *         ],
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -5619,6 +5689,17 @@ export interface operations {
                      *         "metadata": {
                      *           "customer": "4711"
                      *         },
+                     *         "pending_approvals": [
+                     *           {
+                     *             "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "tool_call_id": "text",
+                     *             "tool_name": "echo",
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "input": {},
+                     *             "requested_at": "2026-11-23T08:30:00.000Z",
+                     *             "expires_at": "2026-11-23T08:30:00.000Z"
+                     *           }
+                     *         ],
                      *         "started_at": "2026-11-23T08:30:00.000Z",
                      *         "finished_at": "2026-11-23T08:30:00.000Z",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -5693,6 +5774,17 @@ export interface operations {
                      *         "metadata": {
                      *           "customer": "4711"
                      *         },
+                     *         "pending_approvals": [
+                     *           {
+                     *             "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "tool_call_id": "text",
+                     *             "tool_name": "echo",
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "input": {},
+                     *             "requested_at": "2026-11-23T08:30:00.000Z",
+                     *             "expires_at": "2026-11-23T08:30:00.000Z"
+                     *           }
+                     *         ],
                      *         "started_at": "2026-11-23T08:30:00.000Z",
                      *         "finished_at": "2026-11-23T08:30:00.000Z",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -5764,6 +5856,17 @@ export interface operations {
                      *           "metadata": {
                      *             "customer": "4711"
                      *           },
+                     *           "pending_approvals": [
+                     *             {
+                     *               "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "tool_call_id": "text",
+                     *               "tool_name": "echo",
+                     *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "input": {},
+                     *               "requested_at": "2026-11-23T08:30:00.000Z",
+                     *               "expires_at": "2026-11-23T08:30:00.000Z"
+                     *             }
+                     *           ],
                      *           "started_at": "2026-11-23T08:30:00.000Z",
                      *           "finished_at": "2026-11-23T08:30:00.000Z",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
@@ -6100,6 +6203,58 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    ApprovalsController_answer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example ticket-4711 */
+                threadId: string;
+                approvalId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "approved": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApprovalRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer is on record */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "approvalId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "approved": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApprovalAccepted"];
+                };
+            };
+            /** @description `approval_closed`: another answer came first, the time has passed, or the run was cancelled. `approved`, `reason` and `closed_as` say what is on record. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     regenerateAnswer: {
         parameters: {
             query?: never;
@@ -6148,7 +6303,15 @@ export interface operations {
                      *         "message": "What is new?"
                      *       },
                      *       "pending_approvals": [
-                     *         {}
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "tool_name": "echo",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "input": {},
+                     *           "requested_at": "2026-11-23T08:30:00.000Z",
+                     *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
                      *       ]
                      *     }
                      */

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { TimeSlices } from '../../common/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
 import { composeToolNamesInSlices, prefixFromTitle } from './tool-naming.js';
-import type { AgentConnection } from '../records/agent.js';
+import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
+import type { AgentConnection, ApprovalRule } from '../records/agent.js';
 import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
 import type { MemberList } from './member-lists.js';
@@ -111,7 +112,7 @@ export class CompositionBuilder {
     const prefix = selection.prefix ?? prefixFromTitle(connection.title);
     const selected = selection.selectedTools === null ? undefined : new Set(selection.selectedTools);
     const places = selected === undefined ? brought.places : brought.places.filter(({ name }) => selected.has(name));
-    return { ...brought, connection, selection, prefix, places };
+    return { ...brought, connection, selection, prefix, places: withApproval(places, selection.approval) };
   }
 
   private async bringAgent(agent: Connection, path: readonly string[], work: Work): Promise<Brought> {
@@ -128,6 +129,23 @@ export class CompositionBuilder {
     work.done.set(agent.id, brought);
     return brought;
   }
+}
+
+/** What an inner agent has marked stays marked: the stricter rule counts. */
+function withApproval(places: readonly ToolPlace[], rule: ApprovalRule): readonly ToolPlace[] {
+  if (rule === 'none') return places;
+  const names = typeof rule === 'string' ? undefined : new Set(rule);
+  const asks = ({ name, tool }: ToolPlace): boolean => {
+    if (names !== undefined) return names.has(name);
+    return rule === 'all' || mayDestroy(tool);
+  };
+  return places.map((place) => (place.needsApproval || !asks(place) ? place : { ...place, needsApproval: true }));
+}
+
+/** By the upstream's own claim; what it does not say, or cannot say at the moment, counts as destructive. */
+function mayDestroy(tool: KnownTool | undefined): boolean {
+  const annotations = tool?.definition.annotations;
+  return annotations?.readOnlyHint !== true && annotations?.destructiveHint !== false;
 }
 
 /** The tools that an agent contributes to another one. */
@@ -166,7 +184,7 @@ function bring(connection: Connection, listed: MemberList | undefined, lastKnown
     const tool = list?.tools.get(name);
     const grants = [{ resource: connection.id, tool: name }];
     const isPublic = mayBePublic && tool?.isPublic === true;
-    return { name, connection, upstreamName: name, grants, tool, fault, isInactive, isPublic };
+    return { name, connection, upstreamName: name, grants, tool, fault, isInactive, needsApproval: false, isPublic };
   });
   const source = { connection, prefix: '', kinds: new Set(OFFER_KINDS), grantors: [connection.id] };
   const unavailable = fault === undefined ? [] : [fault];

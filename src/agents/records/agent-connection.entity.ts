@@ -1,4 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import type { ApprovalRule } from './agent.js';
 
 /** A connection's place in an agent. The connection can itself be an agent. */
 @Entity('agent_connections')
@@ -21,4 +22,8 @@ export class AgentConnectionEntity {
 
   @Column({ type: 'varchar', length: 32, nullable: true })
   prefix: string | null;
+
+  /** Which calls of its tools need an approval. */
+  @Column({ type: 'jsonb', default: 'none' })
+  approval: ApprovalRule;
 }

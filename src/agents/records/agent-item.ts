@@ -14,12 +14,14 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     instructions: agent.instructions,
     tier: agent.tier,
     max_steps: agent.maxSteps,
+    approval_timeout: agent.approvalTimeoutS,
     history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
     status: connection.status,
-    connections: agent.connections.map(({ connectionId, selectedTools, prefix }) => ({
+    connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,
       selected_tools: selectedTools === null ? null : [...selectedTools],
       prefix,
+      approval: typeof approval === 'string' ? approval : [...approval],
     })),
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
@@ -49,9 +51,10 @@ export function toConnections(members: readonly AgentConnectionData[]): AgentCon
     const message = `Must be at most ${MAX_CONNECTIONS_BYTES} bytes of JSON.`;
     throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'max_bytes', message }]);
   }
-  return members.map(({ connection_id, selected_tools = null, prefix = null }) => ({
+  return members.map(({ connection_id, selected_tools = null, prefix = null, approval = 'none' }) => ({
     connectionId: connection_id.toLowerCase(),
     selectedTools: selected_tools,
     prefix,
+    approval,
   }));
 }

@@ -24,7 +24,16 @@ import { IsText, IsTitle } from '../../connections/field-rules.js';
 import { IsOptionalObject } from '../../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
 import { type Tier, TIERS } from '../../common/tier.js';
-import { MAX_CONNECTIONS, MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, MAX_MAX_STEPS } from './agent.js';
+import {
+  type ApprovalRule,
+  MAX_APPROVAL_TIMEOUT_S,
+  MAX_CONNECTIONS,
+  MAX_HISTORY_MESSAGES,
+  MAX_HISTORY_TOKENS,
+  MAX_MAX_STEPS,
+  MIN_APPROVAL_TIMEOUT_S,
+} from './agent.js';
+import { IsApprovalRule } from './approval-rule.js';
 import { ItemOf, PageOf } from '../../common/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
@@ -53,6 +62,14 @@ export class AgentConnectionData {
   @MayBeNull()
   @Matches(PREFIX, { message: 'must be 1 to 32 of a-z, 0-9, _ and -' })
   prefix?: string | null;
+
+  /**
+   * Which calls wait for somebody's approval in runs: `none` (default), `all`, `destructive` (all tools but those whose upstream says
+   * readOnlyHint: true or destructiveHint: false), or a list of tools by the upstream's own names.
+   */
+  @MayBeAbsent()
+  @IsApprovalRule()
+  approval?: ApprovalRule;
 }
 
 /** How much of the thread a run reads before its own request. An absent limit has its default. */
@@ -97,6 +114,13 @@ class AgentOptions {
   @Min(1)
   @Max(MAX_MAX_STEPS)
   max_steps?: number;
+
+  /** How long somebody can answer a request for an approval, in seconds; by default 86,400. Then the call is denied. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(MIN_APPROVAL_TIMEOUT_S)
+  @Max(MAX_APPROVAL_TIMEOUT_S)
+  approval_timeout?: number;
 
   /** Null restores the defaults. */
   @IsOptionalObject(() => AgentHistoryData)
@@ -162,6 +186,9 @@ export class AgentConnectionItem {
   @MayBeNull()
   @IsString()
   prefix: string | null;
+
+  @IsApprovalRule()
+  approval: ApprovalRule;
 }
 
 export class AgentHistoryItem {
@@ -193,6 +220,9 @@ export class AgentItem {
 
   @IsInt()
   max_steps: number;
+
+  @IsInt()
+  approval_timeout: number;
 
   @ValidateNested()
   @Type(() => AgentHistoryItem)

@@ -1,6 +1,11 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../../common/tier.js';
-import { DEFAULT_HISTORY_MESSAGES, DEFAULT_HISTORY_TOKENS, DEFAULT_MAX_STEPS } from './agent.js';
+import {
+  DEFAULT_APPROVAL_TIMEOUT_S,
+  DEFAULT_HISTORY_MESSAGES,
+  DEFAULT_HISTORY_TOKENS,
+  DEFAULT_MAX_STEPS,
+} from './agent.js';
 
 /** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
 @Entity('agents')
@@ -29,4 +34,8 @@ export class AgentEntity {
   /** How many tokens of earlier messages a run reads at most, estimated from their size. */
   @Column('integer', { name: 'history_max_tokens', default: DEFAULT_HISTORY_TOKENS })
   historyMaxTokens: number;
+
+  /** How long somebody can answer a request for an approval, in seconds. */
+  @Column('integer', { name: 'approval_timeout', default: DEFAULT_APPROVAL_TIMEOUT_S })
+  approvalTimeoutS: number;
 }

@@ -13,7 +13,7 @@ const COMPOSITION_LOCK = 0x41474e54;
 /** SQL for the bytes that `findAll` reads of the agent whose id is `connection.id`. */
 export const AGENT_BYTES = `
   coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
-    + coalesce((SELECT sum(100 + json_octets(member.selected_tools))
+    + coalesce((SELECT sum(100 + json_octets(member.selected_tools) + json_octets(member.approval))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
 
 /** An agent's settings, with its connections in their order. */
@@ -26,8 +26,9 @@ const RUNNABLE = {
   name: 'agents_runnable',
   text: `
     SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
+           agent.approval_timeout AS "approvalTimeoutS",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
-                     'selectedTools', member.selected_tools, 'prefix', member.prefix) ORDER BY member.position), '[]')
+                     'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval) ORDER BY member.position), '[]')
               FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
       FROM connections connection JOIN agents agent ON agent.id = connection.id
      WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
@@ -74,7 +75,10 @@ export class AgentRepository {
     manager: EntityManager,
     id: string,
     settings: Partial<
-      Pick<AgentEntity, 'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens'>
+      Pick<
+        AgentEntity,
+        'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens' | 'approvalTimeoutS'
+      >
     >,
   ): Promise<void> {
     if (Object.values(settings).every((value) => value === undefined)) return;
@@ -137,12 +141,13 @@ export class AgentRepository {
     connections: readonly AgentConnection[],
   ): Promise<void> {
     await manager.delete(AgentConnectionEntity, { agentId });
-    const rows = connections.map(({ connectionId, selectedTools, prefix }, position) => ({
+    const rows = connections.map(({ connectionId, selectedTools, prefix, approval }, position) => ({
       agentId,
       connectionId,
       position,
       selectedTools: selectedTools === null ? null : [...selectedTools],
       prefix,
+      approval,
     }));
     if (rows.length > 0) await manager.insert(AgentConnectionEntity, rows);
   }

@@ -11,6 +11,13 @@ export const MAX_CONNECTIONS = 100;
 /** For one agent, including all agents inside it. */
 export const MAX_AGENTS = 200;
 
+export const DEFAULT_APPROVAL_TIMEOUT_S = 86_400;
+export const MIN_APPROVAL_TIMEOUT_S = 60;
+export const MAX_APPROVAL_TIMEOUT_S = 2_592_000;
+
+/** Which calls of a connection's tools need an approval: of no tool, of destructive tools, of all tools, or of these tools. */
+export type ApprovalRule = 'none' | 'destructive' | 'all' | readonly string[];
+
 /** One connection of an agent. */
 export interface AgentConnection {
   readonly connectionId: string;
@@ -21,6 +28,8 @@ export interface AgentConnection {
    * title.
    */
   readonly prefix: string | null;
+  /** The names in a list are those of `selectedTools`: the upstream's own, or those in the nested agent. */
+  readonly approval: ApprovalRule;
 }
 
 /** The settings of an agent that a run uses. */
@@ -32,6 +41,8 @@ export interface RunnableAgent {
   readonly tier: Tier | null;
   /** Maximum number of model calls per run. */
   readonly maxSteps: number;
+  /** How long somebody can answer a request for an approval, in seconds. */
+  readonly approvalTimeoutS: number;
   readonly status: ConnectionStatus;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];

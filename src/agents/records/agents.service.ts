@@ -9,7 +9,7 @@ import type { ListInput } from '../../common/paging/list-input.js';
 import type { Principal } from '../../common/principal.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
-import { type AgentConnection, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
+import { type AgentConnection, DEFAULT_APPROVAL_TIMEOUT_S, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
@@ -67,12 +67,14 @@ export class AgentsService {
       const { title, description = null, status = 'active' } = data;
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
+      const { approval_timeout: approvalTimeoutS = DEFAULT_APPROVAL_TIMEOUT_S } = data;
       await this.repository.insert(manager, {
         id,
         organizationId,
         instructions,
         tier,
         maxSteps,
+        approvalTimeoutS,
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -100,7 +102,13 @@ export class AgentsService {
       const isInstructed =
         instructions !== undefined && instructions !== (await this.repository.findInstructions(manager, id));
       const history = data.history === undefined ? {} : toHistory(data.history);
-      await this.repository.update(manager, id, { instructions, tier, maxSteps, ...history });
+      await this.repository.update(manager, id, {
+        instructions,
+        tier,
+        maxSteps,
+        approvalTimeoutS: data.approval_timeout,
+        ...history,
+      });
       if (connections !== undefined) {
         await this.compose(manager, organizationId, id, members);
         await this.refuseCycle(manager, id);

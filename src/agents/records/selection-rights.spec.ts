@@ -1,8 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
+import type { ApprovalRule } from './agent.js';
 import { addedSelections, missingGrants, type NestedSelection, type Selection } from './selection-rights.js';
 
-const all = (connectionId: string, prefix: string | null = null) => ({ connectionId, selectedTools: null, prefix });
-const some = (connectionId: string, ...selectedTools: string[]) => ({ connectionId, selectedTools, prefix: null });
+const all = (connectionId: string, prefix: string | null = null, approval: ApprovalRule = 'none') => ({
+  connectionId,
+  selectedTools: null,
+  prefix,
+  approval,
+});
+const some = (connectionId: string, ...selectedTools: string[]) => ({
+  ...all(connectionId),
+  selectedTools,
+});
 
 describe('what an edit adds', () => {
   it.each<[string, ReturnType<typeof all | typeof some>[], ReturnType<typeof all | typeof some>[], object[]]>([
@@ -12,6 +21,10 @@ describe('what an edit adds', () => {
     ['a new connection', [], [some('a', 'x')], [some('a', 'x')]],
     ['a new tool alone', [some('a', 'x')], [some('a', 'x', 'y')], [{ connectionId: 'a', selectedTools: ['y'] }]],
     ['all when some becomes all', [some('a', 'x')], [all('a')], [all('a')]],
+    ['what needs fewer approvals', [all('a', null, ['x', 'y'])], [all('a', null, ['x'])], [all('a', null, ['x'])]],
+    ['what needs no approval any more', [all('a', null, 'all')], [all('a')], [all('a')]],
+    ['nothing when more needs an approval', [all('a', null, ['x'])], [all('a', null, ['y', 'x'])], []],
+    ['nothing when everything needs one', [all('a', null, 'destructive')], [all('a', null, 'all')], []],
     ['what gets another prefix', [all('a')], [all('a', 'b')], [all('a', 'b')]],
   ])('is %s', (_what, before, after, added) => {
     expect(addedSelections(before, after)).toEqual(added);

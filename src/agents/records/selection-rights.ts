@@ -1,5 +1,5 @@
 import { allows, ANY, type PermissionMap } from '../../common/permissions.js';
-import { type AgentConnection, MAX_AGENTS } from './agent.js';
+import { type AgentConnection, type ApprovalRule, MAX_AGENTS } from './agent.js';
 
 /** The selected tools of one connection; null selects all. */
 export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;
@@ -15,20 +15,27 @@ const READ_AT_ONCE = 20;
 
 /**
  * What an edit adds to the tools that an agent can call. A new prefix renames tools and so changes what grants under
- * the agent's id mean: it counts as newly selecting all tools of that connection.
+ * the agent's id mean: it counts as newly selecting all tools of that connection. So does a rule that asks for fewer approvals.
  */
 export function addedSelections(before: readonly AgentConnection[], after: readonly AgentConnection[]): Selection[] {
   const stored = new Map(before.map((member) => [member.connectionId, member]));
   return after.flatMap((member): Selection[] => {
     const { connectionId, selectedTools, prefix } = member;
     const known = stored.get(connectionId);
-    if (known === undefined || known.prefix !== prefix) return [member];
+    if (known === undefined || known.prefix !== prefix || isLoosened(known.approval, member.approval)) return [member];
     if (known.selectedTools === null) return [];
     if (selectedTools === null) return [member];
     const kept = new Set(known.selectedTools);
     const added = selectedTools.filter((tool) => !kept.has(tool));
     return added.length === 0 ? [] : [{ connectionId, selectedTools: added }];
   });
+}
+
+/** Could a call that needed an approval before need none now? */
+function isLoosened(before: ApprovalRule, after: ApprovalRule): boolean {
+  if (before === 'none' || after === 'all' || before === after) return false;
+  if (typeof before === 'string' || typeof after === 'string') return true;
+  return !before.every((tool) => after.includes(tool));
 }
 
 /** The selections that include tools which the holder of the permissions cannot call. */

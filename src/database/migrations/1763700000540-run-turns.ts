@@ -39,7 +39,7 @@ export const POST_CHANGES: readonly Change[] = [
 ];
 
 // A run that released its slot and is ended before it continues has an answer, which says how it ended.
-const FINISH_CHANGES: readonly Change[] = [
+export const FINISH_CHANGES: readonly Change[] = [
   ['_run uuid, _attempt integer, _status', '_run uuid, _attempt integer, _epoch text, _status'],
   ["status = 'running' AND attempt = _attempt END", "status = 'running' AND attempt = _attempt AND epoch = _epoch END"],
   ['attempt = _attempt AND status = _status', 'attempt = _attempt AND epoch = _epoch AND status = _status'],

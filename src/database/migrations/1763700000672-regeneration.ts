@@ -20,7 +20,7 @@ export class Regeneration1763700000672 implements MigrationInterface {
 // Answers as `run_post` does (migration 1763700000400): `posted`, or `repeated`, or the code of what is wrong with the request. The
 // thread's lock comes first; with no run open under it, nobody else writes to the thread's messages. A message belongs to the latest
 // request before it that is not superseded, because the answer of an earlier regeneration has the position of its own run.
-const REGENERATE = `
+export const REGENERATE = `
   CREATE FUNCTION run_regenerate(
     _organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text,
     _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _has_room boolean, _traceparent text, _tracestate text,

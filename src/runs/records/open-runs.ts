@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { OPEN_RUN_STATUS_LIST } from '../../common/run-status.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 
 /** The runs of the whole service that are not over. */
@@ -8,6 +9,8 @@ export interface OpenRunCounts {
   /** They wait for an earlier run of their thread. */
   blocked: number;
   running: number;
+  /** They wait for approvals, without a worker. */
+  waiting: number;
   /** How long the run that has waited longest for a worker has waited, in seconds. */
   oldestAge: number;
 }
@@ -18,8 +21,9 @@ const COUNT = {
     SELECT (count(*) FILTER (WHERE status = 'queued' AND turn_at IS NOT NULL))::integer AS queued,
            (count(*) FILTER (WHERE status = 'queued' AND turn_at IS NULL))::integer AS blocked,
            (count(*) FILTER (WHERE status = 'running'))::integer AS running,
+           (count(*) FILTER (WHERE status = 'waiting'))::integer AS waiting,
            coalesce(extract(epoch FROM now() - min(turn_at) FILTER (WHERE status = 'queued')), 0)::float8 AS "oldestAge"
-      FROM runs WHERE status IN ('queued', 'running')`,
+      FROM runs WHERE status IN (${OPEN_RUN_STATUS_LIST})`,
 };
 
 /** Counts open runs, of all organizations. */

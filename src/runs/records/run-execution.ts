@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config/app-config.js';
+import { OPEN_RUN_STATUS_LIST } from '../../common/run-status.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
@@ -19,7 +20,7 @@ const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', '
 /** The runs of a thread are executed one at a time, in their order. */
 const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
                            WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
-                             AND earlier.position < runs.position AND earlier.status IN ('queued', 'running'))`;
+                             AND earlier.position < runs.position AND earlier.status IN (${OPEN_RUN_STATUS_LIST}))`;
 
 const CLAIM = {
   name: 'run_claim',
@@ -36,7 +37,7 @@ const CLAIM = {
           AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
 };
 
-const SAVE_ANSWER = {
+export const SAVE_ANSWER = {
   name: 'run_save_answer',
   text: `
     WITH fenced AS (
@@ -50,6 +51,24 @@ const SAVE_ANSWER = {
     )
     SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
 };
+
+/** The values of `SAVE_ANSWER`. */
+export function answerValues(
+  { runId, attempt, epoch }: RunClaim,
+  model: string | null,
+  answer: AnswerState,
+): unknown[] {
+  return [
+    runId,
+    attempt,
+    answer.step,
+    JSON.stringify(answer.usage),
+    model,
+    JSON.stringify(answer.parts),
+    JSON.stringify(answer.metadata),
+    epoch,
+  ];
+}
 
 /** The worker's writes to a run. The claim fences every write. */
 @Injectable()
@@ -88,16 +107,10 @@ export class RunExecution {
    * @throws StaleAttemptError
    */
   async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
-    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(SAVE_ANSWER, [
-      claim.runId,
-      claim.attempt,
-      answer.step,
-      JSON.stringify(answer.usage),
-      model,
-      JSON.stringify(answer.parts),
-      JSON.stringify(answer.metadata),
-      claim.epoch,
-    ]);
+    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(
+      SAVE_ANSWER,
+      answerValues(claim, model, answer),
+    );
     if (saved === undefined) throw new StaleAttemptError(claim);
     return saved;
   }
@@ -163,6 +176,19 @@ export class RunExecution {
       [runId, attempt, epoch],
     );
     return count === 1;
+  }
+
+  /**
+   * Gives up an attempt until all approvals of the run are closed. The time until then is not counted. False if they are closed
+   * already, the run was asked to stop meanwhile, or the attempt is no longer current.
+   */
+  async wait({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+    const [row]: { waits: boolean }[] = await this.dataSource.query('SELECT run_wait($1, $2, $3) AS waits', [
+      runId,
+      attempt,
+      epoch,
+    ]);
+    return row?.waits === true;
   }
 
   /**

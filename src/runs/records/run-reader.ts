@@ -7,8 +7,11 @@ import { isUuid } from '../../common/ids.js';
 import type { ListInput } from '../../common/paging/list-input.js';
 import type { ListSpec } from '../../common/paging/list-spec.js';
 import { paginate } from '../../common/paging/paginate.js';
+import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../common/run-status.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type NameOf, Names } from '../../names/names.js';
+import type { PendingApprovalItem } from './approval.dto.js';
+import { RunApprovals } from './run-approvals.js';
 import type { RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
 
@@ -37,10 +40,10 @@ const TURN = {
   name: 'run_turn',
   text: `
     (SELECT id, status, true AS open FROM runs
-      WHERE organization_id = $1 AND thread_id = $2 AND status IN ('queued', 'running') ORDER BY position LIMIT 1)
+      WHERE organization_id = $1 AND thread_id = $2 AND status IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position LIMIT 1)
     UNION ALL
     (SELECT id, status, false FROM runs
-      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN ('queued', 'running') ORDER BY position DESC LIMIT 1)`,
+      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position DESC LIMIT 1)`,
 };
 
 const AFTER = {
@@ -51,8 +54,8 @@ const AFTER = {
      ORDER BY position LIMIT 1`,
 };
 
-const OPEN_AMONG = {
-  name: 'run_open_among',
+const BUSY_AMONG = {
+  name: 'run_busy_among',
   text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND status IN ('queued', 'running')`,
 };
 
@@ -63,20 +66,36 @@ export class RunReader {
     @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
     private readonly statements: PreparedStatements,
     private readonly names: Names,
+    private readonly approvals: RunApprovals,
   ) {}
 
   /** @throws DomainError `run_not_found` */
-  async getRun(organizationId: string, id: string): Promise<RunItem> {
+  async getRun(organizationId: string, id: string, answer?: HeldAnswer): Promise<RunItem> {
     const run = await this.findRun(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
-    return toRunItem(run, await this.namesIn([run]));
+    const pending = await this.pendingOf([run], answer);
+    return toRunItem(run, await this.namesIn([run]), pending.get(run.id));
   }
 
   async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
     const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
     const page = await paginate(query, RUN_LIST, input, answer);
     const nameOf = await this.namesIn(page.items);
-    return { ...page, items: page.items.map((run) => toRunItem(run, nameOf)) };
+    const pending = await this.pendingOf(page.items, answer);
+    return { ...page, items: page.items.map((run) => toRunItem(run, nameOf, pending.get(run.id))) };
+  }
+
+  /** The approvals that these runs wait for, by run. @throws DomainError `answer_memory_exhausted` */
+  pendingOf(
+    runs: readonly RunState[],
+    answer: HeldAnswer | undefined,
+  ): Promise<ReadonlyMap<string, PendingApprovalItem[]>> {
+    // A running run has open approvals while other calls of its step are made.
+    const asking = runs.filter(({ status }) => status === 'waiting' || status === 'running');
+    return this.approvals.findPending(
+      asking.map(({ id }) => id),
+      answer,
+    );
   }
 
   private namesIn(runs: readonly RunEntity[]): Promise<NameOf> {
@@ -99,14 +118,14 @@ export class RunReader {
   /** The runs of a thread that are not finished, in their order. */
   findOpen(organizationId: string, threadId: string): Promise<RunEntity[]> {
     return this.runs.find({
-      where: { organizationId, threadId, status: In(['queued', 'running']) },
+      where: { organizationId, threadId, status: In(OPEN_RUN_STATUSES) },
       order: { position: 'ASC' },
     });
   }
 
-  /** Those of these runs that are queued or running, of whichever organization. */
-  async findOpenAmong(ids: readonly string[]): Promise<Set<string>> {
-    const rows = await this.statements.rows<{ id: string }>(OPEN_AMONG, [ids]);
+  /** Those of these runs that are queued or running, and not waiting for approvals, of whichever organization. */
+  async findBusyAmong(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.statements.rows<{ id: string }>(BUSY_AMONG, [ids]);
     return new Set(rows.map(({ id }) => id));
   }
 
@@ -132,7 +151,7 @@ export class RunReader {
   }
 }
 
-function toRunItem(run: RunEntity, nameOf: NameOf): RunItem {
+function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[] = []): RunItem {
   return {
     id: run.id,
     thread_id: run.threadId,
@@ -153,6 +172,7 @@ function toRunItem(run: RunEntity, nameOf: NameOf): RunItem {
     steps: run.step,
     request_id: run.requestId,
     metadata: run.metadata,
+    pending_approvals: pending,
     started_at: run.startedAt?.toISOString() ?? null,
     finished_at: run.finishedAt?.toISOString() ?? null,
     created_at: run.createdAt.toISOString(),

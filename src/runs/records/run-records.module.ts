@@ -2,7 +2,10 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PreparedStatementsModule } from '../../database/prepared-statements.module.js';
 import { NamesModule } from '../../names/names.module.js';
+import { ApprovalAnswers } from './approval-answers.js';
 import { OpenRuns } from './open-runs.js';
+import { RunApprovalEntity } from './run-approval.entity.js';
+import { RunApprovals } from './run-approvals.js';
 import { RunCancelling } from './run-cancelling.js';
 import { RunEntity } from './run.entity.js';
 import { RunExecution } from './run-execution.js';
@@ -13,7 +16,9 @@ import { RunRevocation } from './run-revocation.js';
 import { RunTurns } from './run-turns.js';
 
 const RECORDS = [
+  ApprovalAnswers,
   OpenRuns,
+  RunApprovals,
   RunCancelling,
   RunExecution,
   RunPosting,
@@ -25,7 +30,7 @@ const RECORDS = [
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
-  imports: [TypeOrmModule.forFeature([RunEntity]), PreparedStatementsModule, NamesModule],
+  imports: [TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]), PreparedStatementsModule, NamesModule],
   providers: RECORDS,
   exports: RECORDS,
 })

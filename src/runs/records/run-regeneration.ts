@@ -64,7 +64,10 @@ export class RunRegeneration {
       case 'repeated':
         return { runId, isHead: false, isRepeated: true };
       case 'thread_busy':
-        throw new DomainError(outcome, 'A run of this thread is queued or running. Wait for its end, or cancel it.');
+        throw new DomainError(
+          outcome,
+          'A run of this thread is queued, running or waiting for an approval. Wait for its end, or cancel it.',
+        );
       case 'message_not_found':
         throw new DomainError(outcome, 'The thread has no such question or answer.');
       case 'superseded':

@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
 import { MayBeNull } from '../../common/validation/presence.js';
+import { PendingApprovalItem } from './approval.dto.js';
 import { RUN_STATUSES, type RunStatus } from './run.entity.js';
 import { ItemOf, PageOf } from '../../common/paging/page-of.js';
 
@@ -103,6 +104,12 @@ export class RunItem {
   /** The metadata of the thread when the run was posted. */
   @IsObject()
   metadata: Record<string, string>;
+
+  /** The tool calls that wait for somebody's approval. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => PendingApprovalItem)
+  pending_approvals: PendingApprovalItem[];
 
   @MayBeNull()
   @IsISO8601()

@@ -23,16 +23,19 @@ export interface RunUsage {
 @ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])
 @Index('runs_created_idx', ['organizationId', 'createdAt'])
-@Index('runs_open_idx', ['organizationId', 'threadId', 'position'], { where: "status IN ('queued', 'running')" })
+@Index('runs_open_idx', ['organizationId', 'threadId', 'position'], {
+  where: "status IN ('queued', 'running', 'waiting')",
+})
 @Index('runs_turn_idx', ['organizationId', 'holderId', 'position'], {
   where: "status = 'queued' AND turn_at IS NOT NULL",
 })
 @Index('runs_running_idx', ['organizationId'], { where: "status = 'running'" })
+@Index('runs_waiting_idx', ['id'], { where: "status = 'waiting'" })
 @Index('runs_idempotency_idx', ['organizationId', 'threadId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',
 })
-@Check('runs_status_check', "status IN ('queued', 'running', 'completed', 'failed', 'cancelled')")
+@Check('runs_status_check', "status IN ('queued', 'running', 'waiting', 'completed', 'failed', 'cancelled')")
 export class RunEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -109,6 +112,14 @@ export class RunEntity {
   /** The number of attempts that gave up the run in good order. */
   @Column({ type: 'int', default: 0 })
   yields: number;
+
+  /** Since when the run waits for approvals; null unless it does. */
+  @Column({ type: 'timestamptz', name: 'waiting_since', precision: 3, nullable: true })
+  waitingSince: Date | null;
+
+  /** How long the run has waited for approvals before, in milliseconds. It does not count against its time limit. */
+  @Column({ type: 'bigint', name: 'waited_ms', default: 0, transformer: BIGINT_AS_NUMBER })
+  waitedMs: number;
 
   /** The number of stored steps. */
   @Column({ type: 'int', default: 0 })

@@ -68,7 +68,10 @@ export function toUpstreamError(error: unknown, address: string): UpstreamError 
 /** Converts an error of the account at the upstream (`AccountAccess`). */
 function fromDomainError({ code, message, data }: DomainError): UpstreamError {
   if (code !== 'upstream_authorization_required') return new UpstreamError('unreachable', message);
-  return new UpstreamError('authorization_required', message, { authorizationUrl: data['authorization_url'] });
+  const url = data['authorization_url'];
+  return new UpstreamError('authorization_required', message, {
+    authorizationUrl: typeof url === 'string' ? url : undefined,
+  });
 }
 
 /** Converts an HTTP error answer to an `UpstreamError`. @param body the part of the answer that was read */

@@ -11,9 +11,10 @@ interface Use {
   readonly connection: string;
   readonly tools?: string[] | null;
   readonly prefix?: string | null;
+  readonly approval?: NonNullable<AgentData['connections']>[number]['approval'];
 }
 
-const COPIED = ['description', 'instructions', 'tier', 'max_steps', 'history', 'status'] as const;
+const COPIED = ['description', 'instructions', 'tier', 'max_steps', 'history', 'approval_timeout', 'status'] as const;
 
 /** Agents, by their titles. They refer to connections by name. */
 export class Agents implements Section {
@@ -51,6 +52,7 @@ export class Agents implements Section {
         connection: names.get(use.connection_id) ?? use.connection_id,
         ...(use.selected_tools ? { tools: use.selected_tools } : {}),
         ...(use.prefix ? { prefix: use.prefix } : {}),
+        ...(use.approval === 'none' ? {} : { approval: use.approval }),
       }));
       const copied = COPIED.filter((key) => agent[key] !== null).map((key) => [key, agent[key]]);
       const entry = { ...Object.fromEntries(copied), ...(uses.length > 0 ? { connections: uses } : {}) };
@@ -68,10 +70,10 @@ export class Agents implements Section {
     const existing = await this.connections.existing();
     return {
       ...rest,
-      connections: (connections as Use[]).map(({ connection, tools = null, prefix = null }) => {
+      connections: (connections as Use[]).map(({ connection, tools = null, prefix = null, approval = 'none' }) => {
         const id = existing.get(connection)?.id;
         if (id === undefined) throw noConnection(title, connection);
-        return { connection_id: id, selected_tools: tools, prefix };
+        return { connection_id: id, selected_tools: tools, prefix, approval };
       }),
     };
   }
@@ -81,12 +83,17 @@ function noConnection(title: string, connection: string): Refusal {
   return new Refusal(`agents.${title}: there is no connection "${connection}".`);
 }
 
+/** Without an `approval` that changes nothing. */
+function withoutDefaults({ approval = 'none', ...rest }: Use): Use {
+  return approval === 'none' ? rest : { ...rest, approval };
+}
+
 function normalized(name: string, { connections, ...rest }: Entry): Entry {
   if (connections === undefined || connections === null) return rest;
   if (!Array.isArray(connections)) throw new Refusal(`agents.${name}.connections must be a list.`);
   const uses = connections.map((use: unknown): Use => {
     if (typeof use === 'string') return { connection: use };
-    if (typeof use === 'object' && use !== null && 'connection' in use) return use as Use;
+    if (typeof use === 'object' && use !== null && 'connection' in use) return withoutDefaults(use as Use);
     throw new Refusal(`agents.${name}.connections: an entry is a name, or has a "connection".`);
   });
   return { ...rest, connections: uses };

@@ -1,0 +1,40 @@
+import { registerDecorator } from 'class-validator';
+import { JSONSchema } from 'class-validator-jsonschema';
+
+const WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
+const MAX_TOOLS = 1000;
+/** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
+const TOOL_NAME = /^[^\0\p{Cs}]{1,256}$/u;
+
+/** An `ApprovalRule`: one of its words, or a list of tools. */
+export function IsApprovalRule(): PropertyDecorator {
+  return (target, property) => {
+    JSONSchema({
+      anyOf: [
+        { type: 'string', enum: [...WORDS] },
+        {
+          type: 'array',
+          items: { type: 'string', minLength: 1, maxLength: 256 },
+          maxItems: MAX_TOOLS,
+          uniqueItems: true,
+        },
+      ],
+    })(target, property as string);
+    registerDecorator({
+      name: 'isApprovalRule',
+      target: target.constructor,
+      propertyName: property as string,
+      validator: {
+        validate: isApprovalRule,
+        defaultMessage: () =>
+          `must be none, destructive, all, or a list of at most ${MAX_TOOLS} different names of tools`,
+      },
+    });
+  };
+}
+
+function isApprovalRule(value: unknown): boolean {
+  if (!Array.isArray(value)) return WORDS.includes(value);
+  const isEachName = value.every((name) => typeof name === 'string' && TOOL_NAME.test(name));
+  return isEachName && value.length <= MAX_TOOLS && new Set(value).size === value.length;
+}

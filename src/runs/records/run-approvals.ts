@@ -1,0 +1,173 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../common/answers/answer-budget.js';
+import { newId } from '../../common/ids.js';
+import { PreparedStatements } from '../../database/prepared-statements.js';
+import type { PendingApprovalItem } from './approval.dto.js';
+import { CLOSE_APPROVALS, REASONS } from './approval-closing.js';
+import { type AnswerState, type RunClaim, StaleAttemptError } from './run-attempt.js';
+import type { ApprovalEnd, RunApprovalEntity } from './run-approval.entity.js';
+import { answerValues, SAVE_ANSWER } from './run-execution.js';
+
+/** A tool call that is made only after somebody has approved it. */
+export interface GatedCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly connectionId: string;
+  readonly input: unknown;
+}
+
+/** A requested approval: one event `approval.requested`. */
+export interface RequestedApproval {
+  readonly id: string;
+  readonly runId: string;
+  readonly toolCallId: string;
+}
+
+/** An approval as an attempt sees it, without the input, which the answer has. */
+export type ApprovalState = Pick<
+  RunApprovalEntity,
+  'id' | 'toolCallId' | 'approved' | 'reason' | 'closedAt' | 'closedAs'
+>;
+
+const STATES = `SELECT id, tool_call_id AS "toolCallId", approved, reason, closed_at AS "closedAt", closed_as AS "closedAs"
+  FROM run_approvals WHERE run_id = $1 ORDER BY id`;
+
+const CURRENT_ATTEMPT = "SELECT id FROM runs WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'";
+
+const PENDING = 'FROM run_approvals WHERE run_id = ANY($1::uuid[]) AND closed_at IS NULL';
+const PENDING_BYTES = {
+  name: 'approvals_pending_bytes',
+  text: `SELECT coalesce(sum(octet_length(input::text) + 512), 0)::float8 AS bytes ${PENDING}`,
+};
+const PENDING_ITEMS = {
+  name: 'approvals_pending',
+  text: `
+    SELECT id, run_id AS "runId", tool_call_id, tool_name, connection_id, input, requested_at, expires_at ${PENDING} ORDER BY id`,
+};
+
+type PendingRow = Omit<PendingApprovalItem, 'requested_at' | 'expires_at'> & {
+  runId: string;
+  requested_at: Date;
+  expires_at: Date;
+};
+
+/** The approvals of runs: requested and used by the attempts, read by callers. `ApprovalAnswers` closes them. */
+@Injectable()
+export class RunApprovals {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+  ) {}
+
+  /**
+   * Stores the answer so far, and requests approvals for these calls of its last step, in one transaction: a stored call without an
+   * approval was never in need of one. The call can be repeated.
+   * @param timeoutS how long somebody can answer, in seconds
+   * @returns whether the run was asked to stop
+   * @throws StaleAttemptError
+   */
+  request(
+    claim: RunClaim,
+    { model, answer }: { model: string | null; answer: AnswerState },
+    calls: readonly GatedCall[],
+    timeoutS: number,
+  ): Promise<{ cancelRequested: boolean }> {
+    return this.dataSource.transaction(async (manager) => {
+      const [saved]: { cancelRequested: boolean }[] = await manager.query(
+        SAVE_ANSWER.text,
+        answerValues(claim, model, answer),
+      );
+      if (saved === undefined) throw new StaleAttemptError(claim);
+      await this.requestIn(manager, claim.runId, calls, timeoutS);
+      return saved;
+    });
+  }
+
+  /**
+   * Stores the approvals that do not exist yet and returns those. Whatever must exist exactly if an approval does (its webhook
+   * deliveries) is written here, with the same manager.
+   */
+  private async requestIn(
+    manager: EntityManager,
+    runId: string,
+    calls: readonly GatedCall[],
+    timeoutS: number,
+  ): Promise<RequestedApproval[]> {
+    const rows = calls.map((call) => ({ id: newId(), ...call }));
+    return manager.query(
+      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at)
+       SELECT id, $1, "toolCallId", "toolName", "connectionId", input, now() + make_interval(secs => $3)
+         FROM json_to_recordset($2::json) AS call (id uuid, "toolCallId" text, "toolName" text, "connectionId" uuid, input json)
+       ON CONFLICT (run_id, tool_call_id) DO NOTHING
+       RETURNING id, run_id AS "runId", tool_call_id AS "toolCallId"`,
+      [runId, JSON.stringify(rows), timeoutS],
+    );
+  }
+
+  /** All approvals of a run, in the order of its calls. */
+  statesOf(runId: string): Promise<ApprovalState[]> {
+    return this.dataSource.query(STATES, [runId]);
+  }
+
+  /**
+   * Records that an approved call is made now. False if it was made before, whatever came of it: then it must not be made.
+   * @throws StaleAttemptError
+   */
+  async takeCall(claim: RunClaim, id: string): Promise<boolean> {
+    const [row]: { isCurrent: boolean; isTaken: boolean }[] = await this.dataSource.query(
+      `WITH current AS (${CURRENT_ATTEMPT}), taken AS (
+         UPDATE run_approvals SET called_at = now() FROM current
+          WHERE run_id = current.id AND run_approvals.id = $4 AND approved AND called_at IS NULL RETURNING run_id
+       )
+       SELECT EXISTS (SELECT FROM current) AS "isCurrent", EXISTS (SELECT FROM taken) AS "isTaken"`,
+      [...valuesOf(claim), id],
+    );
+    if (row?.isCurrent !== true) throw new StaleAttemptError(claim);
+    return row.isTaken;
+  }
+
+  /**
+   * Denies what is still open, because the attempt ends its run. Returns all approvals of the run.
+   * @throws StaleAttemptError
+   */
+  closeOpen(claim: RunClaim, end: Exclude<ApprovalEnd, 'answered'>): Promise<ApprovalState[]> {
+    return this.dataSource.transaction(async (manager) => {
+      // Like every closing, under the lock of the run.
+      const current: unknown[] = await manager.query(`${CURRENT_ATTEMPT} FOR NO KEY UPDATE`, valuesOf(claim));
+      if (current.length === 0) throw new StaleAttemptError(claim);
+      await manager.query(`${CLOSE_APPROVALS} WHERE run_id = $3 AND closed_at IS NULL`, [
+        end,
+        REASONS[end],
+        claim.runId,
+      ]);
+      return manager.query(STATES, [claim.runId]);
+    });
+  }
+
+  /**
+   * The open approvals of these runs, by run.
+   * @param answer holds the memory of the inputs
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findPending(
+    runIds: readonly string[],
+    answer: HeldAnswer | undefined,
+  ): Promise<ReadonlyMap<string, PendingApprovalItem[]>> {
+    if (runIds.length === 0) return new Map();
+    const [size] = await this.statements.rows<{ bytes: number }>(PENDING_BYTES, [runIds]);
+    if (size === undefined || size.bytes === 0) return new Map();
+    answer?.reserve(size.bytes * HELD_PER_JSON_BYTE);
+    const rows = await this.statements.rows<PendingRow>(PENDING_ITEMS, [runIds]);
+    const items = new Map<string, PendingApprovalItem[]>();
+    for (const { runId, requested_at, expires_at, ...row } of rows) {
+      const item = { ...row, requested_at: requested_at.toISOString(), expires_at: expires_at.toISOString() };
+      items.set(runId, [...(items.get(runId) ?? []), item]);
+    }
+    return items;
+  }
+}
+
+function valuesOf({ runId, attempt, epoch }: RunClaim): unknown[] {
+  return [runId, attempt, epoch];
+}

@@ -1,0 +1,155 @@
+import { describe, expect, it } from '@jest/globals';
+import { textOf } from '../support/agent-runs.js';
+import { until } from '../support/proxy-connections.js';
+import { toolPartsOf } from '../runs/runs.support.js';
+import { answer, SCRIPTED, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
+
+const own = useApprovalsApp();
+
+describe('a call that needs an approval', () => {
+  it('is made once somebody has approved it, in one stream', async () => {
+    const { thread, stream, taskId, run, approvals } = await startWaiting(
+      own.app,
+      own.agentId,
+      '/call send {"to":"a"}',
+    );
+    expect(run).toMatchObject({ status: 'waiting' });
+    expect(approvals).toEqual([
+      {
+        id: expect.any(String),
+        tool_call_id: expect.any(String),
+        tool_name: 'send',
+        connection_id: own.connectionId,
+        input: { to: 'a' },
+        requested_at: expect.any(String),
+        expires_at: expect.any(String),
+      },
+    ]);
+    const [{ id = '', requested_at = '', expires_at = '' } = {}] = approvals;
+    expect(Date.parse(expires_at) - Date.parse(requested_at)).toBe(86_400_000);
+    expect(await thread.status()).toBe('in_progress');
+    await validated(await thread.answer(taskId));
+    expect(own.upstream.calls).toEqual([]);
+
+    const accepted = await answer(own.app, thread.id, id, { approved: true }).expect(202);
+    expect(accepted.body).toEqual({ approvalId: id, approved: true });
+    const collected = await stream.collectUntilDone();
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', pending_approvals: [] });
+    const message = await thread.expectWhole(taskId, collected);
+    expect(own.upstream.calls).toMatchObject([{ tool: 'send', arguments: { to: 'a' } }]);
+    const types = collected.chunks.map(({ type }) => type);
+    expect(types.filter((type) => type === 'start')).toHaveLength(1);
+    expect(types.filter((type) => type.startsWith('tool-approval') || type.startsWith('tool-output'))).toEqual([
+      'tool-approval-request',
+      'tool-approval-response',
+      'tool-output-available',
+    ]);
+    expect(toolPartsOf(message.parts)).toMatchObject([
+      { toolName: 'send', state: 'output-available', approval: { id, approved: true } },
+    ]);
+    await validated(message);
+  });
+
+  it('is not made if somebody denies it, and the model learns why', async () => {
+    const text = '/call send {"to":"a"}\nand on';
+    const { thread, stream, taskId, approvals } = await startWaiting(own.app, own.agentId, text);
+    const id = approvals[0]?.id ?? '';
+    await answer(own.app, thread.id, id, { approved: false, reason: 'not this one' }).expect(202);
+    const collected = await stream.collectUntilDone();
+    const message = await thread.expectWhole(taskId, collected);
+    expect(own.upstream.calls).toEqual([]);
+    expect(collected.chunks).toContainEqual({
+      type: 'tool-approval-response',
+      approvalId: id,
+      approved: false,
+      reason: 'not this one',
+    });
+    expect(collected.chunks).toContainEqual({ type: 'tool-output-denied', toolCallId: approvals[0]?.tool_call_id });
+    expect(toolPartsOf(message.parts)).toMatchObject([
+      { state: 'output-denied', approval: { id, approved: false, reason: 'not this one' } },
+    ]);
+    expect(textOf(collected.chunks)).toContain('not this one');
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', error: null });
+    await validated(message);
+    // The next run reads the denial as part of its history.
+    const next = await thread.ask('hello');
+    expect(textOf(next.chunks)).toContain('You said: hello');
+  });
+
+  it('waits again in a later step', async () => {
+    const text = '/call send {"n":1}\n/call send {"n":2}';
+    const { thread, stream, taskId, approvals } = await startWaiting(own.app, own.agentId, text);
+    await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
+    await until('the second call waits', async () => {
+      const { status, pending_approvals: pending } = await thread.run(taskId);
+      return status === 'waiting' && pending[0]?.id !== approvals[0]?.id;
+    });
+    const [second] = (await thread.run(taskId)).pending_approvals;
+    expect(second?.input).toEqual({ n: 2 });
+    await answer(own.app, thread.id, second?.id ?? '', { approved: true }).expect(202);
+    await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(own.upstream.calls.map(({ arguments: { n } }) => n)).toEqual([1, 2]);
+  });
+
+  it('waits for all answers of its step; calls that need none are made at once', async () => {
+    const agentId = await own.createAgent(['send', 'wipe']);
+    own.model.script({
+      kind: 'tool-calls',
+      calls: [
+        { name: 'look', arguments: {} },
+        { name: 'send', arguments: {} },
+        { name: 'wipe', arguments: {} },
+        { name: 'put', arguments: {} },
+      ],
+    });
+    const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, 'Go', SCRIPTED);
+    expect(approvals.map(({ tool_name: name }) => name)).toEqual(['send', 'wipe']);
+    expect(own.upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['look', 'put']);
+    const [send, wipe] = approvals.map(({ id }) => id);
+    await answer(own.app, thread.id, send ?? '', { approved: true }).expect(202);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'waiting', pending_approvals: [{ id: wipe }] });
+    await answer(own.app, thread.id, wipe ?? '', { approved: false }).expect(202);
+    const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(own.upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['look', 'put', 'send']);
+    expect(toolPartsOf(message.parts).map((part) => 'state' in part && part.state)).toEqual([
+      'output-available',
+      'output-available',
+      'output-denied',
+      'output-available',
+    ]);
+    await validated(message);
+    // The model got an outcome for each of its calls.
+    const results = own.model.requests.at(-1)?.body.messages.filter(({ role }) => role === 'tool');
+    expect(results).toHaveLength(4);
+  });
+
+  it('can be answered while other calls of its step are being made', async () => {
+    const finishing = Promise.withResolvers<string>();
+    const { look } = own.upstream.tools;
+    own.upstream.tools['look'] = { ...look, handler: () => finishing.promise };
+    const agentId = await own.createAgent(['send']);
+    const calls = [
+      { name: 'look', arguments: {} },
+      { name: 'send', arguments: {} },
+    ];
+    own.model.script({ kind: 'tool-calls', calls });
+    const { thread, stream, taskId } = await own.start(agentId, 'Go', SCRIPTED);
+    await until('the approval is requested', async () => (await thread.run(taskId)).pending_approvals.length === 1);
+    const { status, pending_approvals: pending } = await thread.run(taskId);
+    expect(status).toBe('running');
+    await answer(own.app, thread.id, pending[0]?.id ?? '', { approved: true }).expect(202);
+    expect(own.upstream.calls.map(({ tool }) => tool)).toEqual(['look']);
+    finishing.resolve('seen');
+    await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(own.upstream.calls.map(({ tool }) => tool)).toEqual(['look', 'send']);
+    if (look) own.upstream.tools['look'] = look;
+  });
+
+  it('asks nobody about calls that cannot be made', async () => {
+    own.model.script({ kind: 'tool-calls', calls: [{ name: 'missing', arguments: {} }] });
+    const { thread, stream, taskId } = await own.start(own.agentId, 'Go', SCRIPTED);
+    const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(toolPartsOf(message.parts)).toMatchObject([{ state: 'output-error' }]);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed' });
+  });
+});
