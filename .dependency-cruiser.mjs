@@ -126,6 +126,7 @@ const LAYERS = {
   ],
   streaming: ['credentials', 'events', 'runs', 'runs/records', 'telemetry', 'threads'],
   turns: ['credentials', 'events', 'http', 'limits', 'runs', 'runs/records', 'streaming', 'telemetry', 'threads'],
+  webhooks: ['agents', 'agents/records', 'database', 'net', 'vault'],
   'mcp/protocol': [
     'audit',
     'connections',

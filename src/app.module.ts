@@ -36,6 +36,8 @@ import { ToolsModule } from './tools/tools.module.js';
 import { TurnsModule } from './turns/turns.module.js';
 import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
+import { WebhookDeliveryModule } from './webhooks/webhook-delivery.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -68,13 +70,14 @@ const API = [
   RunsModule,
   StreamingModule,
   TurnsModule,
+  WebhooksModule,
   OauthModule,
   SelfModule,
   McpHttpModule,
 ];
 
-/** What executes runs, and deletes what organizations no longer keep. */
-const WORKER = [RunWorkerModule, RetentionModule];
+/** What executes runs, delivers webhooks, and deletes what organizations no longer keep. */
+const WORKER = [RunWorkerModule, WebhookDeliveryModule, RetentionModule];
 
 /** What is added to the modules of the role. */
 export interface AppOptions {

@@ -27,6 +27,7 @@ import { Limits1763700000655 } from './migrations/1763700000655-limits.js';
 import { ThreadMetadata1763700000671 } from './migrations/1763700000671-thread-metadata.js';
 import { Regeneration1763700000672 } from './migrations/1763700000672-regeneration.js';
 import { ConnectionImport1763700000673 } from './migrations/1763700000673-connection-import.js';
+import { Webhooks1763700000677 } from './migrations/1763700000677-webhooks.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -61,4 +62,5 @@ export const MIGRATIONS = [
   ThreadMetadata1763700000671,
   Regeneration1763700000672,
   ConnectionImport1763700000673,
+  Webhooks1763700000677,
 ];
