@@ -25,6 +25,7 @@ import { QueueModule } from './queue/queue.module.js';
 import { RetentionModule } from './retention/retention.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
+import { SchedulesModule } from './schedules/schedules.module.js';
 import { SignInModule } from './sign-in/sign-in.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
@@ -71,6 +72,7 @@ const API = [
   StreamingModule,
   TurnsModule,
   WebhooksModule,
+  SchedulesModule,
   OauthModule,
   SelfModule,
   McpHttpModule,
