@@ -127,6 +127,8 @@ const LAYERS = {
   ],
   streaming: ['credentials', 'events', 'runs', 'runs/records', 'telemetry', 'threads'],
   turns: ['credentials', 'events', 'http', 'limits', 'runs', 'runs/records', 'streaming', 'telemetry', 'threads'],
+  webhooks: ['agents', 'agents/records', 'database', 'net', 'vault'],
+  schedules: ['agents', 'agents/records', 'credentials', 'database', 'limits', 'runs', 'runs/records', 'threads'],
   'mcp/protocol': [
     'audit',
     'connections',

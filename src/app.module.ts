@@ -26,6 +26,7 @@ import { QueueModule } from './queue/queue.module.js';
 import { RetentionModule } from './retention/retention.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RunWorkerModule } from './run-worker/run-worker.module.js';
+import { SchedulesModule } from './schedules/schedules.module.js';
 import { SignInModule } from './sign-in/sign-in.module.js';
 import { StreamingModule } from './streaming/streaming.module.js';
 import type { OpenTelemetry } from './telemetry/open-telemetry.js';
@@ -37,6 +38,8 @@ import { ToolsModule } from './tools/tools.module.js';
 import { TurnsModule } from './turns/turns.module.js';
 import { UpstreamAuthorizationModule } from './upstream-oauth/authorization/upstream-authorization.module.js';
 import { TrustedIssuersModule } from './trusted-issuers/trusted-issuers.module.js';
+import { WebhookDeliveryModule } from './webhooks/webhook-delivery.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { UpstreamsModule } from './upstreams/upstreams.module.js';
 
 /** What every process needs, whatever its role. */
@@ -70,13 +73,15 @@ const API = [
   ApprovalsModule,
   StreamingModule,
   TurnsModule,
+  WebhooksModule,
+  SchedulesModule,
   OauthModule,
   SelfModule,
   McpHttpModule,
 ];
 
-/** What executes runs, and deletes what organizations no longer keep. */
-const WORKER = [RunWorkerModule, RetentionModule];
+/** What executes runs, delivers webhooks, and deletes what organizations no longer keep. */
+const WORKER = [RunWorkerModule, WebhookDeliveryModule, RetentionModule];
 
 /** What is added to the modules of the role. */
 export interface AppOptions {

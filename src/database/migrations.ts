@@ -28,6 +28,8 @@ import { ThreadMetadata1763700000671 } from './migrations/1763700000671-thread-m
 import { Regeneration1763700000672 } from './migrations/1763700000672-regeneration.js';
 import { ConnectionImport1763700000673 } from './migrations/1763700000673-connection-import.js';
 import { Approvals1763700000674 } from './migrations/1763700000674-approvals.js';
+import { Webhooks1763700000677 } from './migrations/1763700000677-webhooks.js';
+import { Schedules1763700000678 } from './migrations/1763700000678-schedules.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -63,4 +65,6 @@ export const MIGRATIONS = [
   Regeneration1763700000672,
   ConnectionImport1763700000673,
   Approvals1763700000674,
+  Webhooks1763700000677,
+  Schedules1763700000678,
 ];

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type InsertResult, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, type InsertResult, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { RunStatus } from '../common/run-status.js';
 import { ThreadEntity } from './thread.entity.js';
 
@@ -36,6 +36,10 @@ export class ThreadRepository {
       .returning('id')
       .execute();
     return (result.raw as unknown[]).length === 1;
+  }
+
+  async insert(manager: EntityManager, thread: Omit<ThreadEntity, 'createdAt' | 'updatedAt'>): Promise<void> {
+    await manager.insert(ThreadEntity, thread);
   }
 
   findThread(organizationId: string, id: string): Promise<ThreadEntity | null> {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
@@ -58,6 +59,19 @@ export class ThreadService {
       throw new DomainError('thread_exists', 'A thread with this id already exists and belongs to another agent.');
     }
     return this.toItem(thread);
+  }
+
+  /** Makes a thread in the caller's transaction, and returns its id. */
+  async createWithin(
+    manager: EntityManager,
+    {
+      userId: createdBy,
+      ...thread
+    }: { organizationId: string; title: string; virtualMcpId: string; userId: string | null },
+  ): Promise<string> {
+    const id = newId();
+    await this.repository.insert(manager, { ...thread, id, status: 'completed', metadata: {}, createdBy });
+    return id;
   }
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {

@@ -61,6 +61,16 @@ export const SEALED_COLUMNS = {
     owner: 'connection_id',
     contextOf: (connectionId) => `upstream_client:${connectionId}:client`,
   },
+  webhookSecret: {
+    table: 'webhooks',
+    column: 'secret',
+    contextOf: (id) => `webhook:${id}:secret`,
+  },
+  webhookPreviousSecret: {
+    table: 'webhooks',
+    column: 'previous_secret',
+    contextOf: (id) => `webhook:${id}:previous_secret`,
+  },
   upstreamLogIn: {
     table: 'upstream_log_ins',
     column: 'details',

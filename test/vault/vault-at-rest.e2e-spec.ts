@@ -64,6 +64,7 @@ it('no row of any table contains a secret in plain text', async () => {
   });
   await useOauth();
   await registerOauthClient();
+  const webhookSecrets = await createWebhook();
   expect(await call('CONNECTION_TEST', { id: working })).toMatchObject({ ok: true });
   expect(await call('CONNECTION_TEST', { id: refused })).toMatchObject({ ok: false });
   await callTool(working);
@@ -80,7 +81,7 @@ it('no row of any table contains a secret in plain text', async () => {
       .map(({ table, column }) => `public.${table}.${column}`)
       .toSorted(),
   );
-  for (const [name, secret] of Object.entries({ ...SECRETS, key, bootstrapKey: service.apiKey })) {
+  for (const [name, secret] of Object.entries({ ...SECRETS, ...webhookSecrets, key, bootstrapKey: service.apiKey })) {
     for (const form of formsOf(secret)) expect({ name, tables: containing(form) }).toEqual({ name, tables: [] });
   }
 });
@@ -95,6 +96,15 @@ async function call<T>(name: string, body: object): Promise<T> {
 async function registerOauthClient(): Promise<void> {
   const client = { redirect_uris: ['https://app.example/callback'], token_endpoint_auth_method: 'none' };
   await supertest(service.url).post('/oauth/register').send(client).expect(201);
+}
+
+/** Stores a webhook whose secret was rotated; returns the base64 of both secrets. */
+async function createWebhook(): Promise<{ webhookSecret: string; previousWebhookSecret: string }> {
+  const data = { url: 'https://app.example/hook', events: ['run.completed'] };
+  const { item, secret } = await call<{ item: { id: string }; secret: string }>('WEBHOOK_CREATE', { data });
+  const rotated = await call<{ secret: string }>('WEBHOOK_ROTATE', { id: item.id });
+  const withoutPrefix = (text: string): string => text.slice('whsec_'.length);
+  return { webhookSecret: withoutPrefix(rotated.secret), previousWebhookSecret: withoutPrefix(secret) };
 }
 
 /** Stores tokens and a registered client, a log-in in progress, and the secret of a client that was set up. */

@@ -990,6 +990,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/SCHEDULE_CREATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Creates a schedule: a message to an agent that is posted at the times of a cron expression, for the caller. */
+        post: operations["SCHEDULE_CREATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/SCHEDULE_DELETE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes a schedule. Its runs and threads stay. */
+        post: operations["SCHEDULE_DELETE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/SCHEDULE_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads a schedule: its next time, its last run, and why it skipped a time or was disabled. */
+        post: operations["SCHEDULE_GET"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/SCHEDULE_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the organization's schedules, newest first by default. */
+        post: operations["SCHEDULE_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/SCHEDULE_RUN": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Posts a run of a schedule now, for its creator, also if the schedule is disabled or its previous run is open. */
+        post: operations["SCHEDULE_RUN"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/SCHEDULE_UPDATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Changes a schedule. Absent properties keep their value. If the agent, thread, message or tier is sent, the schedule acts for the caller from then on. */
+        post: operations["SCHEDULE_UPDATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/THREAD_COPY": {
         parameters: {
             query?: never;
@@ -1035,6 +1137,142 @@ export interface paths {
         put?: never;
         /** Counts the organization's runs and the tokens that they used, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. */
         post: operations["USAGE_STATS"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_CREATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a webhook: an address that is told when runs end or ask for an approval. Only this response and that of WEBHOOK_ROTATE contain the secret that signs the messages (Standard Webhooks). */
+        post: operations["WEBHOOK_CREATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_DELETE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes a webhook with its deliveries. */
+        post: operations["WEBHOOK_DELETE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_DELIVERIES_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the deliveries of the last 30 days to webhooks, newest first by default. */
+        post: operations["WEBHOOK_DELIVERIES_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the organization's webhooks without their secrets. */
+        post: operations["WEBHOOK_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_REDELIVER": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a delivery again, with the same id and body. */
+        post: operations["WEBHOOK_REDELIVER"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_ROTATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces the secret of a webhook. For 24 hours, messages have the signatures of both secrets. */
+        post: operations["WEBHOOK_ROTATE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_TEST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends the event webhook.test to a webhook, within 15 seconds, and reports the cause of a failure. */
+        post: operations["WEBHOOK_TEST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/WEBHOOK_UPDATE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Changes a webhook. Absent properties keep their value. Pending deliveries go to a new address; disabling drops them. */
+        post: operations["WEBHOOK_UPDATE"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2063,6 +2301,7 @@ export interface components {
             attempt: number;
             steps: number;
             request_id: string;
+            schedule_id: string | null;
             metadata: {
                 [key: string]: unknown;
             };
@@ -2119,6 +2358,92 @@ export interface components {
         };
         RunsCancelled: {
             taskIds: string[];
+        };
+        ScheduleChange: {
+            title?: string;
+            /** Format: uuid */
+            virtual_mcp_id?: string;
+            thread_id?: string | null;
+            cron?: string;
+            timezone?: string;
+            message?: string;
+            tier?: ("fast" | "smart" | "thinking") | null;
+            /** @enum {string} */
+            overlap?: "skip" | "queue";
+            catch_up?: boolean;
+            enabled?: boolean;
+        };
+        ScheduleCreateInput: {
+            data: components["schemas"]["ScheduleData"];
+        };
+        ScheduleData: {
+            title: string;
+            /** Format: uuid */
+            virtual_mcp_id: string;
+            thread_id?: string | null;
+            cron: string;
+            timezone?: string;
+            message: string;
+            tier?: ("fast" | "smart" | "thinking") | null;
+            /** @enum {string} */
+            overlap?: "skip" | "queue";
+            catch_up?: boolean;
+            enabled?: boolean;
+        };
+        ScheduleIdInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        ScheduleItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            /** Format: uuid */
+            virtual_mcp_id: string;
+            thread_id: string | null;
+            cron: string;
+            timezone: string;
+            message: string;
+            tier: ("fast" | "smart" | "thinking") | null;
+            /** @enum {string} */
+            overlap: "skip" | "queue";
+            catch_up: boolean;
+            enabled: boolean;
+            disabled_reason: string | null;
+            next_run_at: (string) | null;
+            last_run_at: (string) | null;
+            last_run: components["schemas"]["ScheduleRunItem"] | null;
+            last_skipped_at: (string) | null;
+            last_skip_reason: string | null;
+            user_id: string | null;
+            api_key_id: string | null;
+            created_at: string;
+            updated_at: string;
+        };
+        ScheduleOutput: {
+            item: components["schemas"]["ScheduleItem"];
+        };
+        SchedulePage: {
+            items: components["schemas"]["ScheduleItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        ScheduleRunItem: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+        };
+        ScheduleRunOutput: {
+            /** Format: uuid */
+            taskId: string;
+            thread_id: string;
+        };
+        ScheduleUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            data: components["schemas"]["ScheduleChange"];
         };
         StdioInput: {
             command: string;
@@ -2412,6 +2737,86 @@ export interface components {
             to?: string;
             /** @enum {string} */
             by: "agent" | "model" | "key" | "day";
+        };
+        WebhookChange: {
+            url?: string;
+            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            agent_ids?: string[] | null;
+            enabled?: boolean;
+        };
+        WebhookCreateInput: {
+            data: components["schemas"]["WebhookData"];
+        };
+        WebhookData: {
+            url: string;
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            agent_ids?: string[] | null;
+            enabled?: boolean;
+        };
+        WebhookDeliveryItem: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            webhook_id: string;
+            /** @enum {string} */
+            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested";
+            /** Format: uuid */
+            run_id: string;
+            /** @enum {string} */
+            status: "pending" | "delivered" | "failed";
+            attempts: number;
+            last_status: number | null;
+            last_error: string | null;
+            next_try_at: (string) | null;
+            created_at: string;
+        };
+        WebhookDeliveryOutput: {
+            item: components["schemas"]["WebhookDeliveryItem"];
+        };
+        WebhookDeliveryPage: {
+            items: components["schemas"]["WebhookDeliveryItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        WebhookIdInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        WebhookItem: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            agent_ids: string[] | null;
+            enabled: boolean;
+            disabled_reason: string | null;
+            created_at: string;
+            updated_at: string;
+        };
+        WebhookOutput: {
+            item: components["schemas"]["WebhookItem"];
+        };
+        WebhookPage: {
+            items: components["schemas"]["WebhookItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        WebhookTested: {
+            ok: boolean;
+            status: number | null;
+            latency_ms: number;
+            error?: string;
+        };
+        WebhookUpdateInput: {
+            /** Format: uuid */
+            id: string;
+            data: components["schemas"]["WebhookChange"];
+        };
+        WebhookWithSecret: {
+            secret: string;
+            item: components["schemas"]["WebhookItem"];
         };
     };
     responses: {
@@ -5686,6 +6091,7 @@ export interface operations {
                      *         "attempt": 1,
                      *         "steps": 1,
                      *         "request_id": "text",
+                     *         "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "metadata": {
                      *           "customer": "4711"
                      *         },
@@ -5771,6 +6177,7 @@ export interface operations {
                      *         "attempt": 1,
                      *         "steps": 1,
                      *         "request_id": "text",
+                     *         "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "metadata": {
                      *           "customer": "4711"
                      *         },
@@ -5853,6 +6260,7 @@ export interface operations {
                      *           "attempt": 1,
                      *           "steps": 1,
                      *           "request_id": "text",
+                     *           "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "metadata": {
                      *             "customer": "4711"
                      *           },
@@ -5879,6 +6287,385 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Support",
+                 *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                 *         "cron": "0 9 * * 1-5",
+                 *         "message": "What is new?"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "cron": "0 9 * * 1-5",
+                     *         "timezone": "Europe/Berlin",
+                     *         "message": "What is new?",
+                     *         "tier": "fast",
+                     *         "overlap": "skip",
+                     *         "catch_up": true,
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "next_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued"
+                     *         },
+                     *         "last_skipped_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_skip_reason": "text",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScheduleOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "cron": "0 9 * * 1-5",
+                     *         "timezone": "Europe/Berlin",
+                     *         "message": "What is new?",
+                     *         "tier": "fast",
+                     *         "overlap": "skip",
+                     *         "catch_up": true,
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "next_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued"
+                     *         },
+                     *         "last_skipped_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_skip_reason": "text",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScheduleOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "cron": "0 9 * * 1-5",
+                     *         "timezone": "Europe/Berlin",
+                     *         "message": "What is new?",
+                     *         "tier": "fast",
+                     *         "overlap": "skip",
+                     *         "catch_up": true,
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "next_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued"
+                     *         },
+                     *         "last_skipped_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_skip_reason": "text",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScheduleOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "thread_id": "ticket-4711",
+                     *           "cron": "0 9 * * 1-5",
+                     *           "timezone": "Europe/Berlin",
+                     *           "message": "What is new?",
+                     *           "tier": "fast",
+                     *           "overlap": "skip",
+                     *           "catch_up": true,
+                     *           "enabled": true,
+                     *           "disabled_reason": "text",
+                     *           "next_run_at": "2026-11-23T08:30:00.000Z",
+                     *           "last_run_at": "2026-11-23T08:30:00.000Z",
+                     *           "last_run": {
+                     *             "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "status": "queued"
+                     *           },
+                     *           "last_skipped_at": "2026-11-23T08:30:00.000Z",
+                     *           "last_skip_reason": "text",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SchedulePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_RUN: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "thread_id": "ticket-4711"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScheduleRunOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    SCHEDULE_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "title": "Support",
+                     *         "virtual_mcp_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "cron": "0 9 * * 1-5",
+                     *         "timezone": "Europe/Berlin",
+                     *         "message": "What is new?",
+                     *         "tier": "fast",
+                     *         "overlap": "skip",
+                     *         "catch_up": true,
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "next_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_run": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "queued"
+                     *         },
+                     *         "last_skipped_at": "2026-11-23T08:30:00.000Z",
+                     *         "last_skip_reason": "text",
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScheduleOutput"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6050,6 +6837,434 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["UsageStats"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_CREATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "url": "https://hooks.example.com/signalbox",
+                 *         "events": [
+                 *           "run.completed"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "secret": "text",
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "events": [
+                     *           "run.completed"
+                     *         ],
+                     *         "agent_ids": [
+                     *           "0198f0a0-0000-7000-8000-000000000001"
+                     *         ],
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "events": [
+                     *           "run.completed"
+                     *         ],
+                     *         "agent_ids": [
+                     *           "0198f0a0-0000-7000-8000-000000000001"
+                     *         ],
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_DELIVERIES_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "webhook_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "event": "run.completed",
+                     *           "run_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "status": "pending",
+                     *           "attempts": 1,
+                     *           "last_status": 1,
+                     *           "last_error": "text",
+                     *           "next_try_at": "2026-11-23T08:30:00.000Z",
+                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "url": "https://hooks.example.com/signalbox",
+                     *           "events": [
+                     *             "run.completed"
+                     *           ],
+                     *           "agent_ids": [
+                     *             "0198f0a0-0000-7000-8000-000000000001"
+                     *           ],
+                     *           "enabled": true,
+                     *           "disabled_reason": "text",
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_REDELIVER: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "webhook_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "event": "run.completed",
+                     *         "run_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "status": "pending",
+                     *         "attempts": 1,
+                     *         "last_status": 1,
+                     *         "last_error": "text",
+                     *         "next_try_at": "2026-11-23T08:30:00.000Z",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_ROTATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "secret": "text",
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "events": [
+                     *           "run.completed"
+                     *         ],
+                     *         "agent_ids": [
+                     *           "0198f0a0-0000-7000-8000-000000000001"
+                     *         ],
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_TEST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "status": 1,
+                     *       "latency_ms": 1,
+                     *       "error": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookTested"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    WEBHOOK_UPDATE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "events": [
+                     *           "run.completed"
+                     *         ],
+                     *         "agent_ids": [
+                     *           "0198f0a0-0000-7000-8000-000000000001"
+                     *         ],
+                     *         "enabled": true,
+                     *         "disabled_reason": "text",
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookOutput"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -17,13 +17,6 @@ export interface GatedCall {
   readonly input: unknown;
 }
 
-/** A requested approval: one event `approval.requested`. */
-export interface RequestedApproval {
-  readonly id: string;
-  readonly runId: string;
-  readonly toolCallId: string;
-}
-
 /** An approval as an attempt sees it, without the input, which the answer has. */
 export type ApprovalState = Pick<
   RunApprovalEntity,
@@ -84,23 +77,19 @@ export class RunApprovals {
     });
   }
 
-  /**
-   * Stores the approvals that do not exist yet and returns those. Whatever must exist exactly if an approval does (its webhook
-   * deliveries) is written here, with the same manager.
-   */
+  /** Stores the approvals that do not exist yet. A trigger writes the webhook deliveries of each. */
   private async requestIn(
     manager: EntityManager,
     runId: string,
     calls: readonly GatedCall[],
     timeoutS: number,
-  ): Promise<RequestedApproval[]> {
+  ): Promise<void> {
     const rows = calls.map((call) => ({ id: newId(), ...call }));
-    return manager.query(
+    await manager.query(
       `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at)
        SELECT id, $1, "toolCallId", "toolName", "connectionId", input, now() + make_interval(secs => $3)
          FROM json_to_recordset($2::json) AS call (id uuid, "toolCallId" text, "toolName" text, "connectionId" uuid, input json)
-       ON CONFLICT (run_id, tool_call_id) DO NOTHING
-       RETURNING id, run_id AS "runId", tool_call_id AS "toolCallId"`,
+       ON CONFLICT (run_id, tool_call_id) DO NOTHING`,
       [runId, JSON.stringify(rows), timeoutS],
     );
   }

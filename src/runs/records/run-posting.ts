@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { DomainError } from '../../common/domain-error.js';
 import { CALLER_ID, newId } from '../../common/ids.js';
 import type { NewRun, PostedRun } from './new-run.js';
@@ -46,21 +47,32 @@ export class RunPosting {
 
   /**
    * @param room the organization's limits of open runs, if it has a limit of waiting ones
+   * @param manager of the caller's transaction; without it, the request is a transaction of its own
    * @throws DomainError `thread_not_found`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
    *   that the thread already holds
    */
-  async postRun(request: NewRun, room?: RunRoom): Promise<PostedRun> {
+  async postRun(request: NewRun, room?: RunRoom, manager?: EntityManager): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
-    const { outcome, runId, isHead } = await this.store(request, room);
+    const { outcome, runId, isHead } = await this.store(request, room, manager);
     if (outcome === 'posted') return { runId, isHead, isRepeated: false };
     if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
     throw refuse(outcome, room);
   }
 
-  private async store(request: NewRun, room: RunRoom | undefined): Promise<PostRow> {
+  /** Records the schedule of a run, in the transaction that posts it. */
+  async markScheduled(manager: EntityManager, runId: string, scheduleId: string): Promise<void> {
+    await manager.query('UPDATE runs SET schedule_id = $2 WHERE id = $1', [runId, scheduleId]);
+  }
+
+  private async store(
+    request: NewRun,
+    room: RunRoom | undefined,
+    manager: EntityManager | undefined,
+  ): Promise<PostRow> {
     try {
-      const [row] = await this.statements.rows<PostRow>(room === undefined ? POST : POST_LIMITED, [
+      const statement = room === undefined ? POST : POST_LIMITED;
+      const values = [
         request.organizationId,
         request.threadId,
         request.agentId,
@@ -80,7 +92,11 @@ export class RunPosting {
         request.trace?.tracestate ?? null,
         newId(),
         ...(room === undefined ? [] : [room.waiting, room.concurrent ?? null]),
-      ]);
+      ];
+      const [row] =
+        manager === undefined
+          ? await this.statements.rows<PostRow>(statement, values)
+          : ((await manager.query(statement.text, values)) as PostRow[]);
       if (row === undefined) throw new Error('run_post returned no row.');
       return row;
     } catch (error) {

@@ -23,6 +23,7 @@ const RUN_LIST: ListSpec = {
     agent_id: { column: 'run.agentId', type: 'uuid' },
     user_id: { column: 'run.userId', type: 'uuid', nullable: true },
     api_key_id: { column: 'run.apiKeyId', type: 'uuid', nullable: true },
+    schedule_id: { column: 'run.scheduleId', type: 'uuid', nullable: true },
     status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
     tier: { column: 'run.tier', type: 'string' },
     attempt: { column: 'run.attempt', type: 'number' },
@@ -129,6 +130,13 @@ export class RunReader {
     return new Set(rows.map(({ id }) => id));
   }
 
+  /** The statuses of those of these runs that are stored, of whichever organization. */
+  async findStatuses(ids: readonly string[]): Promise<Map<string, RunEntity['status']>> {
+    if (ids.length === 0) return new Map();
+    const rows: RunState[] = await this.runs.query('SELECT id, status FROM runs WHERE id = ANY($1::uuid[])', [ids]);
+    return new Map(rows.map(({ id, status }) => [id, status]));
+  }
+
   /**
    * Where a stream on this thread begins: the running run, or the first queued one; and the last finished run. Both
    * come from one snapshot, so that without a current run nothing was posted after the last one.
@@ -171,6 +179,7 @@ function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[
     attempt: run.attempt,
     steps: run.step,
     request_id: run.requestId,
+    schedule_id: run.scheduleId,
     metadata: run.metadata,
     pending_approvals: pending,
     started_at: run.startedAt?.toISOString() ?? null,

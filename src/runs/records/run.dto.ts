@@ -101,6 +101,11 @@ export class RunItem {
   @IsString()
   request_id: string;
 
+  /** The schedule that posted the run; null for other runs. */
+  @MayBeNull()
+  @IsUUID()
+  schedule_id: string | null;
+
   /** The metadata of the thread when the run was posted. */
   @IsObject()
   metadata: Record<string, string>;

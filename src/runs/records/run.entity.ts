@@ -141,6 +141,10 @@ export class RunEntity {
   @Column({ type: 'bigint', name: 'question_position', nullable: true, update: false, transformer: BIGINT_AS_NUMBER })
   questionPosition: number | null;
 
+  /** The schedule that posted the run. */
+  @Column({ type: 'uuid', name: 'schedule_id', nullable: true })
+  scheduleId: string | null;
+
   /** The metadata of the thread when the run was posted. */
   @Column({ type: 'jsonb', default: {}, update: false })
   metadata: Record<string, string>;

@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { AgentsService } from '../agents/records/agents.service.js';
+import { DomainError } from '../common/domain-error.js';
+import { newId } from '../common/ids.js';
+import { allowsAny } from '../common/permissions.js';
+import { DEFAULT_TIER, type Tier } from '../common/tier.js';
+import { CredentialSources } from '../credentials/credential-sources.js';
+import { OrganizationCaps } from '../limits/organization-caps.js';
+import { RunPosting, type RunRoom } from '../runs/records/run-posting.js';
+import { ThreadService } from '../threads/thread.service.js';
+import type { ScheduleEntity } from './schedule.entity.js';
+import { type ScheduledRun, ScheduleRepository } from './schedule.repository.js';
+
+/** Why a schedule does not post a run. The message is a sentence for people. */
+export class ScheduleObstacle extends Error {
+  override readonly name = 'ScheduleObstacle';
+
+  constructor(
+    message: string,
+    /** Whether no later run can be posted either. */
+    readonly isLasting: boolean,
+  ) {
+    super(message);
+  }
+}
+
+/** Posts the runs of schedules, for their creators. */
+@Injectable()
+export class ScheduleRunner {
+  constructor(
+    private readonly repository: ScheduleRepository,
+    private readonly agents: AgentsService,
+    private readonly threads: ThreadService,
+    private readonly posting: RunPosting,
+    private readonly sources: CredentialSources,
+    private readonly caps: OrganizationCaps,
+  ) {}
+
+  /**
+   * Checks that the schedule can post a run, and returns how. What is returned writes in the caller's transaction.
+   * @throws ScheduleObstacle, also from what is returned
+   */
+  async prepare(schedule: ScheduleEntity): Promise<(manager: EntityManager) => Promise<ScheduledRun>> {
+    const situation = await this.repository.findSituation(schedule.id);
+    if (situation === undefined) throw new ScheduleObstacle('The schedule was deleted.', true);
+    if (situation.loss !== null) throw new ScheduleObstacle(situation.loss, true);
+    const agent = await this.agents.findForRun(schedule.organizationId, schedule.virtualMcpId);
+    if (agent === undefined) throw new ScheduleObstacle('The agent was deleted.', true);
+    if (agent.status === 'inactive') throw new ScheduleObstacle('The agent is inactive.', false);
+    if (situation.runAccess === 'granted') await this.requireGrant(schedule);
+    const waiting = this.caps.limitOf(situation.limits, 'waiting_runs');
+    const room =
+      waiting === undefined
+        ? undefined
+        : { waiting, concurrent: this.caps.limitOf(situation.limits, 'concurrent_runs') };
+    const tier = schedule.tier ?? agent.tier ?? DEFAULT_TIER;
+    return (manager) => this.post(manager, schedule, tier, room);
+  }
+
+  private async requireGrant({ credentialKind, credentialId, virtualMcpId }: ScheduleEntity): Promise<void> {
+    const usable = await this.sources.sourceOf(credentialKind)?.findUsable([credentialId]);
+    const permissions = usable?.get(credentialId);
+    if (permissions !== undefined && allowsAny(permissions, virtualMcpId)) return;
+    throw new ScheduleObstacle('Its creator can no longer run the agent.', true);
+  }
+
+  private async post(
+    manager: EntityManager,
+    schedule: ScheduleEntity,
+    tier: Tier,
+    room: RunRoom | undefined,
+  ): Promise<ScheduledRun> {
+    const { organizationId, title, virtualMcpId, userId } = schedule;
+    const threadId =
+      schedule.threadId ?? (await this.threads.createWithin(manager, { organizationId, title, virtualMcpId, userId }));
+    const run = {
+      organizationId,
+      threadId,
+      agentId: virtualMcpId,
+      userId,
+      apiKeyId: schedule.apiKeyId,
+      grantId: schedule.grantId,
+      requestId: newId(),
+      tier,
+      temperature: null,
+      messages: [{ id: newId(), role: 'user' as const, parts: [{ type: 'text' as const, text: schedule.message }] }],
+      idempotency: undefined,
+    };
+    const { runId, isHead } = await this.posting.postRun(run, room, manager).catch(rethrow);
+    await this.posting.markScheduled(manager, runId, schedule.id);
+    return { runId, threadId, isHead };
+  }
+}
+
+function rethrow(error: unknown): never {
+  if (!(error instanceof DomainError)) throw error;
+  switch (error.code) {
+    case 'thread_not_found':
+      throw new ScheduleObstacle('The thread was deleted.', true);
+    case 'agent_mismatch':
+      throw new ScheduleObstacle('The thread belongs to another agent.', true);
+    case 'too_many_runs':
+      throw new ScheduleObstacle('Too many runs are queued.', false);
+    default:
+      throw error;
+  }
+}

@@ -1,0 +1,29 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AgentsModule } from '../agents/agents.module.js';
+import { CredentialsModule } from '../credentials/credentials.module.js';
+import { LimitsModule } from '../limits/limits.module.js';
+import { RunRecordsModule } from '../runs/records/run-records.module.js';
+import { RunQueueModule } from '../runs/run-queue.module.js';
+import { ThreadsModule } from '../threads/threads.module.js';
+import { ScheduleEntity } from './schedule.entity.js';
+import { ScheduleRepository } from './schedule.repository.js';
+import { ScheduleRunner } from './schedule-runner.js';
+import { ScheduleService } from './schedule.service.js';
+import { ScheduleTools } from './schedule.tools.js';
+import { Scheduler } from './scheduler.js';
+
+/** Messages that are posted at the times of cron expressions. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([ScheduleEntity]),
+    AgentsModule,
+    CredentialsModule,
+    LimitsModule,
+    RunRecordsModule,
+    RunQueueModule,
+    ThreadsModule,
+  ],
+  providers: [ScheduleRepository, ScheduleRunner, ScheduleService, ScheduleTools, Scheduler],
+})
+export class SchedulesModule {}

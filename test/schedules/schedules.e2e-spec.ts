@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createAgent, createThread, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { startSecondOrganization } from '../support/second-organization.js';
+import { WebhookReceiver } from '../support/webhook-receiver.js';
+import { createSchedule, getSchedule, makeDue, runsOf, scheduleWhen } from './schedules.support.js';
+
+let app: TestApp;
+let agentId: string;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  agentId = await createAgent(app);
+});
+
+afterAll(() => app?.close());
+
+describe('SCHEDULE_CREATE', () => {
+  it('returns the schedule with its next time and its defaults', async () => {
+    const item = await createSchedule(app, agentId, { cron: '30 2 * * *', timezone: 'Europe/Berlin' });
+    expect(item).toMatchObject({
+      virtual_mcp_id: agentId,
+      thread_id: null,
+      tier: null,
+      overlap: 'skip',
+      catch_up: false,
+      enabled: true,
+      disabled_reason: null,
+      last_run_at: null,
+      last_run: null,
+      last_skipped_at: null,
+      last_skip_reason: null,
+    });
+    expect(Date.parse(item.next_run_at ?? '')).toBeGreaterThan(Date.now());
+    expect(await getSchedule(app, item.id)).toEqual(item);
+    expect(await succeed(app, 'SCHEDULE_LIST', {})).toMatchObject({ items: [item], totalCount: 1 });
+    expect(await succeed(app, 'SCHEDULE_DELETE', { id: item.id })).toEqual({ item });
+    expect((await app.tool('SCHEDULE_GET', { id: item.id })).body).toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  it.each([
+    ['every second', { cron: '* * * * * *' }, 400, 'data.cron'],
+    ['at the start', { cron: '@reboot' }, 400, 'data.cron'],
+    ['on 30 February', { cron: '0 0 30 2 *' }, 400, 'data.cron'],
+    ['in an unknown zone', { timezone: 'Mars/Phobos' }, 400, 'data.timezone'],
+    ['with an offset as zone', { timezone: '+01:00' }, 400, 'data.timezone'],
+    ['of an unknown agent', { virtual_mcp_id: unusedId() }, 404, 'data.virtual_mcp_id'],
+    ['without a message', { message: '' }, 400, 'data.message'],
+    ['of an unknown tier', { tier: 'best' }, 400, 'data.tier'],
+    ['of an unknown kind of overlap', { overlap: 'both' }, 400, 'data.overlap'],
+    ['with an unknown property', { every: 5 }, 400, 'data.every'],
+  ])('refuses one %s', async (_name, data, status, path) => {
+    const schedule = { title: 'Report', virtual_mcp_id: agentId, cron: '0 9 * * *', message: 'hello', ...data };
+    const { body } = await app.tool('SCHEDULE_CREATE', { data: schedule });
+    expect(body).toMatchObject({ status, errors: [{ path }] });
+  });
+
+  it('refuses a thread that does not exist, or of another agent', async () => {
+    const data = { title: 'Report', virtual_mcp_id: agentId, cron: '0 9 * * *', message: 'hello' };
+    const unknown = await app.tool('SCHEDULE_CREATE', { data: { ...data, thread_id: 'nowhere' } });
+    expect(unknown.body).toMatchObject({ status: 404, code: 'thread_not_found' });
+    const thread_id = await createThread(app, await createAgent(app));
+    const foreign = await app.tool('SCHEDULE_CREATE', { data: { ...data, thread_id } });
+    expect(foreign.body).toMatchObject({ status: 400, code: 'agent_mismatch' });
+  });
+});
+
+it('cannot be seen from another organization', async () => {
+  const other = await startSecondOrganization(app.app, app.url, 'other');
+  const { id } = await createSchedule(app, agentId);
+  for (const name of ['SCHEDULE_GET', 'SCHEDULE_DELETE', 'SCHEDULE_RUN']) {
+    expect({ name, ...(await other.tool(name, { id })).body }).toMatchObject({ name, status: 404, code: 'not_found' });
+  }
+  const update = await other.tool('SCHEDULE_UPDATE', { id, data: { enabled: false } });
+  expect(update.body).toMatchObject({ status: 404, code: 'not_found' });
+});
+
+describe('a time that has come', () => {
+  it('posts the message to a new thread, and the run and its webhooks name the schedule', async () => {
+    const receiver = await WebhookReceiver.start();
+    try {
+      await succeed(app, 'WEBHOOK_CREATE', { data: { url: receiver.url, events: ['run.completed'] } });
+      const { id } = await createSchedule(app, agentId, { tier: 'fast' });
+      await makeDue(app, [id]);
+      const { last_run, last_run_at, next_run_at } = await scheduleWhen(
+        app,
+        id,
+        (schedule) => schedule.last_run?.status === 'completed',
+      );
+      expect(Date.parse(next_run_at ?? '')).toBeGreaterThan(Date.parse(last_run_at ?? ''));
+      const runs = await runsOf(app, id);
+      expect(runs).toMatchObject([{ id: last_run?.id, schedule_id: id, agent_id: agentId, tier: 'fast' }]);
+      const thread = new ThreadClient(app, agentId, runs[0]?.thread_id ?? '');
+      expect(await thread.messages()).toMatchObject([
+        { role: 'user', parts: [{ type: 'text', text: 'scheduled hello' }] },
+        { role: 'assistant' },
+      ]);
+      const [message] = await receiver.messagesOf(last_run?.id ?? '');
+      expect(JSON.parse(message?.body ?? '')).toMatchObject({ data: { run_id: last_run?.id, schedule_id: id } });
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('posts the message to its thread', async () => {
+    const thread_id = await createThread(app, agentId);
+    const { id } = await createSchedule(app, agentId, { thread_id });
+    await makeDue(app, [id]);
+    await scheduleWhen(app, id, ({ last_run }) => last_run?.status === 'completed');
+    expect(await runsOf(app, id)).toMatchObject([{ thread_id }]);
+  });
+
+  it('is skipped while the previous run is open', async () => {
+    const { id } = await createSchedule(app, agentId, { message: '/wait 60000' });
+    await makeDue(app, [id]);
+    const { last_run } = await scheduleWhen(app, id, (schedule) => schedule.last_run?.status === 'running');
+    await makeDue(app, [id]);
+    const skipped = await scheduleWhen(app, id, ({ last_skipped_at }) => last_skipped_at !== null);
+    expect(skipped).toMatchObject({
+      last_skip_reason: 'The previous run was still open.',
+      last_run: { id: last_run?.id },
+    });
+    expect(Date.parse(skipped.next_run_at ?? '')).toBeGreaterThan(Date.now());
+    expect(await runsOf(app, id)).toHaveLength(1);
+    await succeed(app, 'RUN_CANCEL', { id: last_run?.id });
+  });
+
+  it('queues a run behind the open one if the schedule says so', async () => {
+    const thread_id = await createThread(app, agentId);
+    const { id } = await createSchedule(app, agentId, { message: '/wait 60000', overlap: 'queue', thread_id });
+    await makeDue(app, [id]);
+    const { last_run } = await scheduleWhen(app, id, (schedule) => schedule.last_run?.status === 'running');
+    await makeDue(app, [id]);
+    await scheduleWhen(app, id, (schedule) => schedule.last_run?.status === 'queued');
+    expect(await runsOf(app, id)).toMatchObject([{ id: last_run?.id, status: 'running' }, { status: 'queued' }]);
+    await new ThreadClient(app, agentId, thread_id).cancel().expect(202);
+  });
+
+  it.each([
+    [true, 1, null],
+    [false, 0, 'The service did not run at this time.'],
+  ])('is, when it was missed and catch_up is %s, made up for %i times', async (catch_up, count, reason) => {
+    const { id } = await createSchedule(app, agentId, { catch_up });
+    await makeDue(app, [id], 3600);
+    const after = await scheduleWhen(app, id, ({ next_run_at }) => Date.parse(next_run_at ?? '') > Date.now());
+    expect(after.last_skip_reason).toBe(reason);
+    expect(await runsOf(app, id)).toHaveLength(count);
+  });
+
+  it('does not come while the schedule is disabled, and SCHEDULE_RUN works nevertheless', async () => {
+    const { id, next_run_at } = await createSchedule(app, agentId, { enabled: false });
+    expect(next_run_at).toBeNull();
+    const first = await succeed<{ taskId: string; thread_id: string }>(app, 'SCHEDULE_RUN', { id });
+    const second = await succeed<{ taskId: string; thread_id: string }>(app, 'SCHEDULE_RUN', { id });
+    expect(first.thread_id).not.toBe(second.thread_id);
+    const runs = await runsOf(app, id);
+    expect(runs.map((run) => run.id)).toEqual([first.taskId, second.taskId]);
+    expect(await getSchedule(app, id)).toMatchObject({ enabled: false, last_run: { id: second.taskId } });
+  });
+});
+
+describe('a schedule is disabled', () => {
+  it.each([
+    ['agent', 'The agent was deleted.'],
+    ['thread', 'The thread was deleted.'],
+    ['key', 'The credential of its creator is gone.'],
+  ])('when its %s is deleted', async (what, reason) => {
+    const agent = await createAgent(app);
+    const thread_id = await createThread(app, agent);
+    const permissions = { self: ['*'], '*': ['*'] };
+    const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'creator', permissions });
+    const data = { title: 'Report', virtual_mcp_id: agent, cron: '0 9 * * *', message: 'hello' };
+    const thread = what === 'thread' ? { thread_id } : {};
+    const created = await app.tool('SCHEDULE_CREATE', { data: { ...data, ...thread } }, key.key).expect(200);
+    const { id, api_key_id } = created.body.item as { id: string; api_key_id: string };
+    expect(api_key_id).toBe(key.id);
+    if (what === 'thread') await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread_id });
+    if (what === 'agent') await succeed(app, 'COLLECTION_VIRTUAL_MCP_DELETE', { id: agent });
+    if (what === 'key') await succeed(app, 'API_KEY_DELETE', { id: key.id });
+    const schedule = await scheduleWhen(app, id, ({ enabled }) => !enabled);
+    expect(schedule).toMatchObject({ disabled_reason: reason, next_run_at: null });
+    expect((await app.tool('SCHEDULE_RUN', { id })).body).toMatchObject({ code: 'conflict', detail: reason });
+    expect(await runsOf(app, id)).toEqual([]);
+  });
+});
+
+describe('SCHEDULE_UPDATE', () => {
+  it('sets a new next time', async () => {
+    const { id } = await createSchedule(app, agentId);
+    const update = (data: object) => succeed(app, 'SCHEDULE_UPDATE', { id, data });
+    expect(await update({ enabled: false })).toMatchObject({ item: { enabled: false, next_run_at: null } });
+    expect(await update({ enabled: true, cron: '0 0 1 7 *' })).toMatchObject({
+      item: { enabled: true, next_run_at: expect.stringMatching(/-07-01T00:00:00.000Z$/) },
+    });
+    expect(await update({ timezone: 'Asia/Tokyo' })).toMatchObject({
+      item: { next_run_at: expect.stringMatching(/-06-30T15:00:00.000Z$/) },
+    });
+    expect((await app.tool('SCHEDULE_UPDATE', { id, data: { cron: '0 0 30 2 *' } })).body).toMatchObject({
+      errors: [{ path: 'data.cron', message: 'The time of this expression never comes.' }],
+    });
+  });
+
+  it('lets the schedule act for the caller who changes what is run, and for no other', async () => {
+    const permissions = { self: ['*'], '*': ['*'] };
+    const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'editor', permissions });
+    const { id, api_key_id: creator } = await createSchedule(app, agentId);
+    const update = (data: object) => app.tool('SCHEDULE_UPDATE', { id, data }, key.key).expect(200);
+    expect((await update({ title: 'Other', cron: '0 0 2 1 *' })).body).toMatchObject({ item: { api_key_id: creator } });
+    expect((await update({ message: 'other' })).body).toMatchObject({ item: { api_key_id: key.id } });
+    const { taskId } = await succeed<{ taskId: string }>(app, 'SCHEDULE_RUN', { id });
+    expect(await succeed(app, 'RUN_GET', { id: taskId })).toMatchObject({ item: { api_key_id: key.id } });
+  });
+
+  it('is refused without a grant on the agent where running agents needs one', async () => {
+    await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'granted' });
+    try {
+      const permissions = { self: ['SCHEDULE_CREATE', 'SCHEDULE_UPDATE'] };
+      const key = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'limited', permissions });
+      const { id } = await createSchedule(app, agentId);
+      const denied = { status: 403, code: 'permission_denied' };
+      expect((await app.tool('SCHEDULE_UPDATE', { id, data: { message: 'x' } }, key.key)).body).toMatchObject(denied);
+      const data = { title: 'x', virtual_mcp_id: agentId, cron: '0 0 1 1 *', message: 'x' };
+      expect((await app.tool('SCHEDULE_CREATE', { data }, key.key)).body).toMatchObject(denied);
+    } finally {
+      await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'members' });
+    }
+  });
+
+  it('disables, at its time, a schedule whose creator can no longer run the agent', async () => {
+    await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'granted' });
+    try {
+      const permissions = { self: ['SCHEDULE_CREATE'], [agentId]: ['*'] };
+      const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'granted', permissions });
+      const data = { title: 'x', virtual_mcp_id: agentId, cron: '0 0 1 1 *', message: 'x' };
+      const { body } = await app.tool('SCHEDULE_CREATE', { data }, key.key).expect(200);
+      const { id } = body.item as { id: string };
+      await makeDue(app, [id]);
+      await scheduleWhen(app, id, ({ last_run_at }) => last_run_at !== null);
+      await succeed(app, 'API_KEY_UPDATE', { id: key.id, permissions: { self: ['SCHEDULE_CREATE'] } });
+      await makeDue(app, [id]);
+      const disabled = await scheduleWhen(app, id, ({ enabled }) => !enabled);
+      expect(disabled.disabled_reason).toBe('Its creator can no longer run the agent.');
+      expect(await runsOf(app, id)).toHaveLength(1);
+    } finally {
+      await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'members' });
+    }
+  });
+});
