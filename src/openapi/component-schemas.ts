@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { classOfSchema, type JsonSchema, schemaWith } from '../common/validation/schema-of.js';
+import { isPresentOrNull } from '../common/validation/presence.js';
 import type { InputClass } from '../common/validation/validate-input.js';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
@@ -52,15 +53,26 @@ export class ComponentSchemas {
     this.names.set(type, name);
     // Holds the name while the classes below it are described.
     this.named.set(name, {});
-    this.named.set(name, withReferences(schemaWith(type, (nested) => ({ [MARK]: this.nameOf(nested) }))) as JsonSchema);
+    const schema = schemaWith(type, (nested) => ({ [MARK]: this.nameOf(nested) }));
+    this.named.set(name, forGenerators({ ...schema, ...requiredOf(type, schema) }) as JsonSchema);
     return name;
   }
 }
 
-function withReferences(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withReferences);
+/** The library takes every condition on a property for an optional one; a property that can only be null is always there. */
+function requiredOf(type: InputClass, schema: JsonSchema): JsonSchema {
+  const { properties = {}, required = [] } = schema as { properties?: object; required?: readonly string[] };
+  const present = Object.keys(properties).filter((name) => required.includes(name) || isPresentOrNull(type, name));
+  return present.length === 0 ? {} : { required: present };
+}
+
+/** Puts the references in, and says of objects without declared properties that they can have any. */
+function forGenerators(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(forGenerators);
   if (typeof value !== 'object' || value === null) return value;
-  const { [MARK]: name, type: _type, ...rest } = value as JsonSchema;
+  const { [MARK]: name, type, ...rest } = value as JsonSchema;
   if (typeof name === 'string') return { $ref: `${ROOT}${name}`, ...rest };
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withReferences(member)]));
+  const members = Object.entries(value).map(([key, member]) => [key, forGenerators(member)]);
+  const isFree = type === 'object' && !('properties' in rest) && !('additionalProperties' in rest);
+  return Object.fromEntries(isFree ? [...members, ['additionalProperties', true]] : members);
 }

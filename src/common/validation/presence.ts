@@ -1,14 +1,39 @@
 import { Allow, ValidateIf } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 
+/** The properties that can be absent, and those that can be null, by the prototype of their class. */
+const absent = new WeakMap<object, Set<string>>();
+const nullable = new WeakMap<object, Set<string>>();
+
+function mark(marked: WeakMap<object, Set<string>>, target: object, property: string | symbol): void {
+  const names = marked.get(target) ?? new Set();
+  marked.set(target, names.add(String(property)));
+}
+
+function isMarked(marked: WeakMap<object, Set<string>>, type: new () => object, property: string): boolean {
+  for (let target: object | null = type.prototype as object; target !== null; target = Object.getPrototypeOf(target)) {
+    if (marked.get(target)?.has(property) === true) return true;
+  }
+  return false;
+}
+
+/** Is the property always there, although it can be null? */
+export function isPresentOrNull(type: new () => object, property: string): boolean {
+  return isMarked(nullable, type, property) && !isMarked(absent, type, property);
+}
+
 /** Makes the property optional. Unlike `IsOptional` it refuses null, which a non-null column cannot store. */
 export function MayBeAbsent(): PropertyDecorator {
-  return ValidateIf((_owner, value) => value !== undefined);
+  return (target, property) => {
+    mark(absent, target, property);
+    ValidateIf((_owner, value) => value !== undefined)(target, property);
+  };
 }
 
 /** Lets the property be null, also in its schema. */
 export function MayBeNull(): PropertyDecorator {
   return (target, property) => {
+    mark(nullable, target, property);
     ValidateIf((_owner, value) => value !== null)(target, property);
     JSONSchema((schema) => ({ anyOf: [schema, { type: 'null' }] }))(target, property as string);
   };
