@@ -108,8 +108,11 @@ describe('a management tool of an extension', () => {
       operationId: 'RATING_CREATE',
       summary: 'Rates a thread with one to five stars.',
       requestBody: {
-        content: { 'application/json': { schema: { properties: { stars: { minimum: 1, maximum: 5 } } } } },
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/RatingCreateInput' } } },
       },
+    });
+    expect(body.components.schemas.RatingCreateInput).toMatchObject({
+      properties: { stars: { minimum: 1, maximum: 5 } },
     });
     expect(Object.keys(body.paths)).toEqual(
       expect.arrayContaining(['/api/{org}/ratings', '/api/{org}/ratings/report']),

@@ -57,9 +57,9 @@ describe('a model kind of an extension', () => {
 
   it('is one of the values that the tools take and describe', async () => {
     const { body } = await supertest(app.url).get('/openapi.json').expect(200);
-    const { schema } = body.paths['/api/{org}/tools/AI_PROVIDER_CREATE'].post.requestBody.content['application/json'];
+    const { properties } = body.components.schemas.AiProviderData;
     const all = ['openai-compatible', 'openai', 'anthropic', 'acme'];
-    expect(schema.properties.data.properties.kind.enum.toSorted()).toEqual(all.toSorted());
+    expect(properties.kind.enum.toSorted()).toEqual(all.toSorted());
     const refused = await app.tool('AI_PROVIDER_CREATE', { data: { title: 'Models', kind: 'other' } });
     expectProblem(refused, 400, 'invalid_request');
     expect(refused.body.detail).toContain('acme');

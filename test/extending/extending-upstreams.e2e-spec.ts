@@ -117,8 +117,7 @@ describe('an upstream kind of an extension', () => {
 
   it('is one of the values that the tools take and describe', async () => {
     const { body } = await supertest(app.url).get('/openapi.json').expect(200);
-    const content = body.paths['/api/{org}/tools/COLLECTION_CONNECTIONS_CREATE'].post.requestBody.content;
-    const { properties } = content['application/json'].schema.properties.data;
+    const { properties } = body.components.schemas.ConnectionCreateData;
     expect(properties.connection_type.enum.toSorted()).toEqual(['HTTP', 'LEDGER', 'OFFICE_HOURS', 'STDIO']);
     const data = { connection_type: 'FTP', title: 'Office' };
     const refused = await app.tool('COLLECTION_CONNECTIONS_CREATE', { data });

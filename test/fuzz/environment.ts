@@ -92,12 +92,29 @@ async function start(stops: (() => Promise<unknown>)[]): Promise<Omit<Environmen
   return {
     url,
     fixtures: await prepare(tool, addresses, { all, other }, secret),
-    document: (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi,
+    document: withoutReferences(await (await fetch(`${url}/openapi.json`)).json()) as OpenApi,
     hasEnded: () => service.hasEnded,
     logFaults: () => log.faults(),
     logTail: () => log.tail(),
     tool,
   };
+}
+
+const COMPONENT = '#/components/schemas/';
+
+/** The document with the schemas in the place of the references to them; none refers to itself. */
+function withoutReferences(document: unknown): unknown {
+  const { components } = document as { components: { schemas: Record<string, unknown> } };
+  const resolve = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolve);
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref: ref } = value as { $ref?: unknown };
+    if (typeof ref === 'string' && ref.startsWith(COMPONENT)) {
+      return resolve(components.schemas[ref.slice(COMPONENT.length)]);
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, resolve(member)]));
+  };
+  return resolve(document);
 }
 
 type Tool = Environment['tool'];

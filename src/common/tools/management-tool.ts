@@ -35,7 +35,7 @@ export const MANAGEMENT_TOOL = 'signalbox:management-tool';
  * A handler that reads much data first reserves its memory from `answer`, as `paginate` does.
  */
 export function ManagementTool(definition: ManagementToolDefinition): MethodDecorator {
-  declarePermissions(...(definition.permissions ?? [definition.name]));
+  declarePermissions(definition.name, ...(definition.permissions ?? []));
   return SetMetadata(MANAGEMENT_TOOL, definition);
 }
 
