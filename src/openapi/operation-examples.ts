@@ -6,6 +6,7 @@ import { exampleOf } from './schema-example.js';
 const THREAD_ID = 'ticket-4711';
 const AGENT_ID = '0198f0a0-0000-7000-8000-000000000002';
 const CONNECTION_ID = '0198f0a0-0000-7000-8000-000000000001';
+const APPROVAL_ID = '01a1fc0f-ac13-7cb1-8f4e-5d9d3c1f7a20';
 const TASK_ID = '01a1fc0f-ac11-77b3-84e0-942cb7270dad';
 
 /** Bodies by operation id, where one that is made from the schema would explain too little. */
@@ -38,6 +39,7 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
     agent: { id: AGENT_ID },
   },
   regenerateAnswer: {},
+  answerApproval: { approved: true },
   cancelRuns: { taskId: TASK_ID },
   sendToConnection: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   sendToAgent: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
@@ -61,6 +63,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
   connectionId: CONNECTION_ID,
   virtualMcpId: AGENT_ID,
   toolName: 'echo',
+  approvalId: APPROVAL_ID,
 };
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['post']>;

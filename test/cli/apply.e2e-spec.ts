@@ -29,6 +29,11 @@ roles:
     permissions:
       self: [RUN_GET]
       search: ['*']
+schedules:
+  Nightly:
+    agent: Helper
+    cron: 0 3 * * *
+    message: Good night
 `;
 const ENV = { SEARCH_TOKEN: 'token-of-search' };
 
@@ -60,7 +65,8 @@ describe('signalbox apply', () => {
         '+ connections.tickets',
         '+ agents.Helper',
         '+ roles.support',
-        '4 to create, 0 to update, 0 to delete.',
+        '+ schedules.Nightly',
+        '5 to create, 0 to update, 0 to delete.',
         '',
       ].join('\n'),
     );
@@ -86,6 +92,9 @@ describe('signalbox apply', () => {
       self: ['RUN_GET'],
       [agents[0]?.connections[0]?.connection_id ?? '']: ['*'],
     });
+    expect((await signalbox.tool('SCHEDULE_LIST', {})).items).toMatchObject([
+      { title: 'Nightly', virtual_mcp_id: agents[0]?.id, timezone: 'UTC', enabled: true },
+    ]);
     expect(await apply(MANIFEST)).toEqual({ code: 0, output: 'Nothing to change.\n', errors: '' });
   });
 
@@ -133,6 +142,7 @@ describe('signalbox apply', () => {
         },
       },
       roles: { support: { permissions: { search: ['*'] } } },
+      schedules: { Nightly: { agent: 'Helper', cron: '0 3 * * *' } },
     });
     const env = { ...ENV, TICKETS_X_TEAM: 'support' };
     expect(await apply(exported, ['--yes'], env)).toEqual({ code: 0, output: 'Nothing to change.\n', errors: '' });
@@ -154,6 +164,7 @@ describe('signalbox apply', () => {
       ENV,
       'agents.A: there is no connection "nowhere".',
     ],
+    ['a schedule without an agent', 'schedules:\n  S: { cron: 0 3 * * * }\n', ENV, 'schedules.S.agent must be'],
     ['a refused connection', 'connections:\n  bad: { url: "ftp://x" }\n', ENV, 'connections.bad: '],
     ['broken YAML', 'agents: {\n', ENV, 'signalbox.yaml: '],
   ])('refuses %s before it changes anything', async (_what, manifest, env: Record<string, string>, complaint) => {

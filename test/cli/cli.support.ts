@@ -4,9 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { ServiceProcess } from '../support/service-process.js';
+import { type BuiltService, startBuiltService } from '../client/client.support.js';
 
 const BIN = fileURLToPath(new URL('../../bin/signalbox.mjs', import.meta.url));
 
@@ -19,28 +17,24 @@ export interface CommandResult {
 /** A service, and the command line in an empty folder next to it. */
 export class CliFixture {
   private constructor(
-    readonly url: string,
-    readonly apiKey: string,
+    private readonly service: BuiltService,
     readonly folder: string,
-    private readonly service: ServiceProcess,
-    private readonly database: TestDatabase,
   ) {}
 
   static async start(env: Record<string, string> = {}): Promise<CliFixture> {
-    const database = await createTestDatabase();
-    const service = new ServiceProcess({
-      DATABASE_URL: database.url,
-      ENCRYPTION_KEYS: generateEncryptionKey('test'),
-      LOG_LEVEL: 'warn',
-      ...env,
-    });
-    const { url, apiKey = '' } = await service.listening();
-    return new CliFixture(url, apiKey, await mkdtemp(join(tmpdir(), 'signalbox-cli-')), service, database);
+    return new CliFixture(await startBuiltService(env), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
+  }
+
+  get url(): string {
+    return this.service.url;
+  }
+
+  get apiKey(): string {
+    return this.service.apiKey;
   }
 
   async close(): Promise<void> {
-    await this.service.kill('SIGTERM');
-    await this.database.drop();
+    await this.service.close();
     await rm(this.folder, { recursive: true, force: true });
   }
 

@@ -3,13 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Chunk, Signalbox, SignalboxError } from '../../packages/client/src/index.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { ServiceProcess } from '../support/service-process.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+import { type BuiltService, startBuiltService } from './client.support.js';
 
-let database: TestDatabase;
-let service: ServiceProcess;
+let service: BuiltService;
 let relay: TcpProxy;
 let apiKey: string;
 let url: string;
@@ -18,15 +15,8 @@ let agentId: string;
 let threadId: string;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  service = new ServiceProcess({
-    DATABASE_URL: database.url,
-    LOG_LEVEL: 'warn',
-    ENCRYPTION_KEYS: generateEncryptionKey('test'),
-  });
-  const announced = await service.listening();
-  url = announced.url;
-  apiKey = announced.apiKey ?? '';
+  service = await startBuiltService();
+  ({ url, apiKey } = service);
   relay = await startTcpProxy(url);
   signalbox = new Signalbox({ url: `${url}/`, apiKey });
   agentId = (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } })).item.id;
@@ -34,9 +24,8 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
-  await service?.kill('SIGTERM');
+  await service?.close();
   await relay?.close();
-  await database?.drop();
 });
 
 async function newThread(): Promise<string> {

@@ -102,6 +102,7 @@ describe('the access of all routes', () => {
        "OPTIONS /oauth/register public",
        "OPTIONS /oauth/revoke public",
        "OPTIONS /oauth/token public",
+       "POST /api/:org/agent-runtime/threads/:threadId/approvals/:approvalId organization, browser tokens: approve",
        "POST /api/:org/agent-runtime/threads/:threadId/cancel organization, browser tokens: cancel",
        "POST /api/:org/agent-runtime/threads/:threadId/messages organization, browser tokens: post",
        "POST /api/:org/agent-runtime/threads/:threadId/regenerate organization, browser tokens: post",

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
-import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { answer, createAskingAgent, startUpstream, startWaiting } from '../approvals/approvals.support.js';
+import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 import {
@@ -107,24 +108,28 @@ describe('the message', () => {
     }
   });
 
-  it('can tell of an approval, in the transaction that asks for it', async () => {
-    const webhook = await createWebhook(app, receiver.url, { events: ['approval.requested'] });
-    const runId = await thread.postMessage('hello');
-    await thread.waitFor(runId, 'completed');
-    const approvalId = '0199a1b2-0000-7000-8000-000000000000';
-    const ask = `SELECT webhook_record('approval.requested', runs, $2) FROM runs WHERE id = $1`;
-    const database = app.app.get(DataSource);
-    const undone = database.transaction(async (manager) => {
-      await manager.query(ask, [runId, approvalId]);
-      throw new Error('undone');
-    });
-    await expect(undone).rejects.toThrow('undone');
-    expect(await deliveriesOf(app, runId)).toEqual([]);
-    await database.transaction((manager) => manager.query(ask, [runId, approvalId]));
-    expect(verify(webhook, only(await receiver.messagesOf(runId)))).toMatchObject({
-      type: 'approval.requested',
-      data: { run_id: runId, approval_id: approvalId },
-    });
+  it('tells of each requested approval once, and then of the end of the run', async () => {
+    const events = ['approval.requested', 'run.completed'];
+    const webhook = await createWebhook(app, receiver.url, { events });
+    const upstream = await startUpstream();
+    try {
+      const asking = await createAskingAgent(app, await connect(app, upstream.url), 'all');
+      const { thread: on, taskId, approvals } = await startWaiting(app, asking, '/call send {}');
+      const request = only(await receiver.messagesOf(taskId));
+      const { id: approvalId } = only(approvals);
+      expect(verify(webhook, request)).toMatchObject({
+        type: 'approval.requested',
+        data: { run_id: taskId, thread_id: on.id, approval_id: approvalId },
+      });
+      await answer(app, on.id, approvalId, { approved: true }).expect(202);
+      await on.waitFor(taskId, 'completed');
+      const types = (await receiver.messagesOf(taskId, 2)).map(
+        ({ body }) => (JSON.parse(body) as { type: string }).type,
+      );
+      expect(types.sort()).toEqual(events);
+    } finally {
+      await upstream.close();
+    }
   });
 });
 

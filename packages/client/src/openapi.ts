@@ -1360,7 +1360,7 @@ export interface paths {
          * Approves or denies a tool call. The run continues once all its approvals are answered.
          * @description Needs the permission RUN_APPROVE. The same answer by the same caller can be repeated.
          */
-        post: operations["ApprovalsController_answer"];
+        post: operations["answerApproval"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7418,13 +7418,14 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
-    ApprovalsController_answer: {
+    answerApproval: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 /** @example ticket-4711 */
                 threadId: string;
+                /** @example 01a1fc0f-ac13-7cb1-8f4e-5d9d3c1f7a20 */
                 approvalId: string;
                 /**
                  * @description Organization slug

@@ -8,6 +8,7 @@ import { Agents } from './agents.js';
 import { Connections } from './connections.js';
 import { type Manifest, readManifest } from './manifest.js';
 import { Roles } from './roles.js';
+import { Schedules } from './schedules.js';
 import type { Change, Section } from './section.js';
 
 interface ApplyOptions {
@@ -21,7 +22,7 @@ const SIGNS = { create: '+', update: '~', delete: '-' };
 
 export function applyCommand(): Command {
   return serviceCommand('apply')
-    .description('bring connections, agents and roles to what a file says; shows the plan first')
+    .description('bring connections, agents, roles and schedules to what a file says; shows the plan first')
     .option('-f, --file <file>', 'the file', 'signalbox.yaml')
     .option('--plan', 'only show the plan; the exit code is 2 if something would change')
     .option('--prune', 'delete what the file’s sections do not name')
@@ -45,7 +46,7 @@ export function applyCommand(): Command {
 
 export function exportCommand(): Command {
   return serviceCommand('export')
-    .description('print connections, agents and roles as a file for "apply"; secrets become ${VARIABLES}')
+    .description('print connections, agents, roles and schedules as a file for "apply"; secrets become ${VARIABLES}')
     .action(async (_options, command: Command) => {
       const entries: Record<string, Record<string, unknown>> = {};
       for (const section of sectionsOf(serviceOf(command).signalbox)) {
@@ -61,7 +62,7 @@ export function exportCommand(): Command {
 function sectionsOf(signalbox: Signalbox): Section[] {
   const connections = new Connections(signalbox);
   const agents = new Agents(signalbox, connections);
-  return [connections, agents, new Roles(signalbox, [connections, agents])];
+  return [connections, agents, new Roles(signalbox, [connections, agents]), new Schedules(signalbox, agents)];
 }
 
 /** Creates and updates in the order of references, then deletes in the opposite order. */
