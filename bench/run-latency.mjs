@@ -1,6 +1,7 @@
 /**
  * `npm run bench:run-latency`: measures the time to the first chunk of a run, the runs per second, and the memory of an idle
- * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run. It starts everything that
+ * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run, and the forms of a request (`Prefer: wait`, the stream from the
+ * POST) with each other. It starts everything that
  * it needs, on loopback and in a temporary folder, and cleans up.
  *
  * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
@@ -14,6 +15,7 @@ import { generateApiKey } from '../dist/common/api-key-value.js';
 import { startEmbeddedPostgres } from '../dist/embedded-postgres/embedded-postgres.js';
 import { migrateQueue } from '../dist/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
+import { formsTable } from './lib/forms.mjs';
 import { startPeer } from './lib/peer.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { machine, table } from './lib/report.mjs';
@@ -41,7 +43,7 @@ async function postgresTable() {
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'peer') });
   try {
     const databaseUrl = await openPeerDatabase(server.url);
-    return table(
+    return tables(
       'PostgreSQL',
       await compare({ apiKey, folder, services: servicesOn({}), openPeer: () => startPeer({ databaseUrl }) }),
     );
@@ -59,10 +61,14 @@ async function redisTable() {
       if (servers[name] === undefined) return 'Redis: SKIPPED (no redis-server or valkey-server on the PATH).';
     }
     const openPeer = () => startPeer({ redisUrl: servers.peer.url });
-    return table('Redis', await compare({ apiKey, folder, services: servicesOn(servers), openPeer }));
+    return tables('Redis', await compare({ apiKey, folder, services: servicesOn(servers), openPeer }));
   } finally {
     for (const server of Object.values(servers)) await server?.stop();
   }
+}
+
+function tables(backend, figures) {
+  return `${table(backend, figures)}\n\n${formsTable(backend, figures.forms)}`;
 }
 
 /** The options to start each service with; each has its own data folder. */

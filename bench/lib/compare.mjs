@@ -1,3 +1,4 @@
+import { compareForms } from './forms.mjs';
 import { measureIdleStreams, measureLatency, measureThroughput } from './measure.mjs';
 import { startService } from './service.mjs';
 
@@ -14,7 +15,7 @@ const IDLE_STREAMS = 1000;
  * round, so that other load on the machine affects all of them.
  * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
  * openPeer: () => Promise<object> }} backend
- * @returns the same metrics for each service and `peer`
+ * @returns the same metrics for each service and `peer`, and those of the `forms` of a request of ours
  */
 export async function compare({ apiKey, folder, services, openPeer }) {
   const targets = {};
@@ -48,7 +49,7 @@ async function takeTurns(targets, folder) {
       figures[name].runsPerSecond.push(await measureThroughput(targets[name], CALLERS, THROUGHPUT_MS));
     }
   }
-  return figures;
+  return { ...figures, forms: await compareForms(targets.ours) };
 }
 
 /** Each round starts with another target, since what one leaves behind (dirty pages, autovacuum) slows down the next. */

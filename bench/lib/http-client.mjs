@@ -28,16 +28,27 @@ export class EventReader {
   #arrived = [];
   #wake;
 
-  /** Resolves when the headers have arrived, which means that the stream is open. */
-  static open(url, headers) {
+  /**
+   * Resolves when the headers have arrived, which means that the stream is open.
+   * @param body is posted, on a keep-alive connection; without it, the request is a GET
+   */
+  static open(url, headers, body) {
     const { promise, resolve, reject } = Promise.withResolvers();
-    const call = request(url, { agent: false, headers: { ...headers, accept: 'text/event-stream' } });
+    const form =
+      body === undefined
+        ? { agent: false, headers: { ...headers, accept: 'text/event-stream' } }
+        : {
+            agent,
+            method: 'POST',
+            headers: { ...headers, accept: 'text/event-stream', 'content-type': 'application/json' },
+          };
+    const call = request(url, form);
     call.once('error', reject);
     call.once('response', (response) => {
       if (response.statusCode === 200) resolve(new EventReader(response));
-      else reject(new Error(`GET ${url} answered ${response.statusCode}`));
+      else reject(new Error(`${call.method} ${url} answered ${response.statusCode}`));
     });
-    call.end();
+    call.end(body && JSON.stringify(body));
     return promise;
   }
 
