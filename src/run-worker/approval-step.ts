@@ -8,6 +8,9 @@ import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { executeToolCalls, refuseUnrepeatable, type ToolStepOptions, UNKNOWN_OUTCOME } from './tool-step.js';
 
+const ANOTHER_TOOL =
+  'The call was not made: its name now belongs to a tool of another connection than the approved one.';
+const NOT_ASKED = `${UNKNOWN_OUTCOME} The call was not repeated, because it needs an approval.`;
 const CALLED_BEFORE = `${UNKNOWN_OUTCOME} The call was not repeated, because an approval is for one call.`;
 
 /** What settles the calls of a step. */
@@ -53,8 +56,14 @@ export async function settleToolCalls(
     if (approval !== undefined)
       await answer.append({ type: 'tool-approval-request', approvalId: approval.id, toolCallId });
   }
-  const refuse = isResumed ? refuseUnrepeatable : undefined;
-  await executeToolCalls(answer, answer.pendingToolCalls(), tools, { refuse, signal, observation });
+  // What needs an approval and has none was not stored with its step: nobody was asked.
+  const refuse = (call: PendingToolCall, tool: AgentTool): string | undefined =>
+    tool.needsApproval ? NOT_ASKED : refuseUnrepeatable(call, tool);
+  await executeToolCalls(answer, answer.pendingToolCalls(), tools, {
+    refuse: isResumed ? refuse : undefined,
+    signal,
+    observation,
+  });
   if (answer.gatedToolCalls().length === 0) return;
   if (approvals.areOpen) {
     control.stop('waiting');
@@ -76,8 +85,9 @@ async function applyDecisions(
     if (decision.approved) approved.set(call, decision);
     else await answer.append({ type: 'tool-output-denied', toolCallId: call.toolCallId });
   }
-  const refuse = async (call: PendingToolCall): Promise<string | undefined> => {
+  const refuse = async (call: PendingToolCall, { connectionId }: AgentTool): Promise<string | undefined> => {
     const decision = approved.get(call as GatedPart);
+    if (decision !== undefined && decision.connectionId !== connectionId) return ANOTHER_TOOL;
     return decision !== undefined && (await approvals.take(decision)) ? undefined : CALLED_BEFORE;
   };
   await executeToolCalls(answer, [...approved.keys()], tools, { refuse, signal, observation });

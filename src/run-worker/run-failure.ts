@@ -5,7 +5,8 @@ import { AnswerOverflowError } from './answer-limits.js';
 import { AnswerInterruptedError } from './model-step.js';
 import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
 
-/** Why a run failed, for its record, its stream and the transcript. It never contains text from an upstream. */
+/** Why a run failed, for its record, its stream and the transcript. It never contains text from an
+ * upstream, and of a model provider only what `describeProviderFailure` lets through. */
 export function describeRunFailure(error: unknown): RunError {
   if (error instanceof AnswerInterruptedError) {
     return { code: 'provider_unavailable', message: 'The connection to the model provider was lost.' };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '../support/agent-runs.js';
+import { connect, succeed, textOf } from '../support/agent-runs.js';
 import { until } from '../support/proxy-connections.js';
 import { toolPartsOf } from '../runs/runs.support.js';
-import { answer, SCRIPTED, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
+import { answer, SCRIPTED, startUpstream, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
 
 const own = useApprovalsApp();
 
@@ -74,6 +74,33 @@ describe('a call that needs an approval', () => {
     // The next run reads the denial as part of its history.
     const next = await thread.ask('hello');
     expect(textOf(next.chunks)).toContain('You said: hello');
+  });
+
+  it('does not make an approved call with a tool of another connection that has its name now', async () => {
+    const other = await startUpstream();
+    try {
+      const agentId = await own.createAgent('all');
+      const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, '/call send {}');
+      const connections = [{ connection_id: await connect(own.app, other.url, 'Other'), approval: 'all' }];
+      await succeed(own.app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { connections } });
+      await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
+      const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+      expect([...own.upstream.calls, ...other.calls]).toEqual([]);
+      expect(toolPartsOf(message.parts)).toMatchObject([
+        { state: 'output-error', errorText: expect.stringContaining('another connection') },
+      ]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('asks about arguments with characters that PostgreSQL cannot store as text', async () => {
+    const text = String.raw`/call send {"text":"\u0000\ud800"}`;
+    const { thread, stream, taskId, approvals } = await startWaiting(own.app, own.agentId, text);
+    expect(approvals[0]?.input).toEqual({ text: '\0\ud800' });
+    await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: false }).expect(202);
+    await stream.collectUntilDone();
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed' });
   });
 
   it('waits again in a later step', async () => {

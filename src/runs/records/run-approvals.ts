@@ -20,11 +20,13 @@ export interface GatedCall {
 /** An approval as an attempt sees it, without the input, which the answer has. */
 export type ApprovalState = Pick<
   RunApprovalEntity,
-  'id' | 'toolCallId' | 'approved' | 'reason' | 'closedAt' | 'closedAs'
+  'id' | 'toolCallId' | 'connectionId' | 'approved' | 'reason' | 'closedAt' | 'closedAs'
 >;
 
-const STATES = `SELECT id, tool_call_id AS "toolCallId", approved, reason, closed_at AS "closedAt", closed_as AS "closedAs"
-  FROM run_approvals WHERE run_id = $1 ORDER BY id`;
+const STATES = `
+  SELECT id, tool_call_id AS "toolCallId", connection_id AS "connectionId", approved, reason, closed_at AS "closedAt",
+         closed_as AS "closedAs"
+    FROM run_approvals WHERE run_id = $1 ORDER BY id`;
 
 const CURRENT_ATTEMPT = "SELECT id FROM runs WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'";
 
@@ -84,13 +86,22 @@ export class RunApprovals {
     calls: readonly GatedCall[],
     timeoutS: number,
   ): Promise<void> {
-    const rows = calls.map((call) => ({ id: newId(), ...call }));
     await manager.query(
       `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at)
-       SELECT id, $1, "toolCallId", "toolName", "connectionId", input, now() + make_interval(secs => $3)
-         FROM json_to_recordset($2::json) AS call (id uuid, "toolCallId" text, "toolName" text, "connectionId" uuid, input json)
+       SELECT id, $1, tool_call_id, tool_name, connection_id, input::json, now() + make_interval(secs => $2)
+         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[])
+              AS call (id, tool_call_id, tool_name, connection_id, input)
        ON CONFLICT (run_id, tool_call_id) DO NOTHING`,
-      [runId, JSON.stringify(rows), timeoutS],
+      [
+        runId,
+        timeoutS,
+        calls.map(() => newId()),
+        calls.map(({ toolCallId }) => toolCallId),
+        calls.map(({ toolName }) => toolName),
+        calls.map(({ connectionId }) => connectionId),
+        // As text: PostgreSQL's functions on JSON refuse escaped NUL characters and unpaired surrogates, its type does not.
+        calls.map(({ input }) => JSON.stringify(input)),
+      ],
     );
   }
 
