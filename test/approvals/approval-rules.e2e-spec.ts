@@ -60,6 +60,20 @@ describe('the rule of a connection in an agent', () => {
     expect(await askedFor(agentId, sends)).toHaveLength(1);
   });
 
+  it('of an outer agent finds tools by the names of their upstreams, whatever an inner agent calls them', async () => {
+    const other = await connect(own.app, own.upstream.url, 'Other');
+    const connections = [
+      { connection_id: own.connectionId, prefix: 'one' },
+      { connection_id: other, prefix: 'two' },
+    ];
+    const inner = await createAgent(own.app, [], { connections });
+    const outer = await createAgent(own.app, [], { connections: [{ connection_id: inner, approval: ['send'] }] });
+    const { names } = await listThrough(own.app, gatewayPath(outer));
+    const sends = names.filter((name) => name.includes('send')).toSorted();
+    expect(sends).toHaveLength(2);
+    expect(await askedFor(outer, sends)).toEqual(sends);
+  });
+
   it('destructive asks for tools that are not listed at the moment', async () => {
     const upstream = await startMcpUpstream({ look: { ...TOOLS.look, handler: () => 'done' } });
     const connectionId = await connectTo(own.app, upstream.url);

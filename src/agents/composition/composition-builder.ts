@@ -135,8 +135,9 @@ export class CompositionBuilder {
 function withApproval(places: readonly ToolPlace[], rule: ApprovalRule): readonly ToolPlace[] {
   if (rule === 'none') return places;
   const names = typeof rule === 'string' ? undefined : new Set(rule);
-  const asks = ({ name, tool }: ToolPlace): boolean => {
-    if (names !== undefined) return names.has(name);
+  const asks = ({ name, upstreamName, tool }: ToolPlace): boolean => {
+    // The name that an inner agent gives a tool can change with the tools of its other connections.
+    if (names !== undefined) return names.has(name) || names.has(upstreamName);
     return rule === 'all' || mayDestroy(tool);
   };
   return places.map((place) => (place.needsApproval || !asks(place) ? place : { ...place, needsApproval: true }));
