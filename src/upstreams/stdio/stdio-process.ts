@@ -23,6 +23,8 @@ const MAX_LINE_BYTES = 32 * 1024 * 1024;
  * replaced.
  */
 const MAX_ERROR_LINE_BYTES = 64 * 1024;
+/** With which a message begins. */
+const OPENING_BRACE = 0x7b;
 /** The limit on input that the program has not read yet, in bytes. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 /** The time between SIGTERM and SIGKILL. */
@@ -56,6 +58,7 @@ export class StdioProcess {
   private readonly log: ProgramLog;
   private readonly label: string;
   private hasEnded = false;
+  private hasAnswered = false;
   private exit = 'ended';
   private activeRequests = 0;
   private watchers = 0;
@@ -219,6 +222,8 @@ export class StdioProcess {
   }
 
   private receive(line: Buffer): void {
+    // Not a line that is no message: programs print those before they fail, too.
+    this.hasAnswered ||= line[0] === OPENING_BRACE;
     if (!isCostly(line)) return this.listener.onLine(line, this.log);
     const id = answeredIdOf(line);
     if (id === undefined) this.fail('protocol', 'printed a message that is too costly to parse');
@@ -243,12 +248,17 @@ export class StdioProcess {
     return promise;
   }
 
-  /** The error quotes the end of standard error; the log, which has these lines already, does not. */
+  /**
+   * The error of a program that has never answered quotes the end of its standard error. Later, these lines can concern the calls of
+   * others; the log has them.
+   */
   private end(fault: Pick<UpstreamError, 'kind' | 'message'> | undefined): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
     if (fault !== undefined) this.log.fault(fault.message);
-    this.listener.onEnd(fault && new UpstreamError(fault.kind, fault.message + this.log.lastWords));
+    this.listener.onEnd(
+      fault && new UpstreamError(fault.kind, this.hasAnswered ? fault.message : fault.message + this.log.lastWords),
+    );
   }
 
   private signal(signal: 'SIGTERM' | 'SIGKILL'): void {

@@ -40,7 +40,10 @@ const print = (message) => {
 const tools = {
   echo: ({ text }) => text,
   pid: () => String(process.pid),
-  exit: ({ code = 1 }) => process.exit(code),
+  exit: ({ code = 1 }) => {
+    console.error('Words about the calls of others');
+    process.exit(code);
+  },
   family: () => {
     const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)']);
     return `${process.pid} ${child.pid}`;
