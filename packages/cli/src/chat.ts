@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type { Chunk } from '../../client/src/chunk.js';
 import type { Signalbox } from '../../client/src/signalbox.js';
@@ -22,16 +22,7 @@ export function chatCommand(): Command {
       const agent = await findAgent(signalbox, name);
       const threadId = thread ?? (await newThread(signalbox, agent));
       const terminal = createInterface({ input: process.stdin, output: process.stdout });
-      const lines = terminal[Symbol.asyncIterator]();
-      const ask = async (question: string): Promise<string> => {
-        // Input that is no terminal may be at its end already.
-        if (process.stdin.isTTY) {
-          terminal.setPrompt(question);
-          terminal.prompt();
-        }
-        // The end of the input is an empty line.
-        return ((await lines.next()).value ?? '').trim();
-      };
+      const ask = process.stdin.isTTY ? questionsTo(terminal) : linesOf(terminal);
       try {
         const chat = { signalbox, threadId, agentId: agent.id, ask };
         if (message !== undefined) return await exchange(chat, message);
@@ -43,11 +34,26 @@ export function chatCommand(): Command {
     });
 }
 
+/** Asks a question. The end of the input is an empty answer. */
+type Ask = (question: string) => Promise<string>;
+
+/** What was typed before a question is shown does not answer it: nobody approves a call that they have not seen. */
+function questionsTo(terminal: Interface): Ask {
+  const end = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+  return async (question) => (await Promise.race([terminal.question(question), end])).trim();
+}
+
+/** Each line of a pipe is an answer. */
+function linesOf(terminal: Interface): Ask {
+  const lines = terminal[Symbol.asyncIterator]();
+  return async () => ((await lines.next()).value ?? '').trim();
+}
+
 interface Chat {
   readonly signalbox: Signalbox;
   readonly threadId: string;
   readonly agentId: string;
-  readonly ask: (question: string) => Promise<string>;
+  readonly ask: Ask;
 }
 
 async function newThread(signalbox: Signalbox, agent: { id: string; title: string }): Promise<string> {

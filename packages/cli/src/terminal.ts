@@ -19,10 +19,13 @@ export function table(
     );
 }
 
-/** Text of others without the control characters that could steer the terminal. Line breaks and tabs stay. */
+/**
+ * Text of others without the characters that could steer the terminal or reorder what it shows: control and bidirectional formatting
+ * characters. Line breaks and tabs stay.
+ */
 export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '�');
+  return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, '�');
 }
 
 /** A point in time in the form of ISO 8601, without fractions of a second. */

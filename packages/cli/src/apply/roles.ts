@@ -44,10 +44,19 @@ export class Roles implements Section {
     return renamed(permissions as PermissionMap, await this.ids());
   }
 
-  /** The ids of all connections and agents, by name. */
+  /** The ids of connections and agents by name, without names that could be mistaken. */
   private async ids(): Promise<Map<string, string>> {
-    const all = await Promise.all(this.places.map((place) => place.existing()));
-    return new Map(all.flatMap((existing) => [...existing].map(([name, { id }]) => [name, id] as const)));
+    const ids = new Map<string, string>();
+    const ambiguous = new Set(['self', '*']);
+    for (const place of this.places) {
+      for (const [name, { id }] of await place.existing()) {
+        if (ids.has(name)) ambiguous.add(name);
+        ids.set(name, id);
+      }
+    }
+    // Permissions for these are written with the id.
+    for (const name of ambiguous) ids.delete(name);
+    return ids;
   }
 }
 
