@@ -144,6 +144,7 @@ function learn(step: Step, { path }: SentRequest, { headers, text }: Answer, wor
 
 function learnOutput(tool: string, output: Record<string, unknown>, world: World): void {
   world.add('run', output['taskId']);
+  for (const { id } of (output['pending_approvals'] ?? []) as { id: string }[]) world.add('approval', id);
   world.add('cursor', output['nextCursor']);
   if (typeof output['key'] === 'string') world.addKeyValue(output['key']);
   const kind = KINDS.find(([pattern]) => pattern.test(tool))?.[1];

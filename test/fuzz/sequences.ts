@@ -80,6 +80,11 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 12, arbitrary: fc.nat(3).map((index) => `@@run:${index}@@`) },
     { weight: 1, arbitrary: oddSegment },
   ),
+  approvalId: fc.oneof(
+    { weight: 12, arbitrary: fc.nat(3).map((index) => `@@approval:${index}@@`) },
+    { weight: 2, arbitrary: fc.constant('@@run:0@@') },
+    { weight: 1, arbitrary: oddSegment },
+  ),
 };
 
 /**
