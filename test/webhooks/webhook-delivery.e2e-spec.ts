@@ -292,6 +292,42 @@ describe('what is pending', () => {
   });
 });
 
+describe('a webhook with many deliveries', () => {
+  it.each([
+    ['disabled', 'WEBHOOK_UPDATE', { data: { enabled: false } }, { delivered: 2500 }],
+    ['deleted', 'WEBHOOK_DELETE', {}, {}],
+  ])('delays no end of a run while it is %s', async (_what, tool, input, kept) => {
+    const { id } = (await createWebhook(app, receiver.url)).item;
+    const runId = await thread.postMessage('/wait 60000');
+    await thread.waitFor(runId, 'running');
+    await storeDeliveries(id, 2500, 'delivered');
+    await storeDeliveries(id, 2500, 'pending');
+    const database = app.app.get(DataSource);
+    const answer = await database.transaction(async (manager) => {
+      await manager.query('SELECT FROM webhook_deliveries WHERE webhook_id = $1 FOR UPDATE', [id]);
+      const [holder]: { pid: number }[] = await manager.query('SELECT pg_backend_pid() AS pid');
+      const answering = app.tool(tool, { id, ...input }).then(({ body }) => body as object);
+      await eventually(async () => {
+        const waiting: object[] = await database.query(
+          'SELECT FROM pg_stat_activity WHERE datname = current_database() AND $1 = ANY(pg_blocking_pids(pid))',
+          [holder?.pid],
+        );
+        return waiting[0];
+      }, 'the deletion waits');
+      await thread.cancel(runId).expect(202);
+      await thread.waitFor(runId, 'cancelled');
+      return { answering };
+    });
+    expect(await answer.answering).toMatchObject({ item: { id } });
+    expect(await deliveriesOf(app, runId)).toEqual([]);
+    const rows: { status: string; count: number }[] = await database.query(
+      'SELECT status, count(*)::integer FROM webhook_deliveries WHERE webhook_id = $1 GROUP BY status',
+      [id],
+    );
+    expect(Object.fromEntries(rows.map(({ status, count }) => [status, count]))).toEqual(kept);
+  });
+});
+
 describe('a rotated secret', () => {
   it('signs together with the previous one for 24 hours', async () => {
     const webhook = await createWebhook(app, receiver.url);
@@ -336,6 +372,16 @@ it('deletes settled deliveries after 30 days', async () => {
     await worker.close();
   }
 });
+
+/** Deliveries that are never due. */
+async function storeDeliveries(webhookId: string, count: number, status: string): Promise<void> {
+  await app.app.get(DataSource).query(
+    `INSERT INTO webhook_deliveries (id, organization_id, webhook_id, event, run_id, body, status, next_try_at)
+       SELECT gen_random_uuid(), organization_id, id, 'run.completed', gen_random_uuid(), '{}', $3, 'infinity'
+         FROM webhooks, generate_series(1, $2) WHERE id = $1`,
+    [webhookId, count, status],
+  );
+}
 
 /** Until the reader hangs up, at most 100 MB. */
 function writeForever(response: ServerResponse): void {
