@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
+import { DeliveryRepository } from '../../src/webhooks/delivery.repository.js';
 import { answer, createAskingAgent, startUpstream, startWaiting } from '../approvals/approvals.support.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
@@ -328,6 +329,31 @@ describe('a webhook with many deliveries', () => {
   });
 });
 
+it('looks for due deliveries seldom although many tries end', async () => {
+  const { id } = (await createWebhook(app, receiver.url)).item;
+  const claims = jest.spyOn(app.app.get(DeliveryRepository), 'claim');
+  try {
+    const start = performance.now();
+    await storeDeliveries(id, 400, 'pending', 'now');
+    const where = { field: ['webhook_id'], operator: 'eq', value: id };
+    const delivered = {
+      operator: 'and',
+      conditions: [where, { field: ['status'], operator: 'eq', value: 'delivered' }],
+    };
+    await eventually(async () => {
+      const page = await succeed<{ totalCount: number }>(app, 'WEBHOOK_DELIVERIES_LIST', {
+        where: delivered,
+        limit: 1,
+      });
+      return page.totalCount === 400 ? true : undefined;
+    }, 'everything is delivered');
+    // Polls, and a claim in 50 ms; timers can be a little early.
+    expect(claims.mock.calls.length).toBeLessThan((performance.now() - start) / 40 + 10);
+  } finally {
+    claims.mockRestore();
+  }
+});
+
 describe('a rotated secret', () => {
   it('signs together with the previous one for 24 hours', async () => {
     const webhook = await createWebhook(app, receiver.url);
@@ -373,13 +399,12 @@ it('deletes settled deliveries after 30 days', async () => {
   }
 });
 
-/** Deliveries that are never due. */
-async function storeDeliveries(webhookId: string, count: number, status: string): Promise<void> {
+async function storeDeliveries(webhookId: string, count: number, status: string, due = 'infinity'): Promise<void> {
   await app.app.get(DataSource).query(
     `INSERT INTO webhook_deliveries (id, organization_id, webhook_id, event, run_id, body, status, next_try_at)
-       SELECT gen_random_uuid(), organization_id, id, 'run.completed', gen_random_uuid(), '{}', $3, 'infinity'
+       SELECT gen_random_uuid(), organization_id, id, 'run.completed', gen_random_uuid(), '{}', $3, $4::timestamptz
          FROM webhooks, generate_series(1, $2) WHERE id = $1`,
-    [webhookId, count, status],
+    [webhookId, count, status, due],
   );
 }
 
