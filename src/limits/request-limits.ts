@@ -37,9 +37,22 @@ export class RequestLimits {
    * @throws DomainError `rate_limited`
    */
   async countRun({ organization }: Principal, reply: FastifyReply): Promise<void> {
-    const perMinute = this.caps.limitOf(organization.limits, 'runs_per_minute');
-    if (perMinute === undefined) return;
-    await this.count([{ name: 'runs', key: `runs:${organization.id}`, perMinute }], reply);
+    const limits = this.runLimitsOf(organization);
+    if (limits.length > 0) await this.count(limits, reply);
+  }
+
+  /**
+   * Counts a run that is posted without a request for it, or by a tool.
+   * @throws DomainError `rate_limited`
+   */
+  async countPostedRun(organization: Pick<Principal['organization'], 'id' | 'limits'>): Promise<void> {
+    const refusal = refusalOf(await this.limits.count(this.runLimitsOf(organization)));
+    if (refusal !== undefined) throw refusal;
+  }
+
+  private runLimitsOf({ id, limits }: Pick<Principal['organization'], 'id' | 'limits'>): RateLimit[] {
+    const perMinute = this.caps.limitOf(limits, 'runs_per_minute');
+    return perMinute === undefined ? [] : [{ name: 'runs', key: `runs:${id}`, perMinute }];
   }
 
   private limitsOf({ organization, apiKeyId, keyRateLimit }: Principal, request: FastifyRequest): RateLimit[] {

@@ -7,6 +7,7 @@ import { allowsAny } from '../common/permissions.js';
 import { DEFAULT_TIER, type Tier } from '../common/tier.js';
 import { CredentialSources } from '../credentials/credential-sources.js';
 import { OrganizationCaps } from '../limits/organization-caps.js';
+import { RequestLimits } from '../limits/request-limits.js';
 import { RunPosting, type RunRoom } from '../runs/records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { ScheduleEntity } from './schedule.entity.js';
@@ -35,13 +36,19 @@ export class ScheduleRunner {
     private readonly posting: RunPosting,
     private readonly sources: CredentialSources,
     private readonly caps: OrganizationCaps,
+    private readonly limits: RequestLimits,
   ) {}
 
   /**
    * Checks that the schedule can post a run, and returns how. What is returned writes in the caller's transaction.
+   * @param isCounted whether the run is in the count of `runs_per_minute`; otherwise what is returned adds it, so that of several
+   *   processes only the one that has claimed the time does
    * @throws ScheduleObstacle, also from what is returned
    */
-  async prepare(schedule: ScheduleEntity): Promise<(manager: EntityManager) => Promise<ScheduledRun>> {
+  async prepare(
+    schedule: ScheduleEntity,
+    { isCounted }: { isCounted: boolean },
+  ): Promise<(manager: EntityManager) => Promise<ScheduledRun>> {
     const situation = await this.repository.findSituation(schedule.id);
     if (situation === undefined) throw new ScheduleObstacle('The schedule was deleted.', true);
     if (situation.loss !== null) throw new ScheduleObstacle(situation.loss, true);
@@ -55,7 +62,11 @@ export class ScheduleRunner {
         ? undefined
         : { waiting, concurrent: this.caps.limitOf(situation.limits, 'concurrent_runs') };
     const tier = schedule.tier ?? agent.tier ?? DEFAULT_TIER;
-    return (manager) => this.post(manager, schedule, tier, room);
+    const organization = { id: schedule.organizationId, limits: situation.limits };
+    return async (manager) => {
+      if (!isCounted) await this.limits.countPostedRun(organization).catch(rethrow);
+      return this.post(manager, schedule, tier, room);
+    };
   }
 
   private async requireGrant({ credentialKind, credentialId, virtualMcpId }: ScheduleEntity): Promise<void> {
@@ -102,6 +113,8 @@ function rethrow(error: unknown): never {
       throw new ScheduleObstacle('The thread belongs to another agent.', true);
     case 'too_many_runs':
       throw new ScheduleObstacle('Too many runs are queued.', false);
+    case 'rate_limited':
+      throw new ScheduleObstacle('Too many runs were posted within a minute.', false);
     default:
       throw error;
   }

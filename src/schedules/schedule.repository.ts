@@ -85,9 +85,9 @@ export class ScheduleRepository {
   /** Disables the schedules, of all organizations, that can post no run any more. */
   async disableLost(): Promise<void> {
     await this.schedules.query(
-      `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = lost.reason
-         FROM (SELECT id, ${LOSS} AS reason FROM schedules WHERE enabled) AS lost
-        WHERE lost.id = schedules.id AND lost.reason IS NOT NULL`,
+      `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = lost.reason, updated_at = now()
+         FROM (SELECT id, updated_at, ${LOSS} AS reason FROM schedules WHERE enabled) AS lost
+        WHERE lost.id = schedules.id AND lost.updated_at = schedules.updated_at AND lost.reason IS NOT NULL`,
     );
   }
 
@@ -126,20 +126,21 @@ export class ScheduleRepository {
     });
   }
 
-  /** Passes over a due time, unless another process has handled it. */
-  async skip({ id, nextRunAt }: ScheduleEntity, next: Date, reason: string): Promise<void> {
+  /** Passes over a due time, unless another process has handled it or the schedule was changed meanwhile. */
+  async skip({ id, nextRunAt, updatedAt }: ScheduleEntity, next: Date, reason: string): Promise<void> {
     await this.schedules.query(
-      `UPDATE schedules SET next_run_at = $3, last_skipped_at = next_run_at, last_skip_reason = $4
-        WHERE id = $1 AND enabled AND next_run_at = $2`,
-      [id, nextRunAt, next, reason],
+      `UPDATE schedules SET next_run_at = $4, last_skipped_at = next_run_at, last_skip_reason = $5, updated_at = now()
+        WHERE id = $1 AND enabled AND next_run_at = $2 AND updated_at = $3`,
+      [id, nextRunAt, updatedAt, next, reason],
     );
   }
 
-  /** Disables a schedule at its due time, unless another process has handled it. */
-  async disable({ id, nextRunAt }: ScheduleEntity, reason: string): Promise<void> {
+  /** Disables a schedule at its due time, unless another process has handled it or the schedule was changed meanwhile. */
+  async disable({ id, nextRunAt, updatedAt }: ScheduleEntity, reason: string): Promise<void> {
     await this.schedules.query(
-      `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = $3 WHERE id = $1 AND enabled AND next_run_at = $2`,
-      [id, nextRunAt, reason],
+      `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = $4, updated_at = now()
+        WHERE id = $1 AND enabled AND next_run_at = $2 AND updated_at = $3`,
+      [id, nextRunAt, updatedAt, reason],
     );
   }
 

@@ -8,6 +8,7 @@ import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
+import { RequestLimits } from '../limits/request-limits.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { RunQueue } from '../runs/run-queue.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -51,9 +52,13 @@ export class ScheduleService {
     private readonly threads: ThreadService,
     private readonly runs: RunReader,
     private readonly queue: RunQueue,
+    private readonly limits: RequestLimits,
   ) {}
 
-  /** @throws DomainError `invalid_request`, `agent_not_found`, `thread_not_found`, `agent_mismatch`, `permission_denied`, `limit_reached` */
+  /**
+   * @throws DomainError `invalid_request`, also for a token of a trusted issuer, `agent_not_found`, `thread_not_found`,
+   *   `agent_mismatch`, `permission_denied`, `limit_reached`
+   */
   async create(data: ScheduleData, caller: Principal): Promise<ScheduleItem> {
     const { timezone = 'UTC', enabled = true, virtual_mcp_id: agentId, thread_id: threadId = null } = data;
     const next = nextRun(data.cron, timezone);
@@ -89,15 +94,18 @@ export class ScheduleService {
   }
 
   /**
-   * A caller who changes what is run is the one for whom the schedule acts from then on, so that nobody can use the rights of another.
+   * A caller who changes what is run, or when, is the one for whom the schedule acts from then on, so that nobody can use the rights of
+   * another. Another title does not change that, and neither does disabling.
    * @throws DomainError `not_found`, `conflict`, and those of `create`
    */
   async update(id: string, data: ScheduleChange, caller: Principal): Promise<ScheduleItem> {
-    const stored = await this.find(id, caller);
+    const stored = await this.findRunnable(id, caller);
     const { title, message, tier, overlap, catch_up: catchUp, virtual_mcp_id, thread_id } = data;
     const { cron = stored.cron, timezone = stored.timezone, enabled = stored.enabled } = data;
     const threadId = thread_id === undefined ? stored.threadId : thread_id;
-    const isOtherRun = [virtual_mcp_id, thread_id, message, tier].some((value) => value !== undefined);
+    const isOtherRun = Object.entries(data).some(
+      ([name, value]) => value !== undefined && name !== 'title' && (name !== 'enabled' || value === true),
+    );
     const isOtherTime = cron !== stored.cron || timezone !== stored.timezone || enabled !== stored.enabled;
     const next = isOtherTime ? nextRun(cron, timezone) : null;
     const isUpdated = await this.repository.update(stored, {
@@ -124,11 +132,15 @@ export class ScheduleService {
     return item;
   }
 
-  /** Posts a run now, for the creator. @throws DomainError `not_found`, `conflict` if it cannot post a run */
+  /**
+   * Posts a run now, for the creator.
+   * @throws DomainError `not_found`, `permission_denied`, `rate_limited`, `conflict` if it cannot post a run
+   */
   async run(id: string, caller: Principal): Promise<ScheduleRunOutput> {
-    const schedule = await this.find(id, caller);
+    const schedule = await this.findRunnable(id, caller);
+    await this.limits.countPostedRun(caller.organization);
     try {
-      const run = await this.repository.postNow(schedule, await this.runner.prepare(schedule));
+      const run = await this.repository.postNow(schedule, await this.runner.prepare(schedule, { isCounted: true }));
       if (run === undefined) throw new DomainError('conflict', 'The schedule was changed at this moment. Try again.');
       if (run.isHead) await this.queue.enqueue({ runId: run.runId, attempt: 1 });
       return { taskId: run.runId, thread_id: run.threadId };
@@ -140,6 +152,13 @@ export class ScheduleService {
 
   private async find(id: string, caller: Principal): Promise<ScheduleEntity> {
     return orUnknown(await this.repository.find(caller.organization.id, id));
+  }
+
+  /** A schedule of an agent that the caller can run. */
+  private async findRunnable(id: string, caller: Principal): Promise<ScheduleEntity> {
+    const schedule = await this.find(id, caller);
+    requireRunAccess(caller, schedule.virtualMcpId);
+    return schedule;
   }
 
   /** The id of the agent as it is stored, if the caller can run it and the thread is one of its threads. */
@@ -181,7 +200,13 @@ function nextRun(cron: string, timezone: string): Date {
   }
 }
 
+/** @throws DomainError `invalid_request` for a token of an issuer, whose end is in the token only */
 function creatorOf({ kind, credentialId, userId, apiKeyId, grantId }: Principal) {
+  if (kind === 'issuer') {
+    const message =
+      'A schedule cannot act for a token of a trusted issuer, because the token expires. Use an API key or OAuth.';
+    throw new DomainError('invalid_request', message);
+  }
   return { credentialKind: kind, credentialId, userId, apiKeyId, grantId };
 }
 

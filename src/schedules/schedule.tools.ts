@@ -54,8 +54,8 @@ export class ScheduleTools {
   @ManagementTool({
     name: 'SCHEDULE_UPDATE',
     description:
-      'Changes a schedule. Absent properties keep their value. If the agent, thread, message or tier is sent, the schedule ' +
-      'acts for the caller from then on.',
+      'Changes a schedule. Absent properties keep their value. If more than the title is sent, the schedule acts for the ' +
+      'caller from then on; disabling it does not change that.',
     input: ScheduleUpdateInput,
     output: ScheduleOutput,
     annotations: UPDATES,

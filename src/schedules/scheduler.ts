@@ -9,12 +9,17 @@ import { ScheduleObstacle, ScheduleRunner } from './schedule-runner.js';
 
 /** A time has to fire within five seconds. */
 const POLL_MS = 1_500;
+/** A schedule that can post no run any more is also noticed at its time. */
+const LOSSES_MS = 30_000;
 const SCHEDULES_PER_POLL = 200;
 const FIRINGS_AT_ONCE = 4;
 /** A time that is older was missed: no process ran, or none reached the database. */
 const MISSED_AFTER_MS = 60_000;
 
-/** Posts the runs of due schedules. Every `api` process does, and each time is claimed by one of them. */
+/**
+ * Posts the runs of due schedules, and disables those that can post none any more. Every `api` process does, and each time is claimed
+ * by one of them.
+ */
 @Injectable()
 export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(Scheduler.name);
@@ -22,6 +27,11 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
     pauseMs: POLL_MS,
     isSpread: true,
     onError: (error) => this.logger.warn({ err: error }, 'Cannot search for due schedules'),
+  });
+  private readonly losses = new PeriodicTask(() => this.repository.disableLost(), {
+    pauseMs: LOSSES_MS,
+    isSpread: true,
+    onError: (error) => this.logger.warn({ err: error }, 'Cannot search for schedules that can post no run any more'),
   });
 
   constructor(
@@ -33,32 +43,41 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
 
   onApplicationBootstrap(): void {
     this.polls.start();
+    this.losses.start();
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.polls.stop();
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([this.polls.stop(), this.losses.stop()]);
   }
 
   private async poll(signal: AbortSignal): Promise<void> {
-    await this.repository.disableLost();
-    const due = await this.repository.findDue(SCHEDULES_PER_POLL);
-    const fireNext = async (): Promise<void> => {
-      for (let next = due.shift(); next !== undefined && !signal.aborted; next = due.shift()) await this.fire(next);
-    };
-    await Promise.all(Array.from({ length: FIRINGS_AT_ONCE }, fireNext));
+    let isBehind = true;
+    while (isBehind && !signal.aborted) {
+      const due = await this.repository.findDue(SCHEDULES_PER_POLL);
+      isBehind = due.length === SCHEDULES_PER_POLL;
+      const fireNext = async (): Promise<void> => {
+        for (let next = due.shift(); next !== undefined && !signal.aborted; next = due.shift()) {
+          // What could not be handled would be found again at once.
+          if (!(await this.fire(next))) isBehind = false;
+        }
+      };
+      await Promise.all(Array.from({ length: FIRINGS_AT_ONCE }, fireNext));
+    }
   }
 
-  /** Never rejects: a time that could not be handled is due at the next poll. */
-  private async fire(due: ScheduleEntity): Promise<void> {
+  /** False if the time could not be handled: it is due at the next poll. Never rejects. */
+  private async fire(due: ScheduleEntity): Promise<boolean> {
     try {
       const now = Date.now();
       const at = due.nextRunAt?.getTime() ?? now;
       // The clock of the database decides what is due; it can be ahead of ours.
       const next = nextTime(due.cron, due.timezone, new Date(Math.max(now, at)));
       await this.fireOrSkip(due, next, now - at > MISSED_AFTER_MS);
+      return true;
     } catch (error) {
       if (error instanceof CronError) await this.repository.disable(due, error.message).catch(() => undefined);
       else this.logger.warn({ schedule_id: due.id, err: error as Error }, 'A schedule could not post its run');
+      return false;
     }
   }
 
@@ -66,7 +85,7 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       if (isMissed && !due.catchUp) throw new ScheduleObstacle('The service did not run at this time.', false);
       if (due.overlap === 'skip') await this.requireEnded(due.lastRunId);
-      const run = await this.repository.fire(due, next, await this.runner.prepare(due));
+      const run = await this.repository.fire(due, next, await this.runner.prepare(due, { isCounted: false }));
       if (run?.isHead === true) await this.queue.enqueue({ runId: run.runId, attempt: 1 });
     } catch (error) {
       if (!(error instanceof ScheduleObstacle)) throw error;

@@ -103,12 +103,13 @@ export class DeliveryRepository {
     );
   }
 
-  /** Deletes settled deliveries. Returns their number, at most `limit`. */
+  /** Deletes settled deliveries, and what disabling a webhook could not drop. Returns their number, at most `limit`. */
   async deleteBefore(before: Date, limit: number): Promise<number> {
     const [row]: { deleted: number }[] = await this.deliveries.query(
       `WITH gone AS (
          DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM webhook_deliveries WHERE created_at < $1 AND status <> 'pending'
+           SELECT ctid FROM webhook_deliveries
+            WHERE created_at < $1 AND (status <> 'pending' OR NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id))
             ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1)
        SELECT count(*)::integer AS deleted FROM gone`,
       [before, limit],

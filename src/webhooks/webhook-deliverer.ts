@@ -6,6 +6,8 @@ import { WebhookSender, type WebhookTry } from './webhook-sender.js';
 import { WebhookRepository } from './webhook.repository.js';
 
 const POLL_MS = 500;
+/** The least time between claims that fill the places of finished tries. */
+const REFILL_MS = 50;
 /** Tries at the same time in this process. */
 const MAX_TRIES = 2048;
 /** Tries of one webhook, so that a slow receiver delays no other. Above half of all tries, each webhook has one. */
@@ -21,6 +23,8 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   private readonly triesOfWebhook = new Map<string, number>();
   private claiming: Promise<void> | undefined;
   private isBehind = false;
+  private refill: NodeJS.Timeout | undefined;
+  private refilledAt = -REFILL_MS;
   private readonly polls = new PeriodicTask(() => this.deliverDue(), {
     pauseMs: POLL_MS,
     isSpread: true,
@@ -40,6 +44,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   /** Aborts the tries. Their deliveries are due for other processes at once. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
+    clearTimeout(this.refill);
     await this.polls.stop();
     await this.claiming?.catch(() => undefined);
     await Promise.all(this.tries);
@@ -69,10 +74,21 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
       if (others === 0) this.triesOfWebhook.delete(webhookId);
       else this.triesOfWebhook.set(webhookId, others);
       this.tries.delete(trying);
-      // Its place can be taken at once. A poll repeats what fails here.
-      if (!this.stopping.signal.aborted) this.deliverDue().catch(() => undefined);
+      this.refillSoon();
     });
     this.tries.add(trying);
+  }
+
+  /** Fills the places of finished tries: at once, or together with those that finish soon. */
+  private refillSoon(): void {
+    if (this.stopping.signal.aborted || this.refill !== undefined) return;
+    const refill = (): void => {
+      this.refill = undefined;
+      this.refilledAt = performance.now();
+      // A poll repeats what fails here.
+      this.deliverDue().catch(() => undefined);
+    };
+    this.refill = setTimeout(refill, Math.max(0, this.refilledAt + REFILL_MS - performance.now())).unref();
   }
 
   /** Never rejects: without a record, the delivery is due again when its claim ends. */

@@ -6,7 +6,6 @@ import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { type Page, paginate } from '../common/paging/paginate.js';
 import { requireRoom } from '../database/require-room.js';
-import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEntity } from './webhook.entity.js';
 
 const MAX_WEBHOOKS = { max: 20, what: 'webhooks' };
@@ -26,6 +25,11 @@ const WEBHOOK_LIST: ListSpec = {
 };
 
 type NewWebhook = Pick<WebhookEntity, 'id' | 'organizationId' | 'url' | 'events' | 'agentIds' | 'enabled' | 'secret'>;
+
+const DELIVERIES_PER_STATEMENT = 1000;
+
+/** SQL: not what a webhook gets after it is enabled again. */
+const DROPPED = `status = 'pending' AND NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id)`;
 
 /** The columns that an update can write. */
 export type WebhookColumns = Partial<Omit<WebhookEntity, 'id' | 'organizationId' | 'createdAt' | 'updatedAt'>>;
@@ -62,25 +66,33 @@ export class WebhookRepository {
    * Writes the columns that `decide` derives from the locked webhook; null if there is none. Disabling drops what is pending: the lock
    * makes events of this moment wait, and then they find the webhook disabled.
    */
-  update(
+  async update(
     organizationId: string,
     id: string,
     decide: (stored: WebhookEntity) => WebhookColumns,
   ): Promise<WebhookEntity | null> {
-    return this.locked(organizationId, id, async (stored, manager) => {
+    const written = await this.locked(organizationId, id, async (stored, manager) => {
       const columns = decide(stored);
       if (Object.keys(columns).length > 0) await manager.update(WebhookEntity, { id }, columns);
-      if (columns.enabled === false) await manager.delete(WebhookDeliveryEntity, { webhookId: id, status: 'pending' });
-      return manager.findOneByOrFail(WebhookEntity, { id });
+      return { webhook: await manager.findOneByOrFail(WebhookEntity, { id }), isDisabled: columns.enabled === false };
     });
+    if (written?.isDisabled === true) await this.deleteDeliveries(id, DROPPED);
+    return written?.webhook ?? null;
   }
 
-  /** Deletes the webhook with its deliveries, and returns it; null if there is none. */
-  delete(organizationId: string, id: string): Promise<WebhookEntity | null> {
-    return this.locked(organizationId, id, async (stored, manager) => {
-      await manager.delete(WebhookEntity, { id });
-      return stored;
+  /**
+   * Deletes the webhook with its deliveries, and returns it; null if there is none. It is disabled first, so that nothing is added and
+   * nothing is sent while its deliveries are deleted. If that fails, it stays disabled, and can be deleted again.
+   */
+  async delete(organizationId: string, id: string): Promise<WebhookEntity | null> {
+    const stored = await this.locked(organizationId, id, async (webhook, manager) => {
+      await manager.update(WebhookEntity, { id }, { enabled: false });
+      return webhook;
     });
+    if (stored === null) return null;
+    await this.deleteDeliveries(id, 'true');
+    const { affected } = await this.webhooks.delete({ organizationId, id });
+    return affected === 1 ? stored : null;
   }
 
   /** Runs work on a locked webhook, in a transaction; null if there is none. */
@@ -94,5 +106,21 @@ export class WebhookRepository {
       const stored = await manager.findOne(WebhookEntity, { where: { organizationId, id }, lock });
       return stored === null ? null : work(stored, manager);
     });
+  }
+
+  /**
+   * Deletes deliveries of a webhook without a lock on it, for which the end of each run in the organization would wait.
+   * @param condition SQL on the deliveries
+   */
+  private async deleteDeliveries(webhookId: string, condition: string): Promise<void> {
+    let found: { id: string }[];
+    do {
+      found = await this.webhooks.query(
+        `SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND ${condition} LIMIT $2`,
+        [webhookId, DELIVERIES_PER_STATEMENT],
+      );
+      const ids = found.map(({ id }) => id);
+      await this.webhooks.query(`DELETE FROM webhook_deliveries WHERE id = ANY($1) AND ${condition}`, [ids]);
+    } while (found.length === DELIVERIES_PER_STATEMENT);
   }
 }

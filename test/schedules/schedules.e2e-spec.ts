@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { newId } from '../../src/common/ids.js';
+import type { ScheduleEntity } from '../../src/schedules/schedule.entity.js';
+import { ScheduleRepository } from '../../src/schedules/schedule.repository.js';
+import { Scheduler } from '../../src/schedules/scheduler.js';
 import { createAgent, createThread, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { AUDIENCE, startIssuer } from '../support/issuer-server.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 import { createSchedule, getSchedule, makeDue, runsOf, scheduleWhen } from './schedules.support.js';
@@ -147,6 +153,23 @@ describe('a time that has come', () => {
     expect(await runsOf(app, id)).toHaveLength(count);
   });
 
+  it('is handled without another pause behind many others', async () => {
+    const { id } = await createSchedule(app, agentId);
+    const database = app.app.get(DataSource);
+    await database.query(
+      `INSERT INTO schedules SELECT (jsonb_populate_record(schedules, jsonb_build_object('id', gen_random_uuid(), 'title', 'One of many',
+           'next_run_at', now() - interval '1 hour'))).* FROM schedules, generate_series(1, 650) WHERE id = $1`,
+      [id],
+    );
+    const scheduler = app.app.get(Scheduler) as unknown as { poll(signal: AbortSignal): Promise<void> };
+    await scheduler.poll(new AbortController().signal);
+    const due: { count: number }[] = await database.query(
+      'SELECT count(*)::integer FROM schedules WHERE enabled AND next_run_at <= now()',
+    );
+    expect(due).toEqual([{ count: 0 }]);
+    await database.query(`DELETE FROM schedules WHERE title = 'One of many'`);
+  });
+
   it('does not come while the schedule is disabled, and SCHEDULE_RUN works nevertheless', async () => {
     const { id, next_run_at } = await createSchedule(app, agentId, { enabled: false });
     expect(next_run_at).toBeNull();
@@ -169,18 +192,119 @@ describe('a schedule is disabled', () => {
     const thread_id = await createThread(app, agent);
     const permissions = { self: ['*'], '*': ['*'] };
     const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'creator', permissions });
-    const data = { title: 'Report', virtual_mcp_id: agent, cron: '0 9 * * *', message: 'hello' };
+    const data = { title: 'Report', virtual_mcp_id: agent, cron: '0 0 1 1 *', message: 'hello' };
     const thread = what === 'thread' ? { thread_id } : {};
-    const created = await app.tool('SCHEDULE_CREATE', { data: { ...data, ...thread } }, key.key).expect(200);
-    const { id, api_key_id } = created.body.item as { id: string; api_key_id: string };
-    expect(api_key_id).toBe(key.id);
+    const create = async (): Promise<string> => {
+      const created = await app.tool('SCHEDULE_CREATE', { data: { ...data, ...thread } }, key.key).expect(200);
+      expect(created.body).toMatchObject({ item: { api_key_id: key.id } });
+      return (created.body as { item: { id: string } }).item.id;
+    };
+    const [due, later] = [await create(), await create()];
     if (what === 'thread') await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread_id });
     if (what === 'agent') await succeed(app, 'COLLECTION_VIRTUAL_MCP_DELETE', { id: agent });
     if (what === 'key') await succeed(app, 'API_KEY_DELETE', { id: key.id });
-    const schedule = await scheduleWhen(app, id, ({ enabled }) => !enabled);
-    expect(schedule).toMatchObject({ disabled_reason: reason, next_run_at: null });
-    expect((await app.tool('SCHEDULE_RUN', { id })).body).toMatchObject({ code: 'conflict', detail: reason });
-    expect(await runsOf(app, id)).toEqual([]);
+    await makeDue(app, [due]);
+    await scheduleWhen(app, due, ({ enabled }) => !enabled);
+    // What is not due is disabled without waiting for its time.
+    await app.app.get(ScheduleRepository).disableLost();
+    for (const id of [due, later]) {
+      expect(await getSchedule(app, id)).toMatchObject({ enabled: false, disabled_reason: reason, next_run_at: null });
+      expect((await app.tool('SCHEDULE_RUN', { id })).body).toMatchObject({ code: 'conflict', detail: reason });
+      expect(await runsOf(app, id)).toEqual([]);
+    }
+  });
+});
+
+describe('a change by the service', () => {
+  it.each<[string, (repository: ScheduleRepository, schedule: ScheduleEntity) => Promise<void>, object]>([
+    [
+      'skipped',
+      (repository, schedule) => repository.skip(schedule, new Date(Date.now() + 60_000), 'Skipped.'),
+      { last_skip_reason: 'Skipped.' },
+    ],
+    ['disabled', (repository, schedule) => repository.disable(schedule, 'Disabled.'), { disabled_reason: 'Disabled.' }],
+  ])(
+    'is made to the schedule as it was read, and changes updated_at, when it is %s',
+    async (_what, change, changed) => {
+      const repository = app.app.get(ScheduleRepository);
+      const { id } = await createSchedule(app, agentId);
+      const read = async (): Promise<ScheduleEntity> => {
+        const [row]: { organization_id: string }[] = await app.app
+          .get(DataSource)
+          .query('SELECT organization_id FROM schedules WHERE id = $1', [id]);
+        return (await repository.find(row?.organization_id ?? '', id)) as ScheduleEntity;
+      };
+      const stale = await read();
+      await succeed(app, 'SCHEDULE_UPDATE', { id, data: { title: 'Changed' } });
+      const unchanged = await getSchedule(app, id);
+      await change(repository, stale);
+      expect(await getSchedule(app, id)).toEqual(unchanged);
+      const current = await read();
+      await change(repository, current);
+      expect(await getSchedule(app, id)).toMatchObject(changed);
+      expect(await repository.update(current, { title: 'Too late' })).toBe(false);
+    },
+  );
+});
+
+describe('the limit of runs per minute', () => {
+  it('counts runs of SCHEDULE_RUN and of times together with others, and skips the time over it', async () => {
+    const limited = await startTestApp({ env: { LIMIT_RUNS_PER_MINUTE: '3' } });
+    try {
+      const agent = await createAgent(limited);
+      const [now, due] = [await createSchedule(limited, agent), await createSchedule(limited, agent)];
+      const thread = await ThreadClient.create(limited, agent);
+      await thread.postMessage('hello');
+      await makeDue(limited, [due.id]);
+      await scheduleWhen(limited, due.id, ({ last_run }) => last_run?.status === 'completed');
+      await succeed(limited, 'SCHEDULE_RUN', { id: now.id });
+      const refused = await limited.tool('SCHEDULE_RUN', { id: now.id });
+      expect(refused.body).toMatchObject({ status: 429, code: 'rate_limited' });
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+      await makeDue(limited, [due.id]);
+      const skipped = await scheduleWhen(limited, due.id, ({ last_skipped_at }) => last_skipped_at !== null);
+      expect(skipped).toMatchObject({
+        enabled: true,
+        last_skip_reason: 'Too many runs were posted within a minute.',
+        next_run_at: expect.any(String),
+      });
+      expect(await runsOf(limited, now.id)).toHaveLength(1);
+      expect(await runsOf(limited, due.id)).toHaveLength(1);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+describe('a token of a trusted issuer', () => {
+  it('cannot be the one for which a schedule acts', async () => {
+    const issuer = await startIssuer();
+    const trusted = [{ issuer: issuer.issuer, audience: AUDIENCE }];
+    const service = await startTestApp({ env: { TRUSTED_ISSUERS: JSON.stringify(trusted) } });
+    try {
+      const [userId, email] = [newId(), 'ann@example.com'];
+      const database = service.app.get(DataSource);
+      await database.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $2)', [userId, email]);
+      await database.query(
+        `INSERT INTO members (organization_id, user_id, role) SELECT id, $1, 'admin' FROM organizations`,
+        [userId],
+      );
+      const token = await issuer.sign({ email });
+      const agent = await createAgent(service);
+      const { id } = await createSchedule(service, agent);
+      const data = { title: 'Report', virtual_mcp_id: agent, cron: '0 0 1 1 *', message: 'hello' };
+      const refusal = { status: 400, code: 'invalid_request', detail: expect.stringContaining('trusted issuer') };
+      expect((await service.tool('SCHEDULE_CREATE', { data }, token)).body).toMatchObject(refusal);
+      const update = async (change: object) =>
+        (await service.tool('SCHEDULE_UPDATE', { id, data: change }, token)).body;
+      expect(await update({ message: 'other' })).toMatchObject(refusal);
+      expect(await update({ cron: '0 0 2 1 *' })).toMatchObject(refusal);
+      expect(await update({ title: 'Other', enabled: false })).toMatchObject({ item: { enabled: false } });
+      expect(await update({ enabled: true })).toMatchObject(refusal);
+    } finally {
+      await service.close();
+      await issuer.close();
+    }
   });
 });
 
@@ -200,13 +324,20 @@ describe('SCHEDULE_UPDATE', () => {
     });
   });
 
-  it('lets the schedule act for the caller who changes what is run, and for no other', async () => {
+  it.each([
+    [{ message: 'other' }],
+    [{ cron: '0 0 2 1 *' }],
+    [{ timezone: 'Asia/Tokyo' }],
+    [{ overlap: 'queue' }],
+    [{ catch_up: true }],
+    [{ enabled: true }],
+  ])('lets the schedule act for the caller who changes %j, and for no other', async (data) => {
     const permissions = { self: ['*'], '*': ['*'] };
     const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'editor', permissions });
     const { id, api_key_id: creator } = await createSchedule(app, agentId);
-    const update = (data: object) => app.tool('SCHEDULE_UPDATE', { id, data }, key.key).expect(200);
-    expect((await update({ title: 'Other', cron: '0 0 2 1 *' })).body).toMatchObject({ item: { api_key_id: creator } });
-    expect((await update({ message: 'other' })).body).toMatchObject({ item: { api_key_id: key.id } });
+    const update = async (change: object) => (await app.tool('SCHEDULE_UPDATE', { id, data: change }, key.key)).body;
+    expect(await update({ title: 'Other', enabled: false })).toMatchObject({ item: { api_key_id: creator } });
+    expect(await update(data)).toMatchObject({ item: { api_key_id: key.id } });
     const { taskId } = await succeed<{ taskId: string }>(app, 'SCHEDULE_RUN', { id });
     expect(await succeed(app, 'RUN_GET', { id: taskId })).toMatchObject({ item: { api_key_id: key.id } });
   });
@@ -214,11 +345,15 @@ describe('SCHEDULE_UPDATE', () => {
   it('is refused without a grant on the agent where running agents needs one', async () => {
     await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'granted' });
     try {
-      const permissions = { self: ['SCHEDULE_CREATE', 'SCHEDULE_UPDATE'] };
+      const permissions = { self: ['SCHEDULE_CREATE', 'SCHEDULE_UPDATE', 'SCHEDULE_RUN'] };
       const key = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'limited', permissions });
       const { id } = await createSchedule(app, agentId);
       const denied = { status: 403, code: 'permission_denied' };
-      expect((await app.tool('SCHEDULE_UPDATE', { id, data: { message: 'x' } }, key.key)).body).toMatchObject(denied);
+      for (const change of [{ message: 'x' }, { cron: '* * * * *' }, { enabled: false }, { enabled: true }]) {
+        expect((await app.tool('SCHEDULE_UPDATE', { id, data: change }, key.key)).body).toMatchObject(denied);
+      }
+      expect((await app.tool('SCHEDULE_RUN', { id }, key.key)).body).toMatchObject(denied);
+      expect(await runsOf(app, id)).toEqual([]);
       const data = { title: 'x', virtual_mcp_id: agentId, cron: '0 0 1 1 *', message: 'x' };
       expect((await app.tool('SCHEDULE_CREATE', { data }, key.key)).body).toMatchObject(denied);
     } finally {

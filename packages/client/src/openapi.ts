@@ -1084,7 +1084,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes a schedule. Absent properties keep their value. If the agent, thread, message or tier is sent, the schedule acts for the caller from then on. */
+        /** Changes a schedule. Absent properties keep their value. If more than the title is sent, the schedule acts for the caller from then on; disabling it does not change that. */
         post: operations["SCHEDULE_UPDATE"];
         delete?: never;
         options?: never;
