@@ -1,10 +1,11 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import type { Chunk } from '../../client/src/chunk.js';
+import type { Chunk } from '../../client/src/api.js';
 import type { Signalbox } from '../../client/src/signalbox.js';
-import { findAgent } from './find-agent.js';
-import { serviceCommand, serviceOf } from './service.js';
+import { Refusal, serviceCommand, serviceOf } from './service.js';
 import { printable, say } from './terminal.js';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 interface ChatOptions {
   readonly thread?: string;
@@ -54,6 +55,18 @@ interface Chat {
   readonly threadId: string;
   readonly agentId: string;
   readonly ask: Ask;
+}
+
+/** @param name the id or the exact title of an agent; a title that several agents have is refused */
+async function findAgent(signalbox: Signalbox, name: string): Promise<{ id: string; title: string }> {
+  if (UUID.test(name)) return (await signalbox.tool('COLLECTION_VIRTUAL_MCP_GET', { id: name })).item;
+  const { items } = await signalbox.tool('COLLECTION_VIRTUAL_MCP_LIST', {
+    where: { field: ['title'], operator: 'eq', value: name },
+  });
+  const [agent, other] = items;
+  if (agent === undefined) throw new Refusal(`There is no agent with the title "${name}".`);
+  if (other !== undefined) throw new Refusal(`${items.length} agents have the title "${name}". Use an id.`);
+  return agent;
 }
 
 async function newThread(signalbox: Signalbox, agent: { id: string; title: string }): Promise<string> {

@@ -1,4 +1,4 @@
-import type { paths } from './openapi.js';
+import type { components, paths } from './openapi.js';
 
 /** The operation of each management tool, by the tool's name. */
 type ToolOperations = {
@@ -32,3 +32,9 @@ export type RunRequest = RequestOf<Turns>;
 /** What a run has come to. */
 export type RunResult = ResponseOf<Turns, 200>;
 export type RunStatus = RunResult['status'];
+
+/**
+ * A chunk of a streamed answer: a UI-message chunk of the AI SDK. Later versions can send further types, so ignore those that
+ * you do not know.
+ */
+export type Chunk = components['schemas']['UiMessageChunk'];

@@ -1,4 +1,5 @@
 export type {
+  Chunk,
   ListItem,
   ListToolName,
   RunRequest,
@@ -8,7 +9,6 @@ export type {
   ToolName,
   ToolOutput,
 } from './api.js';
-export type { Chunk } from './chunk.js';
 export type { SignalboxOptions } from './http.js';
 export type { RunStream } from './run-stream.js';
 export { Signalbox, type CallOptions, type RunInput, type RunOptions } from './signalbox.js';

@@ -1,4 +1,4 @@
-import type { Chunk } from './chunk.js';
+import type { Chunk } from './api.js';
 import { readFrames } from './event-frames.js';
 import { backoffMs, pause } from './http.js';
 import { SignalboxError } from './signalbox-error.js';
