@@ -11,6 +11,9 @@ export class Connections implements Section {
   readonly name = 'connections';
   readonly properties = new Set(['url', 'token', 'headers', 'command', 'args', 'env', 'cwd', 'disabled']);
 
+  /** Read once until something changes: the plan, agents, roles and schedules all look names up here. */
+  private known: Promise<ReadonlyMap<string, Existing>> | undefined;
+
   constructor(private readonly signalbox: Signalbox) {}
 
   async changesFor(entries: ReadonlyMap<string, Entry>): Promise<Change[]> {
@@ -27,7 +30,16 @@ export class Connections implements Section {
     });
   }
 
-  async existing(): Promise<ReadonlyMap<string, Existing>> {
+  existing(): Promise<ReadonlyMap<string, Existing>> {
+    return (this.known ??= this.read());
+  }
+
+  async delete({ id }: Existing): Promise<void> {
+    this.known = undefined;
+    await this.signalbox.tool('COLLECTION_CONNECTIONS_DELETE', { id });
+  }
+
+  private async read(): Promise<ReadonlyMap<string, Existing>> {
     const found = new Map<string, Existing>();
     const titles = new Map<string, string[]>();
     for await (const connection of this.signalbox.list('COLLECTION_CONNECTIONS_LIST', { limit: 100 })) {
@@ -44,11 +56,8 @@ export class Connections implements Section {
     return found;
   }
 
-  async delete({ id }: Existing): Promise<void> {
-    await this.signalbox.tool('COLLECTION_CONNECTIONS_DELETE', { id });
-  }
-
   private async import(name: string, server: unknown): Promise<void> {
+    this.known = undefined;
     const { items } = await this.signalbox.tool('CONNECTION_IMPORT', { mcpServers: { [name]: server } });
     const [item] = items;
     if (item?.action === 'refused') throw new Refusal(`connections.${name}: ${item.reason ?? 'refused'}`);
