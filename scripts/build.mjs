@@ -37,8 +37,10 @@ const INPUTS = [
   '.swcrc',
   'packages/tsconfig.json',
   'scripts/build.mjs',
+  'scripts/build-console.mjs',
 ];
-const SOURCES = ['src', 'packages/client/src', 'packages/cli/src'];
+const SOURCES = ['src', 'packages/client/src', 'packages/cli/src', 'web'];
+const SOURCE_FILE = /\.(?:ts|tsx|css|html|svg)$/;
 /** A service may run from a build that no start has used for this long; its files go after it. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Each is a chance for the sources to hold still. */
@@ -81,7 +83,7 @@ async function fingerprintOfInputs() {
       (await readdir(join(ROOT, folder), { recursive: true })).map((path) => `${folder}/${path}`),
     ),
   );
-  const sources = files.flat().filter((path) => path.endsWith('.ts') && !path.endsWith('.spec.ts'));
+  const sources = files.flat().filter((path) => SOURCE_FILE.test(path) && !path.endsWith('.spec.ts'));
   const paths = [...INPUTS, ...sources.sort()];
   const contents = await Promise.all(paths.map((path) => readFile(join(ROOT, path))));
   const hash = createHash('sha256');
@@ -105,6 +107,7 @@ async function compileTo(folder) {
     ['@nestjs/cli/bin/nest.js', 'build', '--path', relative(ROOT, config)],
     // The command line and the client it uses, in `dist/packages`. They import nothing of the service.
     ['typescript/bin/tsc', '--project', 'packages', '--outDir', join(folder, 'dist/packages')],
+    [join(ROOT, 'scripts/build-console.mjs'), join(folder, 'dist/web')],
   ]) {
     const child = spawn(process.execPath, [require.resolve(compiler), ...args], { cwd: ROOT, stdio: 'inherit' });
     const [code] = await once(child, 'exit');

@@ -6,6 +6,7 @@ import { requestIdFrom } from '../common/ids.js';
 import type { AppConfig } from '../config/app-config.js';
 import { answerClientError } from '../http/client-errors.js';
 import { answerFrameworkErrors } from '../http/client-errors.js';
+import { serveConsole } from '../console/console-files.js';
 import { HttpAdapter } from '../http/http-adapter.js';
 import { registerCors } from '../http/cors.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
@@ -67,4 +68,5 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
+  serveConsole(fastify);
 }

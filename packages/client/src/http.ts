@@ -4,8 +4,11 @@ import { SignalboxError } from './signalbox-error.js';
 export interface SignalboxOptions {
   /** Such as `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** An API key, an OAuth access token, or the token of one thread. A function is asked before each request. */
-  readonly apiKey: string | (() => string | Promise<string>);
+  /**
+   * An API key, an OAuth access token, or the token of one thread. A function is asked before each request. Without it, requests
+   * carry no `Authorization`: `fetch` adds what shows the caller.
+   */
+  readonly apiKey?: string | (() => string | Promise<string>);
   /** The organization's slug. */
   readonly org?: string;
   /** How often a request that may be repeated is repeated after a failure. */
@@ -73,7 +76,7 @@ export class Http {
     return fetch(`${url.replace(/\/+$/, '')}/api/${encodeURIComponent(org)}/${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${key}`,
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },

@@ -1,0 +1,135 @@
+import {
+  keepPreviousData,
+  QueryCache,
+  MutationCache,
+  QueryClient,
+  type QueryKey,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import type { ListItem, ListToolName, ToolInput, ToolName, ToolOutput } from '../../../packages/client/src/api.js';
+import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
+import { useOrganization } from '../session/organization.js';
+import { reportSignedOut } from '../session/signed-out.js';
+
+/** Statuses that another attempt does not change. */
+const FINAL = new Set([400, 401, 403, 404, 409, 410, 422]);
+
+/** Keeps what was read; refreshed when the window gets the focus, and by changes that the service reports (`live.ts`). */
+export function createQueryClient(): QueryClient {
+  const onError = (error: Error): void => {
+    if (error instanceof SignalboxError && (error.status === 401 || error.code === 'csrf_invalid')) reportSignedOut();
+  };
+  return new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        retry: (count, error) => count < 2 && !(error instanceof SignalboxError && FINAL.has(error.status)),
+      },
+    },
+  });
+}
+
+/** The cached answers of a tool; with `input`, that of one request. */
+export function toolKey(org: string, name: ToolName, input?: unknown): QueryKey {
+  return input === undefined ? [org, name] : [org, name, input];
+}
+
+interface ReadOptions {
+  /** Waits with the request until this is true. */
+  readonly isEnabled?: boolean;
+  readonly refreshMs?: number;
+}
+
+/** Reads with a management tool. */
+export function useTool<Name extends ToolName>(
+  name: Name,
+  input: ToolInput<Name>,
+  { isEnabled = true, refreshMs }: ReadOptions = {},
+) {
+  const { client, slug } = useOrganization();
+  return useQuery<ToolOutput<Name>>({
+    queryKey: toolKey(slug, name, input),
+    queryFn: ({ signal }) => client.tool(name, input, { signal }),
+    enabled: isEnabled,
+    placeholderData: keepPreviousData as never,
+    ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+  });
+}
+
+/**
+ * Changes something with a management tool.
+ * @param changes the tools whose cached answers are read again afterwards
+ */
+export function useChange<Name extends ToolName>(name: Name, changes: readonly ToolName[]) {
+  const { client, slug } = useOrganization();
+  const queries = useQueryClient();
+  return useMutation<ToolOutput<Name>, Error, ToolInput<Name>>({
+    mutationFn: (input) => client.tool(name, input),
+    onSuccess: async () => {
+      await Promise.all(changes.map((changed) => queries.invalidateQueries({ queryKey: toolKey(slug, changed) })));
+    },
+  });
+}
+
+/** The request of a list, without its position. */
+export interface ListRequest {
+  readonly where?: Condition | undefined;
+  readonly orderBy?: readonly { readonly field: string[]; readonly direction: 'asc' | 'desc' }[];
+  readonly limit?: number;
+}
+
+/** A condition of a list (`where`): a comparison of a field, or conditions joined. */
+export type Condition =
+  | {
+      readonly field: readonly string[];
+      readonly operator: 'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'like' | 'contains';
+      readonly value: unknown;
+    }
+  | { readonly operator: 'and' | 'or' | 'not'; readonly conditions: readonly Condition[] };
+
+/** All of the conditions that are there; undefined for none. */
+export function allOf(...conditions: readonly (Condition | undefined)[]): Condition | undefined {
+  const present = conditions.filter((condition) => condition !== undefined);
+  return present.length > 1 ? { operator: 'and', conditions: present } : present[0];
+}
+
+const PAGE_SIZE = 50;
+
+/** Reads a list page by page. */
+export function useList<Name extends ListToolName>(
+  name: Name,
+  request: ListRequest = {},
+  { isEnabled = true, refreshMs }: ReadOptions = {},
+) {
+  const { client, slug } = useOrganization();
+  const query = useInfiniteQuery({
+    queryKey: toolKey(slug, name, request),
+    queryFn: async ({ signal, pageParam }) => {
+      const input = { limit: PAGE_SIZE, ...request, ...(pageParam && { cursor: pageParam }) };
+      return (await client.tool(name, input as ToolInput<Name>, { signal })) as ListPage<ListItem<Name>>;
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+    enabled: isEnabled,
+    placeholderData: keepPreviousData,
+    ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+  });
+  return {
+    query,
+    rows: query.data?.pages.flatMap((page) => page.items) ?? [],
+    totalCount: query.data?.pages[0]?.totalCount,
+  };
+}
+
+export type List<Row> = Omit<ReturnType<typeof useList>, 'rows'> & { readonly rows: readonly Row[] };
+
+interface ListPage<Item> {
+  readonly items: readonly Item[];
+  readonly totalCount: number;
+  readonly nextCursor: string | null;
+}

@@ -1,0 +1,201 @@
+import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
+import { Menu as MenuIcon, Search } from 'lucide-react';
+import { Suspense, useEffect, useRef, useState } from 'react';
+import { useSession } from '../session/session-context.js';
+import { OrganizationProvider } from '../session/organization.js';
+import { Button } from '../ui/button.js';
+import { cn } from '../ui/class-names.js';
+import { Menu } from '../ui/menu.js';
+import { EmptyState, Loading } from '../ui/states.js';
+import { CommandPalette } from './command-palette.js';
+import { VIEWS } from './navigation.js';
+import { type Theme, useTheme } from './theme.js';
+
+/** The frame of all views: navigation, organization, account, command palette. */
+export function Shell() {
+  const { session } = useSession();
+  const { org } = useParams({ from: '/$org' });
+  const [isNavigationOpen, setIsNavigationOpen] = useState(false);
+  const [isPaletteOpen, setIsPaletteOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(() => setIsNavigationOpen(false), [path]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      setIsPaletteOpen((isOpen) => !isOpen);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+
+  const membership = session.organizations.find(({ slug }) => slug === org);
+  if (membership === undefined) {
+    return (
+      <main className="mx-auto max-w-lg p-6">
+        <EmptyState title={`You are not a member of the organization “${org}”.`}>
+          {session.organizations.map(({ slug, name }) => (
+            <Link key={slug} to="/$org/overview" params={{ org: slug }} className="text-primary underline">
+              Open {name}
+            </Link>
+          ))}
+        </EmptyState>
+      </main>
+    );
+  }
+  return (
+    <OrganizationProvider membership={membership}>
+      <a
+        href="#main"
+        className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:bg-card focus:p-2"
+      >
+        Skip to the content
+      </a>
+      <div className="flex min-h-dvh">
+        <aside
+          className={cn(
+            'fixed inset-y-0 left-0 z-30 w-56 shrink-0 flex-col gap-4 overflow-y-auto border-r bg-card p-3 md:sticky md:top-0 md:flex md:h-dvh',
+            isNavigationOpen ? 'flex shadow-lg' : 'hidden',
+          )}
+        >
+          <p className="px-2 pt-1 font-semibold text-primary">Signalbox</p>
+          <OrganizationSwitch />
+          <Navigation />
+        </aside>
+        {isNavigationOpen && (
+          <div
+            aria-hidden
+            className="fixed inset-0 z-20 bg-black/40 md:hidden"
+            onClick={() => setIsNavigationOpen(false)}
+          />
+        )}
+        <div className="flex min-w-0 flex-1 flex-col">
+          <header className="sticky top-0 z-10 flex items-center gap-2 border-b bg-card/95 px-3 py-2">
+            <Button
+              variant="ghost"
+              size="icon"
+              className="md:hidden"
+              aria-label="Open navigation"
+              aria-expanded={isNavigationOpen}
+              onClick={() => setIsNavigationOpen(!isNavigationOpen)}
+            >
+              <MenuIcon aria-hidden className="size-5" />
+            </Button>
+            <Button
+              variant="secondary"
+              size="small"
+              onClick={() => setIsPaletteOpen(true)}
+              className="text-muted-foreground"
+            >
+              <Search aria-hidden className="size-3.5" />
+              Go to…
+              <kbd className="hidden rounded border px-1 text-xs sm:inline">Ctrl K</kbd>
+            </Button>
+            <div className="flex-1" />
+            <ThemeMenu />
+            <AccountMenu />
+          </header>
+          <main
+            id="main"
+            ref={main}
+            tabIndex={-1}
+            className="mx-auto w-full max-w-[110rem] flex-1 p-4 outline-none md:p-6"
+          >
+            <Suspense fallback={<Loading />}>
+              <Outlet />
+            </Suspense>
+          </main>
+        </div>
+      </div>
+      <CommandPalette isOpen={isPaletteOpen} onClose={() => setIsPaletteOpen(false)} />
+    </OrganizationProvider>
+  );
+}
+
+function Navigation() {
+  const { org } = useParams({ from: '/$org' });
+  return (
+    <nav aria-label="Views">
+      <ul className="flex flex-col gap-0.5">
+        {VIEWS.map(({ path, title, icon: Icon }) => (
+          <li key={path}>
+            <Link
+              to={`/$org/${path}`}
+              params={{ org }}
+              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm hover:bg-muted"
+              activeProps={{ className: 'bg-accent text-accent-foreground font-medium' }}
+            >
+              <Icon aria-hidden className="size-4" />
+              {title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function OrganizationSwitch() {
+  const { session } = useSession();
+  const { org } = useParams({ from: '/$org' });
+  const navigate = useNavigate();
+  const current = session.organizations.find(({ slug }) => slug === org);
+  if (session.organizations.length < 2) return <p className="px-2 text-sm text-muted-foreground">{current?.name}</p>;
+  return (
+    <select
+      aria-label="Organization"
+      className="w-full rounded-md border border-input bg-card px-2 py-1.5 text-sm"
+      value={org}
+      onChange={(event) => void navigate({ to: '/$org/overview', params: { org: event.target.value } })}
+    >
+      {session.organizations.map(({ slug, name }) => (
+        <option key={slug} value={slug}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const THEMES: readonly { readonly theme: Theme; readonly label: string }[] = [
+  { theme: 'system', label: 'Theme of the system' },
+  { theme: 'light', label: 'Light theme' },
+  { theme: 'dark', label: 'Dark theme' },
+];
+
+function ThemeMenu() {
+  const [theme, setTheme] = useTheme();
+  const label = THEMES.find((each) => each.theme === theme)?.label ?? '';
+  return (
+    <Menu
+      trigger={
+        <Button variant="ghost" size="small" aria-label={`Theme: ${label}`}>
+          Theme
+        </Button>
+      }
+      items={THEMES.map((each) => ({ label: each.label, onSelect: () => setTheme(each.theme) }))}
+    />
+  );
+}
+
+function AccountMenu() {
+  const { session, credential, signOut } = useSession();
+  const name = session.user?.name ?? 'API key';
+  return (
+    <Menu
+      trigger={
+        <Button variant="ghost" size="small">
+          <span className="max-w-32 truncate">{name}</span>
+        </Button>
+      }
+      items={[
+        ...(credential.kind === 'browser'
+          ? [{ label: 'Change password', onSelect: () => location.assign('/password') }]
+          : []),
+        { label: 'API reference', onSelect: () => window.open('/docs', '_blank', 'noopener') },
+        { label: credential.kind === 'browser' ? 'Sign out' : 'Forget the key', onSelect: () => void signOut() },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,43 @@
+import { Slot } from 'radix-ui';
+import type { ComponentProps } from 'react';
+import { cn } from './class-names.js';
+
+const VARIANTS = {
+  primary: 'bg-primary text-primary-foreground hover:opacity-90',
+  secondary: 'border border-input bg-card hover:bg-muted',
+  ghost: 'hover:bg-muted',
+  danger: 'border border-destructive text-destructive hover:bg-destructive/10',
+} as const;
+
+export interface ButtonProps extends ComponentProps<'button'> {
+  readonly variant?: keyof typeof VARIANTS;
+  readonly size?: 'default' | 'small' | 'icon';
+  /** Shows that the action is under way; a busy button cannot be pressed again. */
+  readonly isBusy?: boolean;
+  /** Renders the child (a link) with the looks of a button. */
+  readonly asChild?: boolean;
+}
+
+/** A button. Its text says what it does; one with an icon only needs an `aria-label`. */
+export function Button({
+  variant = 'primary',
+  size = 'default',
+  isBusy,
+  asChild,
+  className,
+  disabled,
+  ...rest
+}: ButtonProps) {
+  const looks = cn(
+    'inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap disabled:opacity-60',
+    size === 'default' && 'min-h-9 px-3.5 py-1.5',
+    size === 'small' && 'min-h-7 px-2.5 py-0.5 text-[0.8125rem]',
+    size === 'icon' && 'size-8',
+    VARIANTS[variant],
+    className,
+  );
+  if (asChild) return <Slot.Root className={looks} {...rest} />;
+  return (
+    <button type="button" className={looks} disabled={disabled || isBusy} aria-busy={isBusy || undefined} {...rest} />
+  );
+}

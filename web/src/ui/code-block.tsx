@@ -1,0 +1,26 @@
+import { CopyButton } from './copy-button.js';
+
+/** Text as it is, with a button that copies it. Long lines scroll within the block. */
+export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <div className="relative min-w-0">
+      {/* Reachable by keyboard, since it can scroll. */}
+      <pre
+        tabIndex={0}
+        role="region"
+        aria-label={label}
+        className="max-h-96 overflow-auto rounded-md border bg-muted p-3 pr-24 font-mono text-[0.8125rem] whitespace-pre"
+      >
+        {text}
+      </pre>
+      <div className="absolute top-2 right-2">
+        <CopyButton text={text} />
+      </div>
+    </div>
+  );
+}
+
+/** A JSON value, indented. */
+export function JsonBlock({ value, label }: { readonly value: unknown; readonly label: string }) {
+  return <CodeBlock label={label} text={JSON.stringify(value, null, 2) ?? 'null'} />;
+}

@@ -1,0 +1,107 @@
+import { AlertDialog as RadixAlert, Dialog as Radix } from 'radix-ui';
+import { X } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { Button } from './button.js';
+import { cn } from './class-names.js';
+import { ErrorMessage } from './states.js';
+
+const OVERLAY = 'fixed inset-0 z-40 bg-black/50';
+const BOX =
+  'fixed top-1/2 left-1/2 z-50 flex max-h-[92dvh] w-[min(40rem,94vw)] -translate-x-1/2 -translate-y-1/2 flex-col gap-4 ' +
+  'overflow-y-auto rounded-lg border bg-card p-5 shadow-lg';
+
+/** A dialog over the view. It traps the focus and gives it back; Escape closes it. */
+export function Dialog({
+  title,
+  description,
+  isOpen,
+  onClose,
+  className,
+  children,
+}: {
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly className?: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className={OVERLAY} />
+        <Radix.Content className={cn(BOX, className)} {...(description ? {} : { 'aria-describedby': undefined })}>
+          <div className="flex items-start justify-between gap-3">
+            <div>
+              <Radix.Title className="text-lg font-semibold">{title}</Radix.Title>
+              {description && (
+                <Radix.Description className="text-sm text-muted-foreground">{description}</Radix.Description>
+              )}
+            </div>
+            <Radix.Close asChild>
+              <Button variant="ghost" size="icon" aria-label="Close">
+                <X aria-hidden className="size-4" />
+              </Button>
+            </Radix.Close>
+          </div>
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** A button whose action destroys something: it asks first, and shows the error if the action fails. */
+export function ConfirmButton({
+  label,
+  title,
+  children,
+  onConfirm,
+  size,
+}: {
+  /** On the button, and on that of the dialog, such as "Delete connection". */
+  readonly label: string;
+  readonly title: string;
+  /** What the action does, and what cannot be undone. */
+  readonly children: ReactNode;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly size?: 'default' | 'small';
+}) {
+  const [isOpen, setIsOpen] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const confirm = (): void => {
+    setIsBusy(true);
+    setError(undefined);
+    onConfirm()
+      .then(() => setIsOpen(false), setError)
+      .finally(() => setIsBusy(false));
+  };
+  return (
+    <RadixAlert.Root open={isOpen} onOpenChange={setIsOpen}>
+      <RadixAlert.Trigger asChild>
+        <Button variant="danger" {...(size && { size })}>
+          {label}
+        </Button>
+      </RadixAlert.Trigger>
+      <RadixAlert.Portal>
+        <RadixAlert.Overlay className={OVERLAY} />
+        <RadixAlert.Content className={BOX}>
+          <RadixAlert.Title className="text-lg font-semibold">{title}</RadixAlert.Title>
+          <RadixAlert.Description asChild>
+            <div className="text-sm text-muted-foreground">{children}</div>
+          </RadixAlert.Description>
+          <ErrorMessage error={error} />
+          <div className="flex justify-end gap-2">
+            <RadixAlert.Cancel asChild>
+              <Button variant="secondary">Cancel</Button>
+            </RadixAlert.Cancel>
+            <Button variant="danger" isBusy={isBusy} onClick={confirm}>
+              {label}
+            </Button>
+          </div>
+        </RadixAlert.Content>
+      </RadixAlert.Portal>
+    </RadixAlert.Root>
+  );
+}

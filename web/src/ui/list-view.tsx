@@ -1,0 +1,47 @@
+import type { ReactNode } from 'react';
+import type { List } from '../api/queries.js';
+import { Button } from './button.js';
+import { type Column, DataTable } from './data-table.js';
+import { ErrorState, Loading } from './states.js';
+import { formatNumber } from './time.js';
+
+/** A list of the API as a table with its states: loading, error, nothing, more pages. */
+export function ListView<Row>({
+  label,
+  list: { query, rows, totalCount },
+  columns,
+  keyOf,
+  empty,
+}: {
+  readonly label: string;
+  readonly list: List<Row>;
+  readonly columns: readonly Column<Row>[];
+  readonly keyOf: (row: Row) => string;
+  /** What to show when there is nothing. */
+  readonly empty: ReactNode;
+}) {
+  if (query.isError && rows.length === 0)
+    return <ErrorState error={query.error as Error} onRetry={() => void query.refetch()} />;
+  if (query.isPending) return <Loading label={`Loading: ${label}`} />;
+  if (rows.length === 0) return <>{empty}</>;
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      <DataTable label={label} columns={columns} rows={rows} keyOf={keyOf} />
+      <div className="flex items-center justify-between gap-3 text-sm text-muted-foreground">
+        <span aria-live="polite">
+          {formatNumber(rows.length)} of {formatNumber(totalCount ?? rows.length)}
+        </span>
+        {query.hasNextPage && (
+          <Button
+            variant="secondary"
+            size="small"
+            isBusy={query.isFetchingNextPage}
+            onClick={() => void query.fetchNextPage()}
+          >
+            Show more
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const ABSOLUTE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const;
+const NUMBERS = new Intl.NumberFormat('en');
+const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** A moment, as "3 minutes ago" with the exact time as its title. @param value ISO 8601, or null for never */
+export function Time({
+  value,
+  ifNull = 'never',
+}: {
+  readonly value: string | null | undefined;
+  readonly ifNull?: string;
+}) {
+  if (!value) return <>{ifNull}</>;
+  const date = new Date(value);
+  return (
+    <time dateTime={value} title={ABSOLUTE.format(date)} className="whitespace-nowrap">
+      {relative(date)}
+    </time>
+  );
+}
+
+function relative(date: Date): string {
+  const ms = date.getTime() - Date.now();
+  if (Math.abs(ms) > 7 * 86_400_000) return ABSOLUTE.format(date);
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? (['second', 1000] as const);
+  return RELATIVE.format(Math.round(ms / size), unit);
+}
+
+/** Milliseconds as a person reads them: `12 ms`, `3.4 s`, `2 min 5 s`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+/** `12,345`. */
+export function formatNumber(value: number): string {
+  return NUMBERS.format(value);
+}
+
+/** `12.3K`. */
+export function formatShort(value: number): string {
+  return SHORT_NUMBERS.format(value);
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/page.js';
+
+export function AgentsView() {
+  return <Page title="Agents">{null}</Page>;
+}

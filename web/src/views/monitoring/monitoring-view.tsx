@@ -1,0 +1,5 @@
+import { Page } from '../../ui/page.js';
+
+export function MonitoringView() {
+  return <Page title="Monitoring">{null}</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/page.js';
+
+export function RunsView() {
+  return <Page title="Runs">{null}</Page>;
+}
