@@ -1,0 +1,119 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { expect } from '@jest/globals';
+import type { AxeResults, RunOptions } from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { addPerson, Browser as HttpBrowser, newEmail } from '../sign-in/people.js';
+import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
+import { launchChromium } from '../support/chromium.js';
+
+const AXE: RunOptions = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] };
+const WIDE = { width: 1280, height: 800 };
+
+/** Runs in the page. */
+declare const axe: { run(options: RunOptions): Promise<AxeResults> };
+
+export interface OpenOptions {
+  /** The role of the person who is signed in. */
+  readonly role?: string;
+  readonly viewport?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+}
+
+/** A service and a browser that opens its console. */
+export class ConsoleFixture {
+  private constructor(
+    readonly service: TestApp,
+    private readonly browser: Browser,
+    private readonly axeSource: string,
+  ) {}
+
+  static async start(options: TestAppOptions = {}): Promise<ConsoleFixture> {
+    const service = await startTestApp(options);
+    const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    return new ConsoleFixture(service, await launchChromium(), axeSource);
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    await this.service.close();
+  }
+
+  /** The address of a view, such as `threads`, of the default organization. */
+  address(view = ''): string {
+    return `${this.service.url}/console/default/${view}`;
+  }
+
+  /** Opens a view as a person of the organization in a browser of its own. */
+  async open(view: string, { role = 'owner', viewport = WIDE, colorScheme = 'light' }: OpenOptions = {}): Promise<ConsolePage> {
+    const email = newEmail();
+    await addPerson(this.service, { email, name: 'Ada Lovelace', role });
+    const http = new HttpBrowser(this.service.url);
+    await http.signIn(email);
+    const context = await this.browser.newContext({ viewport, colorScheme });
+    const value = http.cookies.get('sbx_session') ?? '';
+    await context.addCookies([{ name: 'sbx_session', value, url: this.service.url }]);
+    return this.openIn(context, this.address(view));
+  }
+
+  /** Opens an address in a browser that nobody is signed in with. */
+  async openAnonymous(address: string, viewport = WIDE): Promise<ConsolePage> {
+    return this.openIn(await this.browser.newContext({ viewport }), address);
+  }
+
+  private async openIn(context: BrowserContext, address: string): Promise<ConsolePage> {
+    const page = await context.newPage();
+    const opened = new ConsolePage(page, context, this.axeSource, new URL(address).origin);
+    await page.goto(address);
+    return opened;
+  }
+}
+
+/** A page of the console, and everything that went wrong in it. */
+export class ConsolePage {
+  /** Errors of scripts, violations of the Content-Security-Policy, requests to other hosts, failed requests. */
+  readonly problems: string[] = [];
+
+  constructor(
+    readonly page: Page,
+    private readonly context: BrowserContext,
+    private readonly axeSource: string,
+    origin: string,
+  ) {
+    page.on('pageerror', ({ message }) => this.problems.push(`script: ${message}`));
+    page.on('console', (message) => {
+      // A refused request of the API is an answer, which the view shows.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+        this.problems.push(`console: ${message.text()}`);
+      }
+    });
+    page.on('request', (request) => {
+      const isOwn = request.url().startsWith(`${origin}/`) || request.url().startsWith('data:');
+      if (!isOwn) this.problems.push(`request to another host: ${request.url()}`);
+    });
+  }
+
+  /** Checks the page with axe, contrast included, and that nothing went wrong in it. */
+  async expectAccessible(): Promise<void> {
+    // Through the debugger, which the page's policy does not concern.
+    await this.page.evaluate(this.axeSource);
+    const { violations } = await this.page.evaluate((options) => axe.run(options), AXE);
+    const found = violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    );
+    expect(found).toEqual([]);
+    expect(this.problems).toEqual([]);
+  }
+
+  /** Checks that nothing needs scrolling in two dimensions at this width (WCAG 2.2 §1.4.10). */
+  async expectToFit(width: number): Promise<void> {
+    const before = this.page.viewportSize();
+    await this.page.setViewportSize({ width, height: 740 });
+    expect(await this.page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    if (before !== null) await this.page.setViewportSize(before);
+  }
+
+  close(): Promise<void> {
+    return this.context.close();
+  }
+}
