@@ -45,7 +45,10 @@ export class ConsoleFixture {
   }
 
   /** Opens a view as a person of the organization in a browser of its own. */
-  async open(view: string, { role = 'owner', viewport = WIDE, colorScheme = 'light' }: OpenOptions = {}): Promise<ConsolePage> {
+  async open(
+    view: string,
+    { role = 'owner', viewport = WIDE, colorScheme = 'light' }: OpenOptions = {},
+  ): Promise<ConsolePage> {
     const email = newEmail();
     await addPerson(this.service, { email, name: 'Ada Lovelace', role });
     const http = new HttpBrowser(this.service.url);

@@ -126,8 +126,6 @@ export function useList<Name extends ListToolName>(
   };
 }
 
-export type List<Row> = Omit<ReturnType<typeof useList>, 'rows'> & { readonly rows: readonly Row[] };
-
 interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly totalCount: number;

@@ -1,9 +1,16 @@
+import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { List } from '../api/queries.js';
 import { Button } from './button.js';
 import { type Column, DataTable } from './data-table.js';
 import { ErrorState, Loading } from './states.js';
 import { formatNumber } from './time.js';
+
+/** Rows that `useList` reads page by page. */
+export interface List<Row> {
+  readonly query: UseInfiniteQueryResult<InfiniteData<unknown>>;
+  readonly rows: readonly Row[];
+  readonly totalCount: number | undefined;
+}
 
 /** A list of the API as a table with its states: loading, error, nothing, more pages. */
 export function ListView<Row>({
@@ -21,7 +28,7 @@ export function ListView<Row>({
   readonly empty: ReactNode;
 }) {
   if (query.isError && rows.length === 0)
-    return <ErrorState error={query.error as Error} onRetry={() => void query.refetch()} />;
+    return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   if (query.isPending) return <Loading label={`Loading: ${label}`} />;
   if (rows.length === 0) return <>{empty}</>;
   return (
