@@ -1,7 +1,7 @@
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ToolOutput } from '../../../packages/client/src/api.js';
-import { toolKey } from '../api/queries.js';
+import { IN_PROGRESS_REFRESH_MS, toolKey } from '../api/queries.js';
 import { useOrganization } from '../session/organization.js';
 import { type ChatMessage, toChatMessage } from './message.js';
 
@@ -13,14 +13,14 @@ type Page = ToolOutput<'COLLECTION_THREAD_MESSAGES_LIST'>;
 interface TranscriptOptions {
   /** Also messages whose place a later answer has taken. */
   readonly isWhole?: boolean;
-  readonly refreshMs?: number | undefined;
-  readonly isEnabled?: boolean;
+  /** Reads again every few seconds. */
+  readonly isInProgress?: boolean;
 }
 
 /** The messages of a thread, oldest first, read backwards from the newest page by page. */
 export function useTranscript(
   threadId: string,
-  { isWhole = false, refreshMs, isEnabled = true }: TranscriptOptions = {},
+  { isWhole = false, isInProgress = false }: TranscriptOptions = {},
 ) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
@@ -39,8 +39,7 @@ export function useTranscript(
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.nextCursor,
-    enabled: isEnabled,
-    ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+    refetchInterval: isInProgress && IN_PROGRESS_REFRESH_MS,
   });
   const messages = useMemo(() => messagesOf(query.data), [query.data]);
   return { query, messages, toMessages: messagesOf, totalCount: query.data?.pages[0]?.totalCount };

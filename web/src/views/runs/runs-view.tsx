@@ -1,8 +1,6 @@
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
 import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { refreshWhile } from '../../records/refresh.js';
 import { isOpen, runColumns } from '../../records/run-columns.js';
 import { useTimeFilter } from '../../records/time-filter.js';
 import { type Filters, useFilters } from '../../records/use-filters.js';
@@ -20,14 +18,11 @@ export function RunsView() {
   const { slug } = useOrganization();
   const [filters, filter] = useFilters();
   const since = useTimeFilter('created_at', filters['since'] ?? '');
-  const [isBusy, setIsBusy] = useState(false);
   const list = useList(
     'RUN_LIST',
     { where: allOf(...conditionsOf(filters), since), orderBy: [{ field: ['created_at'], direction: 'desc' }] },
-    refreshWhile(isBusy),
+    { isInProgress: (runs) => runs.some(isOpen) },
   );
-  const hasOpen = list.rows.some(isOpen);
-  if (hasOpen !== isBusy) setIsBusy(hasOpen);
   const titleOf = useAgentTitles(list.rows.map((run) => run.agent_id));
   const isFiltered = Object.values(filters).some(Boolean);
   return (
