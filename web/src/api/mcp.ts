@@ -1,7 +1,7 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
-import { useOrganization } from '../session/organization.js';
+import { type Organization, useOrganization } from '../session/organization.js';
 import type { JsonSchema } from './json-schema.js';
 
 /** A tool as its MCP server lists it. */
@@ -71,36 +71,46 @@ export class McpError extends SignalboxError {
 
 /** A function that sends requests to a connection or an agent as to any MCP server. */
 export function useMcp(connectionId: string): McpRequest {
-  const { fetch, slug, url } = useOrganization();
-  return useMemo(() => {
-    const address = `${url}/api/${encodeURIComponent(slug)}/mcp/${encodeURIComponent(connectionId)}`;
-    let lastId = 0;
-    return async (method, params = {}, signal) => {
-      lastId += 1;
-      const response = await fetch(address, {
-        method: 'POST',
-        headers: CONTENT_TYPES,
-        body: JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }),
-        ...(signal && { signal }),
-      });
-      return resultOf(response);
-    };
-  }, [connectionId, fetch, slug, url]);
+  const organization = useOrganization();
+  return useMemo(() => requestTo(organization, connectionId), [connectionId, organization]);
 }
 
 /** Reads all of a server's tools, resources or prompts. A server that does not know the method has none. */
-export function useMcpList<Kind extends keyof Lists>(connectionId: string, kind: Kind, isEnabled = true) {
-  const request = useMcp(connectionId);
-  const { slug } = useOrganization();
-  return useQuery<readonly Lists[Kind][]>({
-    queryKey: mcpKey(slug, connectionId, kind),
-    queryFn: ({ signal }) => readAll<Kind>(request, kind, signal),
-    enabled: isEnabled,
+export function useMcpList<Kind extends keyof Lists>(connectionId: string, kind: Kind) {
+  const organization = useOrganization();
+  return useQuery({ ...listOptions(organization, connectionId, kind), placeholderData: keepPreviousData });
+}
+
+/** Reads the tools of several servers. In the order of the ids; undefined while they are read, or if that failed. */
+export function useToolsOf(connectionIds: readonly string[]): readonly (readonly McpTool[] | undefined)[] {
+  const organization = useOrganization();
+  const queries = connectionIds.map((id) => listOptions(organization, id, 'tools'));
+  return useQueries({ queries }).map(({ data }) => data);
+}
+
+function listOptions<Kind extends keyof Lists>(organization: Organization, connectionId: string, kind: Kind) {
+  return queryOptions<readonly Lists[Kind][]>({
+    queryKey: mcpKey(organization.slug, connectionId, kind),
+    queryFn: ({ signal }) => readAll<Kind>(requestTo(organization, connectionId), kind, signal),
     staleTime: 60_000,
     // Each attempt can start a program or wait for a server that is down.
     retry: false,
-    placeholderData: keepPreviousData as never,
   });
+}
+
+function requestTo({ fetch, slug, url }: Organization, connectionId: string): McpRequest {
+  const address = `${url}/api/${encodeURIComponent(slug)}/mcp/${encodeURIComponent(connectionId)}`;
+  let lastId = 0;
+  return async (method, params = {}, signal) => {
+    lastId += 1;
+    const response = await fetch(address, {
+      method: 'POST',
+      headers: CONTENT_TYPES,
+      body: JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }),
+      ...(signal && { signal }),
+    });
+    return resultOf(response);
+  };
 }
 
 /** The cached lists of a server. */
