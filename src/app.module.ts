@@ -13,6 +13,7 @@ import { AnswerBudgetModule } from './common/answers/answer-budget.module.js';
 import { ProblemDetailsFilter } from './common/problem-details.filter.js';
 import type { AppConfig } from './config/app-config.js';
 import { ConfigModule } from './config/config.module.js';
+import { ConsoleModule } from './console/console.module.js';
 import { ConnectionsModule } from './connections/connections.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
@@ -104,6 +105,7 @@ export class AppModule {
         ...PLATFORM,
         ...AUTHENTICATION,
         ...(config.servesApi ? API : []),
+        ...(config.servesConsole ? [ConsoleModule] : []),
         ...(config.runsJobs ? WORKER : []),
         ...modules,
       ],

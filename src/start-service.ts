@@ -3,12 +3,14 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule, type AppOptions } from './app.module.js';
 import { endsWithin } from './common/with-timeout.js';
 import { readSettings } from './config/settings.js';
+import type { AppConfig } from './config/app-config.js';
 import { configureApp, createAdapter } from './boot/configure-app.js';
 import { NestLogger } from './logging/nest-logger.js';
 import { createLogger } from './logging/pino.js';
 import { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { version } from './common/version.js';
 import { type FirstStart, FirstStartService } from './boot/first-start.service.js';
+import { CONSOLE_PATH } from './pages/home.controller.js';
 import { openStorage } from './boot/storage.js';
 
 const APPLICATION_WITHIN_MS = 11_000;
@@ -50,7 +52,7 @@ export async function startService(
     await app.listen(settings.port, settings.host);
     config.listeningAt(await app.getUrl());
     logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');
-    if (start !== undefined) process.stdout.write(announcement(config.baseUrl, settings.bootstrapOrg, start));
+    if (start !== undefined) process.stdout.write(announcement(config, start));
     return {
       url: config.baseUrl,
       stop: async () => {
@@ -67,11 +69,12 @@ export async function startService(
 }
 
 /**
- * The text that the service prints when it is listening: its URL, a newly created key, the setup page while there is no owner,
- * and three commands to try. All commands can be pasted into a shell.
+ * The text that the service prints when it is listening: its URL, the console, a newly created key, the setup page while there is no
+ * owner, and three commands to try. All commands can be pasted into a shell.
  */
-function announcement(baseUrl: string, org: string, { newKey, setupPath }: FirstStart): string {
-  const api = `${baseUrl}/api/${org}`;
+function announcement(config: AppConfig, { newKey, setupPath }: FirstStart): string {
+  const { baseUrl, settings, servesConsole } = config;
+  const api = `${baseUrl}/api/${settings.bootstrapOrg}`;
   const headers = `-H "authorization: Bearer $API_KEY" -H 'content-type: application/json'`;
   const post = (path: string, body: string): string => `curl -s ${api}/${path} ${headers} -d ${body}`;
   const key =
@@ -80,14 +83,15 @@ function announcement(baseUrl: string, org: string, { newKey, setupPath }: First
       : ['Your API key, which is not shown again:', '', `  export API_KEY=${newKey}`];
   return [
     '',
-    `Signalbox listens on ${baseUrl}   (reference: ${baseUrl}/docs)`,
+    `Signalbox listens on ${baseUrl}`,
     '',
+    ...(servesConsole ? ['Open the console:', '', `  ${baseUrl}${CONSOLE_PATH}`, ''] : []),
     ...key,
     '',
     ...(setupPath === undefined
       ? []
       : ['Create the account of the owner on this page:', '', `  ${baseUrl}${setupPath}`, '']),
-    'Three commands to try: create an agent, create a thread, and stream the answer to a message.',
+    `Three commands to try: create an agent, create a thread, and stream the answer to a message (reference: ${baseUrl}/docs).`,
     '',
     `  AGENT=$(${post('tools/COLLECTION_VIRTUAL_MCP_CREATE', `'{"data":{"title":"Hello"}}'`)} | grep -o '"id":"[^"]*' | head -1 | cut -c7-)`,
     '',

@@ -43,7 +43,8 @@ export class AuthGuard implements CanActivate {
    * organization. Returns a promise only if the credential is not cached, or quota has to be leased.
    * @param threadAccess how the route is open to browser tokens; without it, it is closed to them
    * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `insufficient_scope`,
-   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token; `rate_limited`
+   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token; `csrf_invalid` for a
+   *   signed-in browser; `rate_limited`
    */
   admitRequest(
     request: FastifyRequest,
@@ -52,13 +53,17 @@ export class AuthGuard implements CanActivate {
     threadAccess?: ThreadAccess,
   ): true | Promise<true> {
     const { authorization } = request.headers;
-    if (access === 'mcp' && authorization === undefined) {
-      request.admittedFor = access;
-      return true;
-    }
     const { org } = request.params as { org?: string };
     try {
-      const principal = this.authenticator.authenticate(authorization, request.raw.socket, org);
+      const session =
+        authorization === undefined && org !== undefined
+          ? this.authenticator.authenticateRequest(request, org)
+          : undefined;
+      if (access === 'mcp' && authorization === undefined && session === undefined) {
+        request.admittedFor = access;
+        return true;
+      }
+      const principal = session ?? this.authenticator.authenticate(authorization, request.raw.socket, org);
       const admitted = mapMaybePromise(principal, (verified) =>
         this.limits.mayConcern(verified)
           ? this.admitAndCount(verified, request, reply, () => admitAs(verified, request, access, threadAccess))

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
 import type { CredentialSource } from '../credentials/credential-source.js';
@@ -10,7 +11,7 @@ const TOKEN = /^ *([^\s]+) *$/;
 /** A Signalbox key with its scheme has 60 characters. Longer headers are not cached: each idle connection could hold one. */
 const MAX_KEPT_LENGTH = 64;
 
-/** Turns an `Authorization` header into a principal. */
+/** Turns the credential of a request into a principal. */
 @Injectable()
 export class Authenticator {
   private readonly presented = new WeakMap<object, PresentedCredential>();
@@ -29,12 +30,17 @@ export class Authenticator {
     }
     const { source, key } = this.identify(header, connection);
     if (source === undefined || key === undefined) throw refusal('credential_invalid');
-    try {
-      const principal = source.verify(key, org);
-      return principal instanceof Promise ? principal.catch(rethrow) : principal;
-    } catch (error) {
-      return rethrow(error);
-    }
+    return verified(source, key, org);
+  }
+
+  /**
+   * The principal of a request without `Authorization`; undefined if it has no other credential either.
+   * @param org the organization slug in its path
+   * @throws DomainError `csrf_invalid`, `credential_invalid` or `organization_mismatch`
+   */
+  authenticateRequest(request: FastifyRequest, org: string): Principal | Promise<Principal> | undefined {
+    const identified = this.sources.identifyRequest(request);
+    return identified && verified(identified.source, identified.key, org);
   }
 
   /**
@@ -57,6 +63,15 @@ interface PresentedCredential {
   readonly header: string;
   readonly source: CredentialSource | undefined;
   readonly key: string | undefined;
+}
+
+function verified(source: CredentialSource, key: string, org: string | undefined): Principal | Promise<Principal> {
+  try {
+    const principal = source.verify(key, org);
+    return principal instanceof Promise ? principal.catch(rethrow) : principal;
+  } catch (error) {
+    return rethrow(error);
+  }
 }
 
 /** Every rejection of a credential reads the same. */

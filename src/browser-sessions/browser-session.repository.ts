@@ -18,6 +18,10 @@ const IDLE = "interval '7 days'";
 /** `last_seen_at` is not written more often, because a write per request would cost too much. */
 const LAST_SEEN_RESOLUTION = "interval '5 minutes'";
 
+/** SQL: whether a session, as the row `s`, is open, and whether its `last_seen_at` has to be written. */
+export const IS_OPEN = `s.expires_at > now() AND s.last_seen_at > now() - ${IDLE}`;
+export const IS_STALE = `s.last_seen_at < now() - ${LAST_SEEN_RESOLUTION}`;
+
 @Injectable()
 export class BrowserSessionRepository {
   constructor(@InjectRepository(BrowserSessionEntity) private readonly sessions: Repository<BrowserSessionEntity>) {}
@@ -32,16 +36,20 @@ export class BrowserSessionRepository {
 
   async findUser(secretHash: string): Promise<SignedInUser | undefined> {
     const [found]: (SignedInUser & { isStale: boolean })[] = await this.sessions.query(
-      `SELECT u.id, u.email, u.name, s.id AS "sessionId", s.created_at AS "signedInAt", s.last_seen_at < now() - ${LAST_SEEN_RESOLUTION} AS "isStale"
+      `SELECT u.id, u.email, u.name, s.id AS "sessionId", s.created_at AS "signedInAt", ${IS_STALE} AS "isStale"
          FROM browser_sessions s JOIN users u ON u.id = s.user_id
-        WHERE s.secret_hash = $1 AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND u.email IS NOT NULL`,
+        WHERE s.secret_hash = $1 AND ${IS_OPEN} AND u.email IS NOT NULL`,
       [secretHash],
     );
     if (found === undefined) return undefined;
     const { isStale, ...user } = found;
-    if (isStale)
-      await this.sessions.query('UPDATE browser_sessions SET last_seen_at = now() WHERE id = $1', [user.sessionId]);
+    if (isStale) await this.touch([user.sessionId]);
     return user;
+  }
+
+  /** Records that these sessions are in use. */
+  async touch(ids: readonly string[]): Promise<void> {
+    await this.sessions.query('UPDATE browser_sessions SET last_seen_at = now() WHERE id = ANY($1)', [ids]);
   }
 
   async deleteByHash(secretHash: string): Promise<void> {

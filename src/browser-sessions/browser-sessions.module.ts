@@ -10,6 +10,6 @@ import { CsrfTokens } from './csrf-tokens.js';
 @Module({
   imports: [TypeOrmModule.forFeature([BrowserSessionEntity]), UsersModule],
   providers: [BrowserSessions, BrowserSessionRepository, CsrfTokens, CookieNames],
-  exports: [BrowserSessions, CsrfTokens, CookieNames],
+  exports: [BrowserSessions, BrowserSessionRepository, CsrfTokens, CookieNames],
 })
 export class BrowserSessionsModule {}

@@ -12,8 +12,9 @@ const LIFETIME_S = 30 * 24 * 3600;
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Signed-in browsers. The cookie holds a random secret of which the database has the hash. It opens pages only: no route below
- * `/api` accepts it as a credential. All sessions of a person end when the password changes.
+ * Signed-in browsers. The cookie holds a random secret of which the database has the hash. By itself it opens pages only: below
+ * `/api`, it is a credential together with a CSRF token in a header (`console/browser-session.verifier.ts`). All sessions of a
+ * person end when the password changes.
  */
 @Injectable()
 export class BrowserSessions implements OnModuleInit {
@@ -29,19 +30,29 @@ export class BrowserSessions implements OnModuleInit {
 
   /** The person who is signed in with this browser; undefined for nobody. Reads the database. */
   async userOf(request: FastifyRequest): Promise<SignedInUser | undefined> {
-    const secret = this.secretOf(request);
-    return secret === undefined ? undefined : this.repository.findUser(hashOf(secret));
+    const secretHash = this.hashOf(request);
+    return secretHash === undefined ? undefined : this.repository.findUser(secretHash);
   }
 
-  /** Signs a person in: ends the browser's session, if any, and sets the cookie of a new one. */
-  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<void> {
+  /** The hash under which the session of this browser is stored, if it exists; undefined without a session cookie. */
+  hashOf(request: FastifyRequest): string | undefined {
+    const secret = readCookie(request, this.cookies.session);
+    return secret !== undefined && SECRET.test(secret) ? hash('sha256', secret) : undefined;
+  }
+
+  /**
+   * Signs a person in: ends the browser's session, if any, and sets the cookie of a new one. Returns the secret in it, for
+   * `CsrfTokens.tokenOfSession`.
+   */
+  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<string> {
     await this.deleteStored(request);
     const secret = randomBytes(32).toString('base64url');
     const expiresAt = new Date(Date.now() + LIFETIME_S * 1000);
-    await this.repository.insert({ id: newId(), secretHash: hashOf(secret), userId, expiresAt });
+    await this.repository.insert({ id: newId(), secretHash: hash('sha256', secret), userId, expiresAt });
     const { isSecure, session, visitor } = this.cookies;
     setCookie(reply, session, secret, { isSecure, maxAge: LIFETIME_S });
     setCookie(reply, visitor, '', { isSecure, maxAge: 0 });
+    return secret;
   }
 
   /** Signs the browser out. */
@@ -51,16 +62,7 @@ export class BrowserSessions implements OnModuleInit {
   }
 
   private async deleteStored(request: FastifyRequest): Promise<void> {
-    const secret = this.secretOf(request);
-    if (secret !== undefined) await this.repository.deleteByHash(hashOf(secret));
+    const secretHash = this.hashOf(request);
+    if (secretHash !== undefined) await this.repository.deleteByHash(secretHash);
   }
-
-  private secretOf(request: FastifyRequest): string | undefined {
-    const secret = readCookie(request, this.cookies.session);
-    return secret !== undefined && SECRET.test(secret) ? secret : undefined;
-  }
-}
-
-function hashOf(secret: string): string {
-  return hash('sha256', secret);
 }

@@ -9,7 +9,8 @@ import { CookieNames } from './cookie-names.js';
 /** A token of one use is not valid for the other. */
 type Use = 'form' | 'link';
 
-const CSRF_HEADER = 'x-csrf-token';
+/** Where scripts of the service's own pages send the token of forms. */
+export const CSRF_HEADER = 'x-csrf-token';
 const SECRET = /^[\w-]{43}$/;
 
 /**
@@ -23,6 +24,11 @@ export class CsrfTokens {
   /** The token for a form on the page that `reply` sends. */
   tokenFor(request: FastifyRequest, reply: FastifyReply): string {
     return this.token('form', request, reply);
+  }
+
+  /** The token for forms of a session that the current request has started. @param secret from `BrowserSessions.start` */
+  tokenOfSession(secret: string): string {
+    return tokenOf(secret, 'form');
   }
 
   /**

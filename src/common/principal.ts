@@ -4,8 +4,11 @@ import type { PermissionMap } from './permissions.js';
 /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
 export type RunAccess = 'members' | 'granted';
 
-/** The kinds of credentials. Each has a verifier and a way to watch it (`common/credentials.ts`). */
-export type CredentialKind = 'api_key' | 'oauth' | 'issuer' | 'thread_token';
+/**
+ * The kinds of credentials. Each has a verifier and a way to watch it (`credentials/credential-source.ts`). `browser_session` is a
+ * person who is signed in with a browser; `member` is the membership itself, for what outlasts the session that made it.
+ */
+export type CredentialKind = 'api_key' | 'oauth' | 'issuer' | 'thread_token' | 'browser_session' | 'member';
 
 /** What a browser token can do with its thread. */
 export const THREAD_PERMISSIONS = ['post', 'read', 'cancel', 'approve'] as const;

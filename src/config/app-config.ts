@@ -36,6 +36,11 @@ export class AppConfig {
     return this.settings.role !== 'worker';
   }
 
+  /** Whether this process serves the web console, and accepts signed-in browsers as callers of the API (`CONSOLE`). */
+  get servesConsole(): boolean {
+    return this.servesApi && this.settings.isConsoleEnabled;
+  }
+
   get runsJobs(): boolean {
     return this.settings.role !== 'api';
   }

@@ -30,6 +30,7 @@ describe('readSettings', () => {
       requestTimeoutMs: 120_000,
       maxAnonymousConnections: 1_000,
       baseUrl: undefined,
+      isConsoleEnabled: true,
       dataDir: resolve('.data'),
       databaseUrl: undefined,
       redis: undefined,

@@ -25,6 +25,8 @@ export interface Settings {
   /** Limit of the memory of all responses in flight, in bytes; undefined for an eighth of the heap. */
   answerMemoryBytes: number | undefined;
   baseUrl: string | undefined;
+  /** Whether the web console is served. */
+  isConsoleEnabled: boolean;
   dataDir: string;
   databaseUrl: string | undefined;
   redis: RedisAddress | undefined;
@@ -140,6 +142,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
     answerMemoryBytes: readAnswerMemory(read),
     baseUrl: readBaseUrl(read),
+    isConsoleEnabled: read.oneOf('CONSOLE', ['on', 'off'], 'on') === 'on',
     dataDir: resolve(read.text('DATA_DIR') ?? '.data'),
     databaseUrl,
     redis: readRedisAddress(read),

@@ -1,4 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { PermissionMap } from '../common/permissions.js';
 import type { CredentialKind, Principal } from '../common/principal.js';
 
@@ -9,6 +10,13 @@ export interface CredentialSource {
    * connection of the caller.
    */
   keyOf(token: string): string | undefined;
+
+  /**
+   * The key of a credential that a request has elsewhere than in `Authorization`; undefined if it has none. Called only for
+   * requests without that header, so it must cost next to nothing for a request without such a credential.
+   * @throws DomainError `csrf_invalid`
+   */
+  keyOfRequest?(request: FastifyRequest): string | undefined;
 
   /**
    * Returns a promise only if the credential is not cached. Caches it for less than a second, so that the end of a credential

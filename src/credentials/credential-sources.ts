@@ -1,8 +1,15 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
 import { decoratedProviders } from '../common/decorated-providers.js';
 import type { CredentialKind } from '../common/principal.js';
 import { CREDENTIAL_SOURCE, type CredentialSource } from './credential-source.js';
+
+/** A source, and the key of a credential there. */
+export interface IdentifiedCredential {
+  readonly source: CredentialSource;
+  readonly key: string;
+}
 
 /** The sources of all kinds of credentials, discovered at startup. */
 @Injectable()
@@ -23,9 +30,21 @@ export class CredentialSources implements OnModuleInit {
   }
 
   /** The source that recognizes the token, with the token's key. */
-  identify(token: string): { readonly source: CredentialSource; readonly key: string } | undefined {
+  identify(token: string): IdentifiedCredential | undefined {
     for (const source of this.sources.values()) {
       const key = source.keyOf(token);
+      if (key !== undefined) return { source, key };
+    }
+    return undefined;
+  }
+
+  /**
+   * The same for a request without `Authorization`.
+   * @throws DomainError `csrf_invalid`
+   */
+  identifyRequest(request: FastifyRequest): IdentifiedCredential | undefined {
+    for (const source of this.sources.values()) {
+      const key = source.keyOfRequest?.(request);
       if (key !== undefined) return { source, key };
     }
     return undefined;

@@ -10,11 +10,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route receives its JSON body as raw bytes and parses it. */
     keepsBytes?: boolean;
+    /** Limit of the body, in place of `BODY_LIMIT_BYTES`. */
+    bodyLimitBytes?: number;
   }
 }
 
-/** Parses `application/json` bodies. An empty body is `undefined`; malformed, poisoned or too deep ones are rejected. */
+/** Parses `application/json` bodies. Call before routes are registered. An empty body is `undefined`; malformed, poisoned or too deep ones are rejected. */
 export function registerJsonBody(fastify: FastifyInstance): void {
+  fastify.addHook('onRoute', (route) => {
+    const limit = route.config?.bodyLimitBytes;
+    if (limit !== undefined) route.bodyLimit = limit;
+  });
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {

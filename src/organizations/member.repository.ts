@@ -4,7 +4,7 @@ import { type EntityManager, IsNull, LessThanOrEqual, MoreThan, Repository, type
 import { newId } from '../common/ids.js';
 import { InvitationEntity } from './invitation.entity.js';
 import { MemberEntity } from './member.entity.js';
-import { OWNER } from './member-rights.js';
+import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, OWNER } from './member-rights.js';
 import { OrganizationPersonEntity } from './organization-person.entity.js';
 import { PasswordLinkEntity } from './password-link.entity.js';
 
@@ -32,6 +32,19 @@ export class MemberRepository {
 
   findMember(manager: EntityManager, organizationId: string, userId: string): Promise<MemberEntity | null> {
     return manager.findOneBy(MemberEntity, { organizationId, userId });
+  }
+
+  /** The rights of those of the memberships that exist. */
+  findRights(
+    asked: readonly { readonly userId: string; readonly organizationId: string }[],
+  ): Promise<(MemberRights & { userId: string; organizationId: string })[]> {
+    return this.members.query(
+      `SELECT members.user_id AS "userId", members.organization_id AS "organizationId", ${MEMBER_RIGHTS_COLUMNS}
+         FROM (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, organization_id)) AS membership
+         JOIN organizations o ON o.id = membership.organization_id ${joinMemberRights('membership')}
+        WHERE members.user_id IS NOT NULL`,
+      [asked.map(({ userId }) => userId), asked.map(({ organizationId }) => organizationId)],
+    );
   }
 
   /** The number of organizations that the person is a member of. */

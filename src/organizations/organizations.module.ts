@@ -16,6 +16,7 @@ import { OrganizationPersonEntity } from './organization-person.entity.js';
 import { OrganizationTools } from './organization.tools.js';
 import { OrganizationsRepository } from './organizations.repository.js';
 import { OrganizationsService } from './organizations.service.js';
+import { MembershipSource } from './membership.source.js';
 import { Ownership } from './ownership.js';
 import { PasswordLinkEntity } from './password-link.entity.js';
 import { PasswordResets } from './password-resets.js';
@@ -42,6 +43,7 @@ const ENTITIES = [
     MemberService,
     MemberRepository,
     MemberTools,
+    MembershipSource,
     RoleService,
     RoleTools,
     Joining,

@@ -1,13 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import type { PermissionMap } from '../common/permissions.js';
+import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, permissionsOfMember } from './member-rights.js';
 import { OrganizationEntity, RoleEntity } from './organization.entity.js';
 
 /** A person's role in one organization. */
 export interface Membership {
   readonly organizationName: string;
+  readonly organizationSlug: string;
   readonly role: string;
+  /** What the person may do there. */
+  readonly permissions: PermissionMap;
 }
+
+type MembershipRow = Omit<Membership, 'permissions'> & MemberRights;
 
 @Injectable()
 export class OrganizationsRepository {
@@ -25,13 +32,20 @@ export class OrganizationsRepository {
   }
 
   /** The organizations that the person is a member of, by name. */
-  findMemberships(userId: string): Promise<Membership[]> {
-    return this.organizations.query(
-      `SELECT o.name AS "organizationName", members.role
-         FROM members JOIN organizations o ON o.id = members.organization_id
-        WHERE members.user_id = $1 ORDER BY o.name, o.id`,
+  async findMemberships(userId: string): Promise<Membership[]> {
+    const rows: MembershipRow[] = await this.organizations.query(
+      `SELECT o.name AS "organizationName", o.slug AS "organizationSlug", ${MEMBER_RIGHTS_COLUMNS}
+         FROM (SELECT organization_id, user_id FROM members WHERE user_id = $1) AS membership
+         JOIN organizations o ON o.id = membership.organization_id ${joinMemberRights('membership')}
+        ORDER BY o.name, o.id`,
       [userId],
     );
+    return rows.map(({ organizationName, organizationSlug, ...rights }) => ({
+      organizationName,
+      organizationSlug,
+      role: rights.role,
+      permissions: permissionsOfMember(rights),
+    }));
   }
 
   async insert(organization: Pick<OrganizationEntity, 'id' | 'slug' | 'name'>): Promise<void> {

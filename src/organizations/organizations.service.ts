@@ -21,6 +21,10 @@ export class OrganizationsService {
     return this.repository.findBySlug(slug);
   }
 
+  findById(id: string): Promise<OrganizationEntity> {
+    return this.repository.findById(id);
+  }
+
   /** The organizations that the person is a member of, by name. */
   membershipsOf(userId: string): Promise<Membership[]> {
     return this.repository.findMemberships(userId);

@@ -3,8 +3,12 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../common/access.js';
 import { version } from '../common/version.js';
+import { AppConfig } from '../config/app-config.js';
 import { html } from './html.js';
 import { sendPage } from './send-page.js';
+
+/** The path of the web console. */
+export const CONSOLE_PATH = '/console';
 
 /** Where to go from here, as paths. */
 const PLACES = {
@@ -19,14 +23,21 @@ const PLACES = {
 @Controller()
 @Access('public')
 export class HomeController {
+  constructor(private readonly config: AppConfig) {}
+
   @Get()
   show(@Req() { headers }: FastifyRequest, @Res() reply: FastifyReply): void {
     void reply.header('vary', 'accept');
-    if (!prefersPage(headers.accept)) return void reply.send({ name: 'signalbox', version, ...PLACES });
+    const { servesConsole } = this.config;
+    if (!prefersPage(headers.accept)) {
+      const places = { ...(servesConsole && { console: CONSOLE_PATH }), ...PLACES };
+      return void reply.send({ name: 'signalbox', version, ...places });
+    }
     sendPage(reply, {
       title: 'Where to go',
       body: html`<p>This service runs AI agents over HTTP, and connects MCP clients with MCP servers.</p>
         <ul>
+          ${servesConsole && html`<li><a href="${CONSOLE_PATH}">The console</a> shows what is connected and what runs.</li>`}
           <li><a href="${PLACES.reference}">The reference</a> shows every operation, the first ones first.</li>
           <li><a href="${PLACES.openapi}">The OpenAPI document</a> is for generators of clients.</li>
           <li><a href="${PLACES.sign_in}">Sign in</a> if you have an account.</li>

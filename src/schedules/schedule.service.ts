@@ -9,6 +9,7 @@ import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
 import { RequestLimits } from '../limits/request-limits.js';
+import { membershipCredentialId } from '../organizations/membership.source.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { RunQueue } from '../runs/run-queue.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -200,12 +201,20 @@ function nextRun(cron: string, timezone: string): Date {
   }
 }
 
-/** @throws DomainError `invalid_request` for a token of an issuer, whose end is in the token only */
-function creatorOf({ kind, credentialId, userId, apiKeyId, grantId }: Principal) {
+/**
+ * For whom a schedule acts: its creator, or for a signed-in browser the member.
+ * @throws DomainError `invalid_request` for a token of an issuer, whose end is in the token only
+ */
+function creatorOf({ kind, credentialId, userId, apiKeyId, grantId, organization }: Principal) {
   if (kind === 'issuer') {
     const message =
       'A schedule cannot act for a token of a trusted issuer, because the token expires. Use an API key or OAuth.';
     throw new DomainError('invalid_request', message);
+  }
+  if (kind === 'browser_session' && userId !== null) {
+    // Signing out must not stop the schedule.
+    const membership = membershipCredentialId(userId, organization.id);
+    return { credentialKind: 'member' as const, credentialId: membership, userId, apiKeyId, grantId };
   }
   return { credentialKind: kind, credentialId, userId, apiKeyId, grantId };
 }

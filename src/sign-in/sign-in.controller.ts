@@ -2,11 +2,13 @@ import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { DomainError } from '../common/domain-error.js';
+import { AppConfig } from '../config/app-config.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
 import { alert, form } from '../pages/form.js';
+import { CONSOLE_PATH } from '../pages/home.controller.js';
 import { html, type Html } from '../pages/html.js';
 import { localPathOf } from '../pages/local-path.js';
 import { GetPage, PostForm } from '../pages/page-route.js';
@@ -27,6 +29,7 @@ export class SignInController {
     private readonly csrf: CsrfTokens,
     private readonly issuer: OpenIdClient,
     private readonly organizations: OrganizationsService,
+    private readonly config: AppConfig,
   ) {}
 
   @GetPage('sign-in')
@@ -113,6 +116,7 @@ export class SignInController {
                 )}
               </dl>`
         }
+        ${this.config.servesConsole && html`<p><a href="${CONSOLE_PATH}">Open the console</a></p>`}
         <p><a href="${PASSWORD_PATH}">Change your password</a></p>
         ${form({
           action: '/sign-out',

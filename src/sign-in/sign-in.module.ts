@@ -29,5 +29,6 @@ import { SignInService } from './sign-in.service.js';
     IssuerSignInController,
   ],
   providers: [SignInService, FailedSignIns, KnownAccounts, OpenIdClient, IssuerAccounts],
+  exports: [SignInService, OpenIdClient],
 })
 export class SignInModule {}

@@ -51,11 +51,12 @@ export class SignInService {
     return user;
   }
 
-  /** Signs the person in with this browser. */
-  async complete(request: FastifyRequest, reply: FastifyReply, { id, email }: UserEntity): Promise<void> {
-    await this.start(request, reply, id);
+  /** Signs the person in with this browser. Returns the secret of the session, for `CsrfTokens.tokenOfSession`. */
+  async complete(request: FastifyRequest, reply: FastifyReply, { id, email }: UserEntity): Promise<string> {
+    const secret = await this.start(request, reply, id);
     const target = { type: 'user', id, name: email } as const;
     await this.events.recordForMember(id, { event: 'login.succeeded', actor: personAsActor(id), target });
+    return secret;
   }
 
   /**
@@ -79,8 +80,8 @@ export class SignInService {
   }
 
   /** Opens a session for a person who has just proved who they are, and remembers that this browser knows the account. */
-  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<void> {
+  async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<string> {
     this.known.remember(request, reply, userId);
-    await this.sessions.start(request, reply, userId);
+    return this.sessions.start(request, reply, userId);
   }
 }

@@ -48,6 +48,16 @@ export class Browser {
     return this.#keep(await this.#prepare(supertest(this.url).post(path), path).type('form').send(fields));
   }
 
+  /** Sends what a script of a page sends: JSON, and headers that forms cannot have. */
+  async send(
+    method: 'get' | 'post' | 'delete',
+    path: string,
+    { body, headers = {} }: { body?: object | undefined; headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<supertest.Response> {
+    const test = this.#prepare(supertest(this.url)[method](path), path).set(headers);
+    return this.#keep(await (body === undefined ? test : test.send(body)));
+  }
+
   /** Loads the page and submits its first form with these values. */
   async submit(path: string, fields: Readonly<Record<string, string>>): Promise<supertest.Response> {
     const page = await this.get(path);

@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
+import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { SignInModule } from '../sign-in/sign-in.module.js';
+import { UsersModule } from '../users/users.module.js';
+import { BrowserSessionVerifier } from './browser-session.verifier.js';
+import { ConsoleSessionController } from './console-session.controller.js';
+import { ConsoleSessions } from './console-sessions.js';
+import { SessionMembersRepository } from './session-members.repository.js';
+
+/** What the web console needs in addition to the API: its session, and the API's acceptance of signed-in browsers. */
+@Module({
+  imports: [AuthModule, BrowserSessionsModule, OrganizationsModule, SignInModule, UsersModule],
+  controllers: [ConsoleSessionController],
+  providers: [ConsoleSessions, BrowserSessionVerifier, SessionMembersRepository],
+})
+export class ConsoleModule {}
