@@ -15,6 +15,8 @@ export default defineConfig({
     // All current browsers know modulepreload; the polyfill would be an inline script.
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The renderer of Markdown is one library, loaded with the first view that shows messages.
+    chunkSizeWarningLimit: 700,
     rolldownOptions: {
       onLog: (level, log, print) => {
         // The libraries mark client components for frameworks that render on a server.
