@@ -18,10 +18,7 @@ interface TranscriptOptions {
 }
 
 /** The messages of a thread, oldest first, read backwards from the newest page by page. */
-export function useTranscript(
-  threadId: string,
-  { isWhole = false, isInProgress = false }: TranscriptOptions = {},
-) {
+export function useTranscript(threadId: string, { isWhole = false, isInProgress = false }: TranscriptOptions = {}) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
     queryKey: [...toolKey(slug, 'COLLECTION_THREAD_MESSAGES_LIST'), threadId, isWhole],

@@ -37,7 +37,10 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
               </span>
               <Outcome span={span} />
             </div>
-            <div aria-hidden className="relative col-span-2 row-start-2 h-3 rounded bg-muted md:col-span-1 md:row-start-1">
+            <div
+              aria-hidden
+              className="relative col-span-2 row-start-2 h-3 rounded bg-muted md:col-span-1 md:row-start-1"
+            >
               <div
                 className={cn(
                   'absolute inset-y-0 rounded',
@@ -76,6 +79,8 @@ function Outcome({ span: { outcome, note } }: { readonly span: Span }) {
   const words = [isBad && (outcome === 'error' ? 'failed' : 'denied'), note].filter(Boolean).join(' · ');
   if (words === '') return null;
   return (
-    <span className={cn('block text-xs break-words', isBad ? 'text-destructive' : 'text-muted-foreground')}>{words}</span>
+    <span className={cn('block text-xs break-words', isBad ? 'text-destructive' : 'text-muted-foreground')}>
+      {words}
+    </span>
   );
 }

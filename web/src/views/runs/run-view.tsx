@@ -48,7 +48,9 @@ function LoadedRun({ run }: { readonly run: Run }) {
   });
   const live = useLiveRun(run);
   const stored = result.data?.message;
-  const message = isOpen(run) ? (live.message ?? (stored ? toChatMessage(stored) : undefined)) : finalOf(stored, live.message);
+  const message = isOpen(run)
+    ? (live.message ?? (stored ? toChatMessage(stored) : undefined))
+    : finalOf(stored, live.message);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   return (
     <Page
