@@ -1,5 +1,84 @@
+import { useCallback } from 'react';
+import { useFilters } from '../../api/filters.js';
+import { useList } from '../../api/queries.js';
+import { PermissionSummary } from '../../permissions/permission-summary.js';
+import { useOrganization } from '../../session/organization.js';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import type { Column } from '../../ui/data-table.js';
+import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
+import { SearchField } from '../../ui/search-field.js';
+import { EmptyState, NoPermission } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+import type { Key } from './key.js';
+import { KeyDialogs } from './key-dialogs.js';
 
+/** The API keys of the organization: what each can do, until when, and when it was used last. */
 export function KeysView() {
-  return <Page title="Keys">{null}</Page>;
+  const { may } = useOrganization();
+  const [{ name = '' }, filter] = useFilters();
+  const search = useCallback((text: string) => filter({ name: text }), [filter]);
+  const list = useList(
+    'API_KEY_LIST',
+    {
+      where: name === '' ? undefined : { field: ['name'], operator: 'contains', value: name },
+      orderBy: [{ field: ['created_at'], direction: 'desc' }],
+    },
+    { isEnabled: may('API_KEY_LIST') },
+  );
+  const createButton = may('API_KEY_CREATE') && <Button onClick={() => filter({ create: '1' })}>Create key</Button>;
+  const columns: readonly Column<Key>[] = [
+    {
+      header: 'Name',
+      cell: (key) => (
+        <div className="flex flex-col">
+          <button
+            type="button"
+            className="text-left font-medium break-words text-primary hover:underline"
+            onClick={() => filter({ key: key.id })}
+          >
+            {key.name}
+          </button>
+          <code className="text-xs text-muted-foreground">{key.prefix}…</code>
+        </div>
+      ),
+    },
+    { header: 'Can', isSecondary: true, cell: (key) => <PermissionSummary permissions={key.permissions} /> },
+    { header: 'Last use', cell: (key) => <Time value={key.last_used_at} /> },
+    { header: 'Expires', cell: (key) => <Expiry value={key.expires_at} /> },
+    { header: 'Created', isSecondary: true, cell: (key) => <Time value={key.created_at} /> },
+  ];
+  return (
+    <Page
+      title="Keys"
+      description="An API key lets a program act in this organization. It can do what its permissions say, and nothing else."
+      actions={createButton}
+    >
+      {may('API_KEY_LIST') ? (
+        <>
+          <SearchField label="Search by name" value={name} onSearch={search} />
+          <ListView
+            label="Keys"
+            list={list}
+            columns={columns}
+            keyOf={(key) => key.id}
+            empty={
+              <EmptyState title={name === '' ? 'There are no keys yet.' : 'No key matches.'}>
+                {name === '' && createButton}
+              </EmptyState>
+            }
+          />
+        </>
+      ) : (
+        <NoPermission />
+      )}
+      <KeyDialogs />
+    </Page>
+  );
+}
+
+function Expiry({ value }: { readonly value: string | null }) {
+  if (value !== null && new Date(value).getTime() <= Date.now()) return <Badge tone="danger">expired</Badge>;
+  return <Time value={value} />;
 }

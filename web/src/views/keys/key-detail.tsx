@@ -1,0 +1,148 @@
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/queries.js';
+import { toInput } from '../../permissions/permission-map.js';
+import { PermissionPicker } from '../../permissions/permission-picker.js';
+import { PermissionWords } from '../../permissions/permission-words.js';
+import { RunAccessNote } from '../../permissions/run-access-note.js';
+import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
+import { ConfirmButton } from '../../ui/dialog.js';
+import { TextField } from '../../ui/field.js';
+import { Facts } from '../../ui/page.js';
+import { ErrorMessage } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+import { useToast } from '../../ui/toast.js';
+import type { Key } from './key.js';
+import { RotateKey } from './rotate-key.js';
+
+type Mode = 'look' | 'edit' | 'rotate';
+
+/** One key: what it can do, and what can be done with it. */
+export function KeyDetail({ stored, onDone }: { readonly stored: Key; readonly onDone: () => void }) {
+  const [mode, setMode] = useState<Mode>('look');
+  if (mode === 'edit') return <EditKey stored={stored} onDone={() => setMode('look')} />;
+  if (mode === 'rotate') return <RotateKey stored={stored} onCancel={() => setMode('look')} onDone={onDone} />;
+  return <Look stored={stored} onMode={setMode} onDone={onDone} />;
+}
+
+function Look({
+  stored,
+  onMode,
+  onDone,
+}: {
+  readonly stored: Key;
+  readonly onMode: (mode: Mode) => void;
+  readonly onDone: () => void;
+}) {
+  const { may, slug } = useOrganization();
+  const remove = useChange('API_KEY_DELETE', ['API_KEY_LIST']);
+  const say = useToast();
+  const limit = stored.rate_limit?.per_minute;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <Facts
+        items={[
+          ['Name', stored.name],
+          ['Begins with', <code key="prefix">{stored.prefix}…</code>],
+          ['Last use', <Time key="use" value={stored.last_used_at} />],
+          ['Expires', <Time key="expiry" value={stored.expires_at} />],
+          ['Requests', limit === undefined ? 'not limited' : `at most ${limit} a minute`],
+          ['Created', <Time key="created" value={stored.created_at} />],
+          may('MONITORING_LOGS_LIST') && [
+            'Calls',
+            <Link
+              key="calls"
+              to="/$org/monitoring"
+              params={{ org: slug }}
+              search={{ key: stored.id } as never}
+              className="text-primary underline"
+            >
+              Tool calls of this key
+            </Link>,
+          ],
+        ]}
+      />
+      <PermissionWords permissions={stored.permissions} subject="This key" />
+      <RunAccessNote />
+      <div className="flex flex-wrap justify-end gap-2">
+        {may('API_KEY_UPDATE') && (
+          <Button variant="secondary" onClick={() => onMode('edit')}>
+            Edit key
+          </Button>
+        )}
+        {may('API_KEY_CREATE') && (
+          <Button variant="secondary" onClick={() => onMode('rotate')}>
+            Rotate key
+          </Button>
+        )}
+        {may('API_KEY_DELETE') && (
+          <ConfirmButton
+            label="Delete key"
+            title={`Delete the key “${stored.name}”?`}
+            onConfirm={async () => {
+              await remove.mutateAsync({ id: stored.id });
+              say(`The key “${stored.name}” was deleted.`);
+              onDone();
+            }}
+          >
+            <p>
+              Programs that use it are refused at once, open streams and running agents of it end. This cannot be
+              undone.
+            </p>
+          </ConfirmButton>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: () => void }) {
+  const [name, setName] = useState(stored.name);
+  const [permissions, setPermissions] = useState<Readonly<Record<string, readonly string[]>>>(stored.permissions);
+  const [limit, setLimit] = useState(String(stored.rate_limit?.per_minute ?? ''));
+  const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST']);
+  const say = useToast();
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    update.mutate(
+      {
+        id: stored.id,
+        name: name.trim(),
+        permissions: toInput(permissions),
+        rate_limit: limit === '' ? null : { per_minute: Number(limit) },
+      },
+      {
+        onSuccess: () => {
+          say('The key was changed. Programs that use it notice within a second.');
+          onDone();
+        },
+      },
+    );
+  };
+  return (
+    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField label="Name" required maxLength={64} value={name} onChange={setName} autoFocus />
+        <TextField
+          label="Requests per minute"
+          type="number"
+          min={1}
+          placeholder="No limit"
+          value={limit}
+          onChange={setLimit}
+        />
+      </div>
+      <PermissionPicker permissions={permissions} onChange={setPermissions} subject="This key" />
+      <ErrorMessage error={update.error} />
+      <div className="flex justify-end gap-2">
+        <Button variant="secondary" onClick={onDone}>
+          Cancel
+        </Button>
+        <Button type="submit" isBusy={update.isPending}>
+          Save key
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,38 @@
+import { useFilters } from '../../api/filters.js';
+import { allOf, type Condition } from '../../api/queries.js';
+import { useTimeCondition } from './time-range.js';
+
+/** How a call came in, by the words of the API. */
+export const DOORS: Readonly<Record<string, string>> = {
+  proxy: 'MCP, one connection',
+  gateway: 'MCP, an agent',
+  legacy: 'MCP, old address',
+  call_tool: 'streamed call',
+  self: 'MCP, management',
+  api: 'HTTP API',
+  run: 'run of an agent',
+};
+
+const FIELDS = [
+  ['status', 'status'],
+  ['door', 'door'],
+  ['connection', 'connection_id'],
+  ['agent', 'agent_id'],
+  ['key', 'api_key_id'],
+  ['person', 'user_id'],
+] as const;
+
+/** The filters in the address as a condition of MONITORING_LOGS_LIST; undefined for none. */
+export function useCallCondition(): Condition | undefined {
+  const [filters] = useFilters();
+  const time = useTimeCondition();
+  const tool = filters['tool'];
+  return allOf(
+    ...FIELDS.map(([name, field]): Condition | undefined => {
+      const value = filters[name];
+      return value ? { field: [field], operator: 'eq', value } : undefined;
+    }),
+    tool ? { field: ['tool_name'], operator: 'contains', value: tool } : undefined,
+    time,
+  );
+}

@@ -1,0 +1,135 @@
+import { useCallback } from 'react';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { useFilters } from '../../api/filters.js';
+import { useList } from '../../api/queries.js';
+import { PickerField } from '../../pick/picker-field.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import type { Column } from '../../ui/data-table.js';
+import { SelectField } from '../../ui/field.js';
+import { ListView } from '../../ui/list-view.js';
+import { SearchField } from '../../ui/search-field.js';
+import { EmptyState } from '../../ui/states.js';
+import { formatDuration, Time } from '../../ui/time.js';
+import { DOORS, useCallCondition } from './call-conditions.js';
+import { TimeRangeFields } from './time-range.js';
+
+export type Call = ListItem<'MONITORING_LOGS_LIST'>;
+
+const STATUSES = [
+  { value: '', label: 'Any outcome' },
+  { value: 'success', label: 'Success' },
+  { value: 'error', label: 'Error' },
+  { value: 'denied', label: 'Denied' },
+] as const;
+const DOOR_OPTIONS = [
+  { value: '', label: 'Any way' },
+  ...Object.entries(DOORS).map(([value, label]) => ({ value, label })),
+];
+
+/** The record of tool calls, the latest first. */
+export function CallsList() {
+  const [filters, filter] = useFilters();
+  const where = useCallCondition();
+  const list = useList('MONITORING_LOGS_LIST', { where });
+  const columns: readonly Column<Call>[] = [
+    {
+      header: 'Tool',
+      cell: (call) => (
+        <div className="flex flex-col items-start">
+          <button
+            type="button"
+            className="text-left font-medium break-all text-primary hover:underline"
+            onClick={() => filter({ record: call.id })}
+          >
+            {call.tool_name}
+          </button>
+          <span className="text-[0.8125rem] text-muted-foreground">{call.connection_title ?? 'Management'}</span>
+        </div>
+      ),
+    },
+    { header: 'Outcome', cell: (call) => <StatusBadge status={call.status} /> },
+    { header: 'Took', align: 'right', cell: (call) => formatDuration(call.duration_ms) },
+    { header: 'Came as', isSecondary: true, cell: (call) => DOORS[call.door] ?? call.door },
+    { header: 'Caller', isSecondary: true, cell: callerOf },
+    { header: 'When', cell: (call) => <Time value={call.at} /> },
+  ];
+  const isFiltered = where !== undefined;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <CallFilters />
+      <ListView
+        label="Tool calls"
+        list={list}
+        columns={columns}
+        keyOf={(call) => call.id}
+        empty={
+          <EmptyState title={isFiltered ? 'No call matches.' : 'No tool has been called yet.'}>
+            {isFiltered && (
+              <Button
+                variant="secondary"
+                onClick={() => filter(Object.fromEntries(Object.keys(filters).map((name) => [name, undefined])))}
+              >
+                Clear the filters
+              </Button>
+            )}
+          </EmptyState>
+        }
+      />
+    </div>
+  );
+}
+
+/** Who called: a person, a key, or nobody for a public tool. */
+export function callerOf({ user_email: email, key_name: key, public: isPublic }: Call): string {
+  if (email !== null) return key === null ? email : `${email} with ${key}`;
+  return key ?? (isPublic ? 'anonymous (public tool)' : 'anonymous');
+}
+
+function CallFilters() {
+  const [{ tool = '', status = '', door = '', connection = '', agent = '', key = '', person = '' }, filter] =
+    useFilters();
+  const search = useCallback((text: string) => filter({ tool: text }), [filter]);
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      <SearchField label="Search by tool name" value={tool} onSearch={search} />
+      <div className="grid grid-cols-2 gap-3 md:grid-cols-4 xl:grid-cols-7">
+        <SelectField
+          label="Outcome"
+          value={status}
+          options={STATUSES}
+          onChange={(value) => filter({ status: value })}
+        />
+        <SelectField
+          label="Came as"
+          value={door}
+          options={DOOR_OPTIONS}
+          onChange={(value) => filter({ door: value })}
+        />
+        <TimeRangeFields />
+        <PickerField
+          label="Connection"
+          kind="connection"
+          value={connection}
+          emptyLabel="Any connection"
+          onChange={(id) => filter({ connection: id })}
+        />
+        <PickerField
+          label="Agent"
+          kind="agent"
+          value={agent}
+          emptyLabel="Any agent"
+          onChange={(id) => filter({ agent: id })}
+        />
+        <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
+        <PickerField
+          label="Person"
+          kind="person"
+          value={person}
+          emptyLabel="Anybody"
+          onChange={(id) => filter({ person: id })}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+import { Link } from '@tanstack/react-router';
+import { useTool } from '../../api/queries.js';
+import { CallsOverTime } from '../../charts/calls-over-time.js';
+import { usePeriod } from '../../charts/period.js';
+import { StatTile } from '../../charts/stat-tile.js';
+import { useOrganization } from '../../session/organization.js';
+import { Section } from '../../ui/page.js';
+import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
+import { formatDuration, formatNumber, formatShort } from '../../ui/time.js';
+
+/** Calls of tools: how many, how many failed, how long they took. */
+export function CallFigures() {
+  const { may } = useOrganization();
+  if (!may('MONITORING_STATS')) return null;
+  return <Figures />;
+}
+
+function Figures() {
+  const { slug } = useOrganization();
+  const { from, period } = usePeriod();
+  const { data: stats, error, refetch } = useTool('MONITORING_STATS', { from }, { refreshMs: 30_000 });
+  if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!stats) return <Loading label="Loading the statistics of calls" />;
+  const { total } = stats;
+  const latency = total.latency_ms;
+  const duration = (value: number | undefined): string => (value === undefined ? '–' : formatDuration(value));
+  return (
+    <>
+      <dl className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
+        <StatTile label="Tool calls" value={formatShort(total.calls)} note={period.label.toLowerCase()} />
+        <StatTile
+          label="Errors"
+          value={`${(total.error_rate * 100).toFixed(total.error_rate > 0 && total.error_rate < 0.1 ? 1 : 0)} %`}
+          note={`${formatNumber(total.errors)} of ${formatNumber(total.calls - total.denied)}`}
+          isBad={total.error_rate > 0.05}
+        />
+        <StatTile label="Denied" value={formatShort(total.denied)} note="refused for lack of permission" />
+        <StatTile label="p50" value={duration(latency?.p50)} note="half of the calls were faster" />
+        <StatTile label="p95" value={duration(latency?.p95)} note="95 of 100 were faster" />
+        <StatTile label="p99" value={duration(latency?.p99)} note="99 of 100 were faster" />
+      </dl>
+      <Section
+        title="Calls over time"
+        actions={
+          <Link
+            to="/$org/monitoring"
+            params={{ org: slug }}
+            search={{ tab: 'statistics', period: period.value } as never}
+            className="text-sm text-primary underline"
+          >
+            By connection and tool
+          </Link>
+        }
+      >
+        {total.calls === 0 ? (
+          <EmptyState title="No tool was called in this period." />
+        ) : (
+          <CallsOverTime stats={stats} />
+        )}
+      </Section>
+    </>
+  );
+}
