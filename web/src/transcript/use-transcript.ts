@@ -36,6 +36,8 @@ export function useTranscript(threadId: string, { isWhole = false, isInProgress 
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.nextCursor,
+    // A chat begins with it, so it must have what was said since.
+    refetchOnMount: 'always',
     refetchInterval: isInProgress && IN_PROGRESS_REFRESH_MS,
   });
   const messages = useMemo(() => messagesOf(query.data), [query.data]);

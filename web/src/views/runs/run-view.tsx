@@ -92,11 +92,12 @@ function LoadedRun({ run }: { readonly run: Run }) {
         <div className="flex min-w-0 flex-col gap-5">
           <TimelineSection run={run} message={message} retries={live.retries} />
           <Section title="Answer">
-            {message !== undefined ? (
+            {message?.parts.some(({ type }) => type !== 'step-start') ? (
               <MessageCard
                 message={message}
                 threadId={run.thread_id}
                 isStreaming={isOpen(run)}
+                isOfRunView
                 onAnswered={() => void result.refetch()}
               />
             ) : result.isError ? (
