@@ -136,7 +136,7 @@ async function expectHarmless(view: string, isShown: (page: ConsolePage['page'])
 inBrowser('hostile output of models and tools', () => {
   it('runs and loads nothing in the playground', () =>
     expectHarmless(`playground/${thread.id}`, async (page) => {
-      await page.getByText('wide').first().waitFor();
+      await page.getByRole('table').first().waitFor();
       await page.getByText('fail failed:').waitFor();
     }));
 
@@ -149,8 +149,10 @@ inBrowser('hostile output of models and tools', () => {
   it('runs and loads nothing while it streams', async () => {
     opened = await fixture.open(`playground/${thread.id}`);
     const { page } = opened;
+    // Requests cannot hold NUL; the table is too long for a person to write.
+    const text = HOSTILE.slice(0, HOSTILE.indexOf('| wide')).replaceAll('\0', '');
     await page.getByText('fail failed:').waitFor();
-    await page.getByLabel('Message', { exact: true }).fill(`${HOSTILE.slice(0, 3000)}\n/words 200`);
+    await page.getByLabel('Message', { exact: true }).fill(`${text}\n\n/words 200`);
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('list', { name: 'Conversation' }).getByText('word200').waitFor();
     expect(await page.evaluate('window.ran')).toBeUndefined();
