@@ -13,8 +13,13 @@ let opened: ConsolePage;
 let agentId: string;
 
 beforeAll(async () => {
-  if (!hasChromium) return;
-  fixture = await ConsoleFixture.start({ env: { STDIO_COMMANDS: 'node' } });
+  if (hasChromium) fixture = await ConsoleFixture.start({ env: { STDIO_COMMANDS: 'node' } });
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(() => fixture?.close());
+
+/** Connects the reference server, and creates the agent. */
+async function addAgent(): Promise<void> {
   const data = {
     title: 'Everything',
     connection_type: 'STDIO',
@@ -24,9 +29,7 @@ beforeAll(async () => {
   const connections = [{ connection_id: item.id, selected_tools: null, approval: ['get-sum'] }];
   agentId = await createAgent(fixture.service, [], { title: 'Signaller', connections });
   await succeed(fixture.service, 'CONNECTION_TEST', { id: item.id });
-}, TIMEOUT_MS);
-afterEach(() => opened?.close());
-afterAll(() => fixture?.close());
+}
 
 const conversation = (page: Page): Locator => page.getByRole('list', { name: 'Conversation' });
 const answers = (page: Page): Locator => conversation(page).getByRole('article', { name: 'Agent' });
@@ -46,7 +49,23 @@ async function openChat(...texts: string[]): Promise<{ page: Page; thread: Threa
   return { page: opened.page, thread };
 }
 
+inBrowser('an empty installation', () => {
+  it.each([
+    ['playground', 'There are no agents yet.', 'Create an agent'],
+    ['threads', 'There are no threads yet.', 'Talk to an agent'],
+    ['runs', 'Nothing has run yet.', 'Talk to an agent'],
+  ])('says in %s what comes next', async (view, text, step) => {
+    opened = await fixture.open(view);
+    await opened.page.getByText(text).waitFor();
+    await opened.page.getByRole('main').getByRole('link', { name: step }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+  });
+});
+
 inBrowser('the playground', () => {
+  beforeAll(addAgent, TIMEOUT_MS);
+
   it('goes from the first message through a tool call and an approval to the run', async () => {
     opened = await fixture.open('playground');
     const { page } = opened;
