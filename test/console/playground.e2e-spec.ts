@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { useScriptedModel } from '../approvals/approvals.support.js';
+import { startFakeOpenAI } from '../support/fake-openai.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
@@ -33,6 +35,18 @@ async function addAgent(): Promise<void> {
 
 const conversation = (page: Page): Locator => page.getByRole('list', { name: 'Conversation' });
 const answers = (page: Page): Locator => conversation(page).getByRole('article', { name: 'Agent' });
+
+/** The answer of a model that sends these deltas. */
+function eventsOf(deltas: readonly object[]): string {
+  const chunks = [
+    ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  ];
+  const events = chunks.map((chunk) =>
+    JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, ...chunk }),
+  );
+  return [...events, '[DONE]'].map((event) => `data: ${event}\n\n`).join('');
+}
 
 /** Writes a message and sends it with Enter. */
 async function send(page: Page, text: string): Promise<void> {
@@ -202,6 +216,27 @@ inBrowser('the playground', () => {
     await page.unroute('**/messages');
     await page.getByRole('button', { name: 'Send' }).click();
     await answers(page).getByText('You said: once more').waitFor();
+  });
+
+  it('shows that the model is asked again, and what it thought', async () => {
+    const model = await startFakeOpenAI();
+    try {
+      await useScriptedModel(fixture.service, model);
+      const { page } = await openChat('hello');
+      await page.goto(`${page.url()}?tier=thinking`);
+      model.script({ kind: 'status', status: 503, headers: { 'retry-after-ms': '1000' } });
+      const deltas = [{ reasoning_content: 'Which line, and where?' }, { content: 'Line 7 is free.' }];
+      model.script({ kind: 'body', contentType: 'text/event-stream', body: eventsOf(deltas) });
+      await send(page, 'Is line 7 free?');
+      await page.getByRole('status').getByText('HTTP 503').waitFor();
+      await page.getByRole('status').getByText('Call 2 of 3 follows in 1.0 s.').waitFor();
+      await answers(page).getByText('Line 7 is free.').waitFor();
+      await answers(page).getByText('Reasoning', { exact: true }).click();
+      await answers(page).getByText('Which line, and where?').waitFor();
+      await opened.expectAccessible();
+    } finally {
+      await model.close();
+    }
   });
 
   it('says what is missing: the thread, the permission', async () => {

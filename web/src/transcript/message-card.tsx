@@ -36,7 +36,7 @@ export function MessageCard({
     <article
       aria-label={name}
       className={cn(
-        'group flex min-w-0 flex-col gap-2 rounded-lg border p-3 sm:p-4',
+        'flex min-w-0 flex-col gap-2 rounded-lg border p-3 sm:p-4',
         role === 'assistant' ? 'bg-card' : 'bg-accent/40',
         metadata?.superseded_by && 'opacity-80',
       )}

@@ -5,8 +5,8 @@ import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { SelectField, TextField } from '../../ui/field.js';
 
-export const TIERS = ['fast', 'smart', 'thinking'] as const;
-export type Tier = (typeof TIERS)[number];
+const TIERS = ['fast', 'smart', 'thinking'] as const;
+type Tier = (typeof TIERS)[number];
 
 /** How a message is answered, if not as the agent has it. */
 export interface RunOptions {
