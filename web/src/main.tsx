@@ -4,6 +4,7 @@ import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { createQueryClient } from './api/queries.js';
+import { checkWithoutEval } from './api/schemas-without-eval.js';
 import { router } from './router.js';
 import { SessionProvider } from './session/session-context.js';
 import { applyStoredTheme } from './shell/theme.js';
@@ -11,6 +12,7 @@ import { ToastProvider } from './ui/toast.js';
 import './styles.css';
 
 applyStoredTheme();
+checkWithoutEval();
 // Radix adds a style element while a dialog is open; the Content-Security-Policy knows it by this nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content ?? '');
 

@@ -13,6 +13,7 @@ export function useFilters(): readonly [Filters, (change: Filters) => void] {
         to: '.',
         search: (current: Filters) => withoutEmpty({ ...current, ...change }) as never,
         replace: true,
+        resetScroll: false,
       }),
     [navigate],
   );

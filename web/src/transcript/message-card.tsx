@@ -15,6 +15,7 @@ export function MessageCard({
   isStreaming = false,
   userName,
   onAnswered,
+  isOfRunView = false,
   actions,
 }: {
   readonly message: ChatMessage;
@@ -25,6 +26,8 @@ export function MessageCard({
   readonly userName?: string;
   /** Called when an approval was answered. */
   readonly onAnswered?: (() => void) | undefined;
+  /** The view shows the run and its error itself. */
+  readonly isOfRunView?: boolean;
   readonly actions?: ReactNode;
 }) {
   const { role, metadata } = message;
@@ -33,7 +36,7 @@ export function MessageCard({
     <article
       aria-label={name}
       className={cn(
-        'group flex min-w-0 flex-col gap-2 rounded-lg border p-3 sm:p-4',
+        'flex min-w-0 flex-col gap-2 rounded-lg border p-3 sm:p-4',
         role === 'assistant' ? 'bg-card' : 'bg-accent/40',
         metadata?.superseded_by && 'opacity-80',
       )}
@@ -47,14 +50,14 @@ export function MessageCard({
       </header>
       <MessageParts message={message} threadId={threadId} isStreaming={isStreaming} onAnswered={onAnswered} />
       {metadata?.aborted && <p className="text-sm text-muted-foreground">Stopped before the answer was complete.</p>}
-      {metadata?.error && <Failure message={metadata.error.message} code={metadata.error.code} />}
-      {role === 'assistant' && !isStreaming && <RunFacts metadata={metadata} />}
+      {metadata?.error && !isOfRunView && <Failure message={metadata.error.message} code={metadata.error.code} />}
+      {role === 'assistant' && !isStreaming && !isOfRunView && <RunFacts metadata={metadata} />}
     </article>
   );
 }
 
 /** Why a run failed. */
-export function Failure({ message, code }: { readonly message: string; readonly code?: string }) {
+function Failure({ message, code }: { readonly message: string; readonly code?: string }) {
   return (
     <div className="rounded-md border border-destructive/50 p-3 text-sm">
       <p className="font-medium text-destructive">The run failed.</p>

@@ -18,10 +18,7 @@ interface TranscriptOptions {
 }
 
 /** The messages of a thread, oldest first, read backwards from the newest page by page. */
-export function useTranscript(
-  threadId: string,
-  { isWhole = false, isInProgress = false }: TranscriptOptions = {},
-) {
+export function useTranscript(threadId: string, { isWhole = false, isInProgress = false }: TranscriptOptions = {}) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
     queryKey: [...toolKey(slug, 'COLLECTION_THREAD_MESSAGES_LIST'), threadId, isWhole],
@@ -39,6 +36,8 @@ export function useTranscript(
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.nextCursor,
+    // A chat begins with it, so it must have what was said since.
+    refetchOnMount: 'always',
     refetchInterval: isInProgress && IN_PROGRESS_REFRESH_MS,
   });
   const messages = useMemo(() => messagesOf(query.data), [query.data]);

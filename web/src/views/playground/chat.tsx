@@ -79,6 +79,8 @@ export function Chat({
               message={message}
               threadId={thread.id}
               isStreaming={isRunning && message === last && message.role === 'assistant'}
+              // The buttons with the focus are gone then.
+              onAnswered={() => input.current?.focus({ preventScroll: true })}
               actions={actionsOf(message, index)}
             />
           </li>

@@ -1,7 +1,7 @@
-import { SendHorizontal, SlidersHorizontal, Square } from 'lucide-react';
-import { type FormEvent, type KeyboardEvent, type ReactNode, type Ref, useId, useState } from 'react';
+import { SendHorizontal, Square } from 'lucide-react';
+import { type FormEvent, type KeyboardEvent, type ReactNode, type Ref, useId } from 'react';
 import { Button } from '../../ui/button.js';
-import { RunOptionFields, useRunOptions } from './run-options.js';
+import { RunOptionsButton } from './run-options.js';
 
 /** Where the next message is written. Enter sends it, Shift and Enter begin a new line. */
 export function Composer({
@@ -28,9 +28,6 @@ export function Composer({
   readonly actions?: ReactNode;
 }) {
   const id = useId();
-  const [showsOptions, setShowsOptions] = useState(false);
-  const { tier, temperature } = useRunOptions();
-  const chosen = [tier, temperature !== undefined && `temperature ${temperature}`].filter(Boolean).join(', ');
   const canSend = !isRunning && disabledReason === undefined && text.trim() !== '';
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
@@ -47,7 +44,6 @@ export function Composer({
       onSubmit={submit}
       className="sticky bottom-0 z-5 -mx-1 flex flex-col gap-2 border-t bg-background px-1 pt-3 pb-4"
     >
-      {showsOptions && <RunOptionFields />}
       <label htmlFor={id} className="sr-only">
         Message
       </label>
@@ -63,15 +59,7 @@ export function Composer({
         onKeyDown={onKeyDown}
       />
       <div className="flex flex-wrap items-center gap-2">
-        <Button
-          variant="ghost"
-          size="small"
-          aria-expanded={showsOptions}
-          onClick={() => setShowsOptions(!showsOptions)}
-        >
-          <SlidersHorizontal aria-hidden className="size-3.5" />
-          Options{chosen && `: ${chosen}`}
-        </Button>
+        <RunOptionsButton />
         {actions}
         <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
           {disabledReason ?? 'Enter sends, Shift+Enter begins a new line.'}

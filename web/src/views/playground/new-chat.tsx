@@ -79,7 +79,7 @@ function FirstMessage({ agentId }: { readonly agentId: string }) {
       navigate({
         to: '/$org/playground/$threadId',
         params: { org: slug, threadId },
-        search: ({ agent: _, ...rest }) => rest as never,
+        search: (current) => ({ ...current, agent: undefined }) as never,
       }),
   });
   useEffect(() => {

@@ -1,8 +1,12 @@
+import { SlidersHorizontal } from 'lucide-react';
+import { useState } from 'react';
 import { useFilters } from '../../records/use-filters.js';
+import { Button } from '../../ui/button.js';
+import { Dialog } from '../../ui/dialog.js';
 import { SelectField, TextField } from '../../ui/field.js';
 
-export const TIERS = ['fast', 'smart', 'thinking'] as const;
-export type Tier = (typeof TIERS)[number];
+const TIERS = ['fast', 'smart', 'thinking'] as const;
+type Tier = (typeof TIERS)[number];
 
 /** How a message is answered, if not as the agent has it. */
 export interface RunOptions {
@@ -28,8 +32,33 @@ export function useRunOptions(): RunOptions {
   };
 }
 
-/** The fields of the tier and the temperature. They keep their values in the address. */
-export function RunOptionFields() {
+/** A button that shows the chosen options and opens a dialog with their fields. */
+export function RunOptionsButton() {
+  const [isOpen, setIsOpen] = useState(false);
+  const { tier, temperature } = useRunOptions();
+  const chosen = [tier, temperature !== undefined && `temperature ${temperature}`].filter(Boolean).join(', ');
+  return (
+    <>
+      <Button variant="ghost" size="small" aria-haspopup="dialog" onClick={() => setIsOpen(true)}>
+        <SlidersHorizontal aria-hidden className="size-3.5" />
+        Options{chosen && `: ${chosen}`}
+      </Button>
+      <Dialog
+        title="Options"
+        description="For the messages that you send from now on. The address keeps them."
+        isOpen={isOpen}
+        onClose={() => setIsOpen(false)}
+      >
+        <RunOptionFields />
+        <div className="flex justify-end">
+          <Button onClick={() => setIsOpen(false)}>Done</Button>
+        </div>
+      </Dialog>
+    </>
+  );
+}
+
+function RunOptionFields() {
   const [{ tier = '', temperature = '' }, set] = useFilters();
   const number = Number(temperature);
   const isValid = temperature.trim() === '' || (number >= 0 && number <= 2);

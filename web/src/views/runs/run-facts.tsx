@@ -50,8 +50,8 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
         ['Started', <Time key="started" value={run.started_at} ifNull="not yet" />],
         ['Finished', <Time key="finished" value={run.finished_at} ifNull="not yet" />],
         duration !== undefined && ['Duration', formatDuration(duration)],
-        ['Request', <Id key="request" id={run.request_id} label="Copy the request ID" />],
-        ['Run', <Id key="run" id={run.id} label="Copy the run ID" />],
+        ['Request', <Id key="request" id={run.request_id} />],
+        ['Run', <Id key="run" id={run.id} />],
         metadata.length > 0 && ['Metadata', metadata.map(([key, value]) => `${key}: ${value}`).join(', ')],
       ]}
     />
@@ -64,11 +64,11 @@ function attemptsOf({ attempt }: Run): string {
   return attempt === 1 ? '1' : `${attempt} (a worker goes on after an approval or the loss of another worker)`;
 }
 
-function Id({ id, label }: { readonly id: string; readonly label: string }) {
+function Id({ id }: { readonly id: string }) {
   return (
     <span className="flex flex-wrap items-center gap-2">
       <code className="text-[0.8125rem] break-all">{id}</code>
-      <CopyButton text={id} label={label} size="small" variant="ghost" />
+      <CopyButton text={id} label="Copy ID" size="small" variant="ghost" />
     </span>
   );
 }

@@ -29,20 +29,25 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
         {spans.map((span) => (
           <li
             key={span.id}
-            className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 border-b py-1.5 last:border-0 md:grid-cols-[minmax(9rem,16rem)_minmax(0,1fr)_7rem]"
+            className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 border-b py-1.5 last:border-0 md:grid-cols-[minmax(8rem,12rem)_minmax(0,1fr)_6rem]"
           >
-            <div className="min-w-0">
+            <div className="min-w-0 md:col-start-1 md:row-start-1">
               <span className={cn('break-words', span.kind === 'tool' && 'font-mono text-[0.8125rem]')}>
                 {span.label}
               </span>
               <Outcome span={span} />
             </div>
-            <div aria-hidden className="relative col-span-2 row-start-2 h-3 rounded bg-muted md:col-span-1 md:row-start-1">
+            <div
+              aria-hidden
+              className="relative col-span-2 row-start-2 h-3 rounded bg-muted md:col-span-1 md:col-start-2 md:row-start-1"
+            >
               <div
                 className={cn(
                   'absolute inset-y-0 rounded',
                   COLOURS[span.kind],
-                  (span.outcome === 'error' || span.outcome === 'denied') && 'bg-[var(--chart-2)]',
+                  span.kind === 'tool' &&
+                    (span.outcome === 'error' || span.outcome === 'denied') &&
+                    'bg-[var(--chart-2)]',
                   span.isOpen && 'animate-pulse',
                 )}
                 style={{
@@ -51,7 +56,7 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
                 }}
               />
             </div>
-            <div className="text-right whitespace-nowrap tabular-nums">
+            <div className="text-right whitespace-nowrap tabular-nums md:col-start-3 md:row-start-1">
               {span.isOpen ? 'so far ' : ''}
               {formatDuration(span.end - span.start)}
               <span className="block text-xs text-muted-foreground">after {formatDuration(span.start - start)}</span>
@@ -71,11 +76,20 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
   );
 }
 
-function Outcome({ span: { outcome, note } }: { readonly span: Span }) {
-  const isBad = outcome === 'error' || outcome === 'denied';
-  const words = [isBad && (outcome === 'error' ? 'failed' : 'denied'), note].filter(Boolean).join(' · ');
+const OUTCOMES: Readonly<Record<string, string>> = {
+  'tool error': 'failed',
+  'tool denied': 'denied',
+  'approval success': 'approved',
+  'approval denied': 'denied',
+};
+
+function Outcome({ span: { kind, outcome, note } }: { readonly span: Span }) {
+  const words = [OUTCOMES[`${kind} ${outcome}`], note].filter(Boolean).join(' · ');
   if (words === '') return null;
+  const isBad = outcome === 'error' || outcome === 'denied';
   return (
-    <span className={cn('block text-xs break-words', isBad ? 'text-destructive' : 'text-muted-foreground')}>{words}</span>
+    <span className={cn('block text-xs break-words', isBad ? 'text-destructive' : 'text-muted-foreground')}>
+      {words}
+    </span>
   );
 }

@@ -48,7 +48,9 @@ function LoadedRun({ run }: { readonly run: Run }) {
   });
   const live = useLiveRun(run);
   const stored = result.data?.message;
-  const message = isOpen(run) ? (live.message ?? (stored ? toChatMessage(stored) : undefined)) : finalOf(stored, live.message);
+  const message = isOpen(run)
+    ? (live.message ?? (stored ? toChatMessage(stored) : undefined))
+    : finalOf(stored, live.message);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   return (
     <Page
@@ -90,11 +92,12 @@ function LoadedRun({ run }: { readonly run: Run }) {
         <div className="flex min-w-0 flex-col gap-5">
           <TimelineSection run={run} message={message} retries={live.retries} />
           <Section title="Answer">
-            {message !== undefined ? (
+            {message?.parts.some(({ type }) => type !== 'step-start') ? (
               <MessageCard
                 message={message}
                 threadId={run.thread_id}
                 isStreaming={isOpen(run)}
+                isOfRunView
                 onAnswered={() => void result.refetch()}
               />
             ) : result.isError ? (

@@ -26,7 +26,10 @@ export function RunsView() {
   const titleOf = useAgentTitles(list.rows.map((run) => run.agent_id));
   const isFiltered = Object.values(filters).some(Boolean);
   return (
-    <Page title="Runs" description="A run is one answer of an agent: its model calls and tool calls, and what came of them.">
+    <Page
+      title="Runs"
+      description="A run is one answer of an agent: its model calls and tool calls, and what came of them."
+    >
       <QuickFilters filters={filters} onFilter={filter} />
       <RunFilters filters={filters} onFilter={filter} />
       <ListView

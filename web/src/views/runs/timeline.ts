@@ -11,7 +11,7 @@ export interface Span {
   readonly end: number;
   /** It has not ended yet; `end` is now. */
   readonly isOpen: boolean;
-  /** What came of a tool call. */
+  /** What came of a tool call, or whether it was approved. */
   readonly outcome?: 'success' | 'error' | 'denied';
   readonly note?: string;
 }
@@ -36,8 +36,10 @@ interface TimelineInput {
   readonly now: number;
 }
 
-/** Shorter gaps between calls of one step are not the model. */
-const MIN_MODEL_MS = 1;
+/** Between shorter gaps, nothing happened: two calls of one step. */
+const MIN_GAP_MS = 1;
+
+const WAITS = { kind: 'queue', label: 'Waiting for a worker' } as const;
 
 /**
  * What a run did when, in order: waiting for a worker, tool calls from the record of calls, waiting for approvals, and the model in
@@ -50,8 +52,7 @@ export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): 
   const end = finished ?? Math.max(now, created);
   const queue: Span = {
     id: 'queue',
-    kind: 'queue',
-    label: 'Waiting for a worker',
+    ...WAITS,
     start: created,
     end: started ?? end,
     isOpen: started === undefined && finished === undefined,
@@ -97,7 +98,7 @@ function approvalSpans({
     // Without a record of the answer (a time-out, no permission to read it), the run went on with its next call or its end.
     const next = calls.map(({ at }) => Date.parse(at)).find((at) => at >= start);
     const until = answer !== undefined ? Date.parse(answer.at) : isOpen ? end : (next ?? end);
-    const note = [approved === undefined ? undefined : approved ? 'approved' : 'denied', answer?.by, reason];
+    const note = [answer?.by, reason].filter(Boolean).join(' · ');
     return [
       {
         id,
@@ -106,26 +107,39 @@ function approvalSpans({
         start,
         end: Math.max(start, until),
         isOpen,
-        note: note.filter(Boolean).join(' · '),
+        ...(approved !== undefined && { outcome: approved ? ('success' as const) : ('denied' as const) }),
+        ...(note && { note }),
       },
     ];
   });
 }
 
-/** The stretches in which nothing else happened: the model worked. */
+/**
+ * The stretches in which nothing else happened. The model worked then, but right before an approved call, the run waited for a worker
+ * that makes the call.
+ */
 function gapsBetween(busy: readonly Span[], start: number, end: number, isRunning: boolean): Span[] {
   const gaps: Span[] = [];
+  let calls = 0;
   let position = start;
-  const add = (until: number, isOpen: boolean): void => {
-    if (until - position < MIN_MODEL_MS && gaps.length > 0) return;
-    const label = `Model, call ${gaps.length + 1}`;
-    gaps.push({ id: `model-${gaps.length}`, kind: 'model', label, start: position, end: until, isOpen });
+  let before: Span | undefined;
+  const add = (until: number, next: Span | undefined): void => {
+    const waits = before?.kind === 'approval' && before.outcome === 'success' && next?.kind === 'tool';
+    if (!waits) calls += 1;
+    gaps.push({
+      id: `gap-${gaps.length}`,
+      ...(waits ? WAITS : ({ kind: 'model', label: `Model, call ${calls}` } as const)),
+      start: position,
+      end: until,
+      isOpen: next === undefined && isRunning,
+    });
   };
   for (const span of busy) {
-    if (span.start > position) add(span.start, false);
+    if (span.start - position >= MIN_GAP_MS || (before === undefined && span.start > position)) add(span.start, span);
+    if (span.end >= position) before = span;
     position = Math.max(position, span.end);
   }
-  if (position < end) add(end, isRunning);
+  if (position < end) add(end, undefined);
   return gaps;
 }
 

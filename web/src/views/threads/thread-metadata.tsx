@@ -54,7 +54,9 @@ function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly on
   const set = (index: number, pair: Pair): void => setPairs(pairs.with(index, pair));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const metadata = Object.fromEntries(pairs.filter(([key]) => key.trim() !== '').map(([key, value]) => [key.trim(), value]));
+    const metadata = Object.fromEntries(
+      pairs.filter(([key]) => key.trim() !== '').map(([key, value]) => [key.trim(), value]),
+    );
     update.mutate({ id: thread.id, data: { metadata } }, { onSuccess: onDone });
   };
   return (
@@ -89,11 +91,7 @@ function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly on
       ))}
       <ErrorMessage error={update.error} />
       <div className="flex justify-between gap-2">
-        <Button
-          variant="secondary"
-          disabled={pairs.length >= MAX_PAIRS}
-          onClick={() => setPairs([...pairs, ['', '']])}
-        >
+        <Button variant="secondary" disabled={pairs.length >= MAX_PAIRS} onClick={() => setPairs([...pairs, ['', '']])}>
           Add pair
         </Button>
         <Button type="submit" isBusy={update.isPending}>

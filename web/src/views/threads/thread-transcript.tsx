@@ -65,9 +65,7 @@ export function ThreadTranscript({ thread }: { readonly thread: ListItem<'COLLEC
                   userName="User"
                   isStreaming={isInProgress && message === messages.at(-1)}
                   onAnswered={() => void query.refetch()}
-                  actions={
-                    textOf(message) !== '' && <CopyButton text={textOf(message)} size="small" variant="ghost" />
-                  }
+                  actions={textOf(message) !== '' && <CopyButton text={textOf(message)} size="small" variant="ghost" />}
                 />
               </li>
             ))}

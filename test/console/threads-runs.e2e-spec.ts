@@ -1,0 +1,198 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
+import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 120_000;
+
+let fixture: ConsoleFixture;
+let upstream: McpUpstream;
+let opened: ConsolePage;
+let agentId: string;
+/** A conversation with a tool call that succeeds, one that fails, and a failed run. */
+let thread: ThreadClient;
+let failedRun: string;
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  fixture = await ConsoleFixture.start();
+  upstream = await startMcpUpstream({
+    look: { annotations: { readOnlyHint: true }, handler: () => 'all clear' },
+    derail: {
+      handler: () => {
+        throw new Error('off the rails');
+      },
+    },
+  });
+  const connectionId = await connect(fixture.service, upstream.url, 'Points');
+  agentId = await createAgent(fixture.service, [connectionId], { title: 'Signaller' });
+  thread = await ThreadClient.create(fixture.service, agentId, 'ticket-4711');
+  await succeed(fixture.service, 'COLLECTION_THREADS_UPDATE', {
+    id: thread.id,
+    data: { title: 'Line 7', metadata: { customer: 'acme' } },
+  });
+  await thread.ask('/call look {}');
+  failedRun = (await thread.ask('/call look {}\n/call derail {}\n/fail no steam')).taskId;
+  const other = await ThreadClient.create(fixture.service, await createAgent(fixture.service, [], { title: 'Clerk' }));
+  await other.ask('hello');
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(async () => {
+  await fixture?.close();
+  await upstream?.close();
+});
+
+const list = (page: Page, name: string): Locator => page.getByRole('region', { name, exact: true });
+
+/** Waits until the list has this many rows. */
+async function expectRows(page: Page, name: string, count: number): Promise<void> {
+  await page.getByText(`${count} of ${count}`, { exact: true }).first().waitFor();
+  expect(await list(page, name).getByRole('row').count()).toBe(count + 1);
+}
+
+inBrowser('Runs', () => {
+  it('finds the failed run of the last 24 hours, the step that failed, and the request', async () => {
+    opened = await fixture.open('runs');
+    const { page } = opened;
+    await expectRows(page, 'Runs', 3);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Failed in the last 24 hours' }).click();
+    expect(new URL(page.url()).search).toBe('?status=failed&since=24h');
+    await expectRows(page, 'Runs', 1);
+    await list(page, 'Runs').getByRole('link').first().click();
+    await page.waitForURL(`**/runs/${failedRun}`);
+    const { item } = await succeed<{ item: { request_id: string } }>(fixture.service, 'RUN_GET', { id: failedRun });
+    const error = page.getByRole('alert', { name: 'Error' });
+    await error.getByText('no steam').waitFor();
+    await error.getByText(item.request_id).waitFor();
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByText('derail', { exact: true }).waitFor();
+    const steps = await timeline.getByRole('listitem').allInnerTexts();
+    const order = ['Waiting for a worker', 'Model, call 1', 'look', 'Model, call 2', 'derail', 'Model, call 3'];
+    expect(steps.map((text) => text.split('\n')[0])).toEqual(order);
+    expect(steps[4]).toContain('failed · Points');
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+  });
+
+  it('filters by agent, status and ID, and clears the filters', async () => {
+    opened = await fixture.open(`runs?agent=${agentId}`);
+    const { page } = opened;
+    await expectRows(page, 'Runs', 2);
+    await page.getByLabel('Status').selectOption('completed');
+    await expectRows(page, 'Runs', 1);
+    await page.getByRole('button', { name: 'Agent: Signaller' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Choose an agent' });
+    await dialog.getByRole('combobox').fill('cle');
+    await dialog.getByRole('option', { name: 'Clerk' }).waitFor();
+    await opened.expectAccessible();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Agent: Clerk' }).waitFor();
+    await expectRows(page, 'Runs', 1);
+    await page.getByLabel('Find by ID').fill(failedRun);
+    await page.getByText('No run matches.').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await expectRows(page, 'Runs', 3);
+    await page.getByLabel('Find by ID').fill(failedRun);
+    await expectRows(page, 'Runs', 1);
+    await page.getByLabel('Find by ID').fill(thread.id);
+    await expectRows(page, 'Runs', 2);
+  });
+
+  it('follows a run live, and cancels it after asking', async () => {
+    const own = await ThreadClient.create(fixture.service, agentId);
+    const taskId = await own.postMessage('/words 3\n/wait 60000');
+    opened = await fixture.open(`runs/${taskId}`, { colorScheme: 'dark' });
+    const { page } = opened;
+    await page.getByText('word1 word2 word3').waitFor();
+    await page.getByText(/^so far/).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByText('Stopped before the answer was complete.').waitFor();
+    await page.getByText('cancelled').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel run' }).waitFor({ state: 'detached' });
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('says what is missing: the run, the permission', async () => {
+    opened = await fixture.open('runs/00000000-0000-7000-8000-000000000000');
+    await opened.page.getByRole('alert').getByText('There is no run with this id').waitFor();
+    await opened.close();
+    opened = await fixture.open('runs', { role: 'member' });
+    await opened.page.getByText('You do not have access to this.').waitFor();
+    await opened.expectAccessible();
+  });
+});
+
+inBrowser('Threads', () => {
+  it('finds a thread by title, agent, and metadata, and shows its transcript and runs', async () => {
+    opened = await fixture.open('threads?key=customer&value=nobody');
+    const { page } = opened;
+    await page.getByText('No thread matches.').waitFor();
+    await page.getByLabel('Value of customer').fill('acme');
+    await expectRows(page, 'Threads', 1);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('link', { name: 'Line 7' }).click();
+    await page.getByRole('heading', { name: 'Line 7', level: 1 }).waitFor();
+    const transcript = page.getByRole('list', { name: 'Transcript' });
+    await transcript.getByRole('region', { name: 'Tool call look' }).first().waitFor();
+    await transcript.getByText('off the rails').first().waitFor();
+    await expectRows(page, 'Runs of the thread', 2);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+  });
+
+  it('shows a long transcript from its end, page by page', async () => {
+    const own = await ThreadClient.create(fixture.service, agentId);
+    for (let n = 1; n <= 22; n += 1) await own.ask(`message ${n}.`);
+    opened = await fixture.open(`threads/${own.id}`);
+    const { page } = opened;
+    const transcript = page.getByRole('list', { name: 'Transcript' });
+    await transcript.getByText('You said: message 22.').waitFor();
+    expect(await transcript.getByRole('article').count()).toBe(40);
+    await page.getByRole('button', { name: 'Show earlier messages' }).click();
+    await transcript.getByText('You said: message 1.').waitFor();
+    const said = await transcript.getByRole('article', { name: 'User' }).allInnerTexts();
+    expect(said.map((text) => /message (\d+)\./.exec(text)?.[1])).toEqual(
+      Array.from({ length: 22 }, (_, index) => String(index + 1)),
+    );
+  });
+
+  it('renames with undo, changes metadata, copies, and deletes after asking', async () => {
+    const own = await ThreadClient.create(fixture.service, agentId);
+    opened = await fixture.open(`threads/${own.id}`, { colorScheme: 'dark' });
+    const { page } = opened;
+    await page.getByRole('link', { name: 'Write the first message' }).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByLabel('Title').fill('Night shift');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Night shift' }).waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('heading', { name: 'Thread', exact: true, level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Edit metadata' }).click();
+    await page.getByLabel('Key').fill('customer');
+    await page.getByLabel('Value').fill('umbrella');
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Save metadata' }).click();
+    await page.getByRole('region', { name: 'Metadata' }).getByText('umbrella').waitFor();
+    await page.getByRole('button', { name: 'Copy thread' }).click();
+    await page.waitForURL((url) => !url.pathname.endsWith(own.id));
+    await page.getByRole('region', { name: 'Metadata' }).getByText('umbrella').waitFor();
+    await page.getByRole('button', { name: 'Delete thread' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete thread' }).click();
+    await page.waitForURL('**/threads');
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('says that nothing is permitted', async () => {
+    opened = await fixture.open('threads', { role: 'member' });
+    await opened.page.getByText('You do not have access to this.').waitFor();
+    await opened.expectAccessible();
+  });
+});
