@@ -27,7 +27,7 @@ const LAYERS = {
   mail: ['config'],
   organizations: ['audit-events', 'browser-sessions', 'credentials', 'database', 'mail', 'pages', 'users'],
   'sign-in': ['audit-events', 'browser-sessions', 'http', 'mail', 'net', 'organizations', 'pages', 'users', 'vault'],
-  console: ['auth', 'browser-sessions', 'credentials', 'organizations', 'sign-in', 'users'],
+  console: ['auth', 'browser-sessions', 'credentials', 'organizations', 'pages', 'sign-in', 'users'],
   names: [],
   audit: ['config', 'names'],
   'audit-events': ['audit', 'names'],

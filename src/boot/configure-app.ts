@@ -68,5 +68,5 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
-  serveConsole(fastify);
+  if (config.servesConsole) serveConsole(fastify);
 }

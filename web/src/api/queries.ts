@@ -39,17 +39,28 @@ export function toolKey(org: string, name: ToolName, input?: unknown): QueryKey 
   return input === undefined ? [org, name] : [org, name, input];
 }
 
-interface ReadOptions {
+interface ReadOptions<Data> {
   /** Waits with the request until this is true. */
   readonly isEnabled?: boolean;
   readonly refreshMs?: number;
+  /** Reads again every few seconds as long as this is true of what was read. */
+  readonly isInProgress?: (data: Data) => boolean;
+}
+
+/** How often what is in progress is read again. */
+export const IN_PROGRESS_REFRESH_MS = 4_000;
+
+/** How often to read again; false for never. */
+function refreshOf<Data>({ refreshMs, isInProgress }: ReadOptions<Data>, data: Data | undefined): number | false {
+  if (data !== undefined && isInProgress?.(data)) return IN_PROGRESS_REFRESH_MS;
+  return refreshMs ?? false;
 }
 
 /** Reads with a management tool. */
 export function useTool<Name extends ToolName>(
   name: Name,
   input: ToolInput<Name>,
-  { isEnabled = true, refreshMs }: ReadOptions = {},
+  { isEnabled = true, ...refresh }: ReadOptions<ToolOutput<Name>> = {},
 ) {
   const { client, slug } = useOrganization();
   return useQuery<ToolOutput<Name>>({
@@ -57,7 +68,7 @@ export function useTool<Name extends ToolName>(
     queryFn: ({ signal }) => client.tool(name, input, { signal }),
     enabled: isEnabled,
     placeholderData: keepPreviousData as never,
-    ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+    refetchInterval: ({ state }) => refreshOf(refresh, state.data),
   });
 }
 
@@ -104,7 +115,7 @@ const PAGE_SIZE = 50;
 export function useList<Name extends ListToolName>(
   name: Name,
   request: ListRequest = {},
-  { isEnabled = true, refreshMs }: ReadOptions = {},
+  { isEnabled = true, ...refresh }: ReadOptions<readonly ListItem<Name>[]> = {},
 ) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
@@ -117,7 +128,11 @@ export function useList<Name extends ListToolName>(
     getNextPageParam: (page) => page.nextCursor,
     enabled: isEnabled,
     placeholderData: keepPreviousData,
-    ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+    refetchInterval: ({ state }) =>
+      refreshOf(
+        refresh,
+        state.data?.pages.flatMap(({ items }) => items),
+      ),
   });
   return {
     query,

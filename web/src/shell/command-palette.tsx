@@ -8,7 +8,8 @@ import { VIEWS } from './navigation.js';
 
 const FOUND = 8;
 const ITEM =
-  'cursor-pointer rounded px-3 py-2 text-sm data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground';
+  'cursor-pointer rounded px-3 py-2 text-sm text-foreground data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground';
+const GROUP = 'text-[0.8125rem] text-muted-foreground';
 
 /** Goes to a view, a connection, an agent or a thread by typing a part of its name. Ctrl K or ⌘ K opens it. */
 export function CommandPalette({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
@@ -39,6 +40,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
   return (
     <Command label="Go to" shouldFilter={false}>
       <Command.Input
+        autoFocus
         value={text}
         onValueChange={setText}
         placeholder="A view, a connection, an agent, a thread…"
@@ -46,7 +48,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
       />
       <Command.List className="max-h-80 overflow-y-auto">
         <Command.Empty className="p-3 text-sm text-muted-foreground">Nothing found.</Command.Empty>
-        <Command.Group heading="Views">
+        <Command.Group heading="Views" className={GROUP}>
           {VIEWS.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())).map(({ path, title }) => (
             <Command.Item key={path} value={path} onSelect={() => go(path)} className={ITEM}>
               {title}
@@ -54,7 +56,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
           ))}
         </Command.Group>
         {isSearching && connections.rows.length > 0 && (
-          <Command.Group heading="Connections and agents">
+          <Command.Group heading="Connections and agents" className={GROUP}>
             {connections.rows.map(({ id, title, connection_type: type }) => (
               <Command.Item
                 key={id}
@@ -68,7 +70,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
           </Command.Group>
         )}
         {isSearching && threads.rows.length > 0 && (
-          <Command.Group heading="Threads">
+          <Command.Group heading="Threads" className={GROUP}>
             {threads.rows.map(({ id, title }) => (
               <Command.Item
                 key={id}

@@ -1,13 +1,99 @@
-import { Streamdown } from 'streamdown';
+import type { ComponentProps, ReactNode } from 'react';
+import { type Components, type ControlsConfig, Streamdown } from 'streamdown';
+import { CopyButton } from './copy-button.js';
+
+/** Only the service's own buttons: Streamdown's would open addresses and save files. */
+const CONTROLS: ControlsConfig = false;
+const LINK_SAFETY = { enabled: false };
+
+const heading = (Tag: 'h3' | 'h4' | 'h5', size: string) =>
+  function Heading({ children }: ComponentProps<'h1'>) {
+    return <Tag className={`mt-3 mb-1 font-semibold ${size}`}>{children}</Tag>;
+  };
 
 /**
- * Markdown of models and tools, also while it streams. Streamdown sanitizes it: no HTML that runs or frames, no addresses but
- * http, https and mailto. Pictures of other sites do not load (Content-Security-Policy).
+ * How elements look. Headings are below those of the view. Pictures are links, because loading one would tell its server that
+ * somebody reads the text, and a model can write anything into the address.
+ */
+const COMPONENTS = {
+  h1: heading('h3', 'text-lg'),
+  h2: heading('h3', 'text-base'),
+  h3: heading('h4', 'text-[0.9375rem]'),
+  h4: heading('h5', 'text-sm'),
+  h5: heading('h5', 'text-sm'),
+  h6: heading('h5', 'text-sm'),
+  a: Anchor,
+  img: ({ src, alt }: ComponentProps<'img'>) => (
+    <Anchor href={typeof src === 'string' ? src : undefined}>Picture{alt ? `: ${alt}` : ''}</Anchor>
+  ),
+  pre: ({ children }: ComponentProps<'pre'>) => <CodeSample>{children}</CodeSample>,
+  code: ({ children }: ComponentProps<'code'>) => <code>{children}</code>,
+  inlineCode: ({ children }: ComponentProps<'code'>) => (
+    <code className="rounded bg-muted px-1 py-0.5 font-mono text-[0.85em]">{children}</code>
+  ),
+  table: ({ children }: ComponentProps<'table'>) => (
+    <div className="my-2 max-h-96 overflow-auto rounded-md border" role="region" aria-label="Table" tabIndex={0}>
+      <table className="text-sm">{children}</table>
+    </div>
+  ),
+  th: ({ children }: ComponentProps<'th'>) => (
+    <th className="border-b bg-muted px-3 py-1.5 text-left font-medium">{children}</th>
+  ),
+  td: ({ children }: ComponentProps<'td'>) => <td className="border-b px-3 py-1.5 align-top">{children}</td>,
+  source: () => null,
+} as Components;
+
+/**
+ * Markdown of models and tools, also while it streams. Streamdown sanitizes it: no HTML that runs or frames. What is left loads
+ * nothing, and links only to http, https and mailto.
  */
 export function Markdown({ text, isStreaming = false }: { readonly text: string; readonly isStreaming?: boolean }) {
   return (
-    <Streamdown className="min-w-0 break-words" isAnimating={isStreaming} parseIncompleteMarkdown={isStreaming}>
+    <Streamdown
+      className="min-w-0 space-y-2 break-words"
+      components={COMPONENTS}
+      controls={CONTROLS}
+      linkSafety={LINK_SAFETY}
+      isAnimating={isStreaming}
+      parseIncompleteMarkdown={isStreaming}
+    >
       {text}
     </Streamdown>
   );
+}
+
+function Anchor({ href, children }: { readonly href?: string | undefined; readonly children?: ReactNode }) {
+  if (href === undefined || !/^(?:https?|mailto):/i.test(href)) return <span>{children}</span>;
+  // The title shows where the link goes, whatever its text says.
+  return (
+    <a href={href} title={href} target="_blank" rel="noopener noreferrer nofollow" className="text-primary underline">
+      {children}
+    </a>
+  );
+}
+
+function CodeSample({ children }: { readonly children: ReactNode }) {
+  const text = textOf(children).replace(/\n$/, '');
+  return (
+    <div className="relative my-2 min-w-0">
+      <pre
+        tabIndex={0}
+        role="region"
+        aria-label="Code"
+        className="max-h-96 overflow-auto rounded-md border bg-muted p-3 pr-24 font-mono text-[0.8125rem]"
+      >
+        {text}
+      </pre>
+      <div className="absolute top-2 right-2">
+        <CopyButton text={text} />
+      </div>
+    </div>
+  );
+}
+
+function textOf(node: ReactNode): string {
+  if (typeof node === 'string' || typeof node === 'number') return String(node);
+  if (Array.isArray(node)) return node.map(textOf).join('');
+  if (typeof node !== 'object' || node === null || !('props' in node)) return '';
+  return textOf((node.props as { children?: ReactNode }).children);
 }

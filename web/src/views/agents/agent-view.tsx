@@ -1,5 +1,75 @@
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useTool } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
 import { Page } from '../../ui/page.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { Tabs } from '../../ui/tabs.js';
+import { AccessTab } from '../connections/access-tab.js';
+import { AgentOverview } from './agent-overview.js';
+import { AgentSettings } from './agent-settings.js';
+import { CreateAgent } from './create-agent.js';
+import { UseAgent } from './use-it/use-agent.js';
 
+const ROUTE = '/$org/agents/$agentId';
+const TABS = ['overview', 'use', 'access', 'settings'];
+
+/** One agent, or the form for a new one at `agents/new`. */
 export function AgentView() {
-  return <Page title="Agent">{null}</Page>;
+  const { agentId } = useParams({ from: ROUTE });
+  return agentId === 'new' ? <CreateAgent /> : <ExistingAgent key={agentId} />;
+}
+
+function ExistingAgent() {
+  const { org, agentId } = useParams({ from: ROUTE });
+  const { tab = 'overview' } = useSearch({ from: ROUTE });
+  const navigate = useNavigate({ from: ROUTE });
+  const { may } = useOrganization();
+  const agent = useTool('COLLECTION_VIRTUAL_MCP_GET', { id: agentId });
+  if (agent.isError)
+    return (
+      <Page title="Agent">
+        <ErrorState error={agent.error} onRetry={() => void agent.refetch()} />
+      </Page>
+    );
+  if (agent.isPending)
+    return (
+      <Page title="Agent">
+        <Loading label="Loading the agent" />
+      </Page>
+    );
+  const { item, tools } = agent.data;
+  return (
+    <Page
+      title={item.title}
+      description={
+        <span className="flex flex-wrap items-center gap-2">
+          <StatusBadge status={item.status} />
+          {item.description && <span className="break-words">{item.description}</span>}
+        </span>
+      }
+      actions={
+        may('COLLECTION_THREADS_CREATE') && (
+          <Button asChild>
+            <Link to="/$org/playground" params={{ org }} search={{ agent: item.id }}>
+              Open in playground
+            </Link>
+          </Button>
+        )
+      }
+    >
+      <Tabs
+        label="Parts of the agent"
+        selected={TABS.includes(tab) ? tab : 'overview'}
+        onSelect={(id) => void navigate({ search: id === 'overview' ? {} : { tab: id } })}
+        tabs={[
+          { id: 'overview', label: 'Overview', content: () => <AgentOverview agent={item} tools={tools} /> },
+          { id: 'use', label: 'Use it', content: () => <UseAgent agent={item} tools={tools} /> },
+          { id: 'access', label: 'Access', content: () => <AccessTab id={item.id} /> },
+          { id: 'settings', label: 'Settings', content: () => <AgentSettings key={item.updated_at} agent={item} /> },
+        ]}
+      />
+    </Page>
+  );
 }

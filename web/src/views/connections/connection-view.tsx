@@ -1,5 +1,65 @@
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useTool } from '../../api/queries.js';
+import { StatusBadge } from '../../ui/badge.js';
 import { Page } from '../../ui/page.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { Tabs } from '../../ui/tabs.js';
+import { AccessTab } from './access-tab.js';
+import { OverviewTab } from './overview-tab.js';
+import { PromptsTab } from './prompts-tab.js';
+import { ResourcesTab } from './resources-tab.js';
+import { SettingsTab } from './settings-tab.js';
+import { ToolsTab } from './tools/tools-tab.js';
 
+const ROUTE = '/$org/connections/$connectionId';
+const TABS = ['overview', 'tools', 'resources', 'prompts', 'access', 'settings'];
+
+/** One connection: its state, tools, resources, prompts, who can use it, and its settings. */
 export function ConnectionView() {
-  return <Page title="Connection">{null}</Page>;
+  const { connectionId } = useParams({ from: ROUTE });
+  const { tab = 'overview' } = useSearch({ from: ROUTE });
+  const navigate = useNavigate({ from: ROUTE });
+  const connection = useTool('COLLECTION_CONNECTIONS_GET', { id: connectionId });
+  if (connection.isError)
+    return (
+      <Page title="Connection">
+        <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />
+      </Page>
+    );
+  if (connection.isPending || connection.data.item.id !== connectionId)
+    return (
+      <Page title="Connection">
+        <Loading label="Loading the connection" />
+      </Page>
+    );
+  const { item } = connection.data;
+  return (
+    <Page
+      title={item.title}
+      description={
+        <span className="flex flex-wrap items-center gap-2">
+          <StatusBadge status={item.status} />
+          {item.description && <span className="break-words">{item.description}</span>}
+        </span>
+      }
+    >
+      <Tabs
+        label="Parts of the connection"
+        selected={TABS.includes(tab) ? tab : 'overview'}
+        onSelect={(id) => void navigate({ search: id === 'overview' ? {} : { tab: id } })}
+        tabs={[
+          { id: 'overview', label: 'Overview', content: () => <OverviewTab connection={item} /> },
+          { id: 'tools', label: 'Tools', content: () => <ToolsTab connectionId={item.id} /> },
+          { id: 'resources', label: 'Resources', content: () => <ResourcesTab connectionId={item.id} /> },
+          { id: 'prompts', label: 'Prompts', content: () => <PromptsTab connectionId={item.id} /> },
+          {
+            id: 'access',
+            label: 'Access',
+            content: () => <AccessTab id={item.id} isPublic={item.public_tools === 'honor'} />,
+          },
+          { id: 'settings', label: 'Settings', content: () => <SettingsTab key={item.updated_at} connection={item} /> },
+        ]}
+      />
+    </Page>
+  );
 }

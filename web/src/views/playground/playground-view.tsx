@@ -1,5 +1,9 @@
-import { Page } from '../../ui/page.js';
+import { useParams } from '@tanstack/react-router';
+import { NewChat } from './new-chat.js';
+import { ThreadChat } from './thread-chat.js';
 
+/** Talks to an agent. A chat is a thread: its id is in the address once the first message is sent. */
 export function PlaygroundView() {
-  return <Page title="Playground">{null}</Page>;
+  const { threadId } = useParams({ strict: false });
+  return threadId === undefined ? <NewChat /> : <ThreadChat key={threadId} threadId={threadId} />;
 }

@@ -1,5 +1,150 @@
-import { Page } from '../../ui/page.js';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useChange, useTool } from '../../api/queries.js';
+import { useAgentTitles } from '../../records/agent-titles.js';
+import { isOpen, type Run } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import { type ChatMessage, toChatMessage } from '../../transcript/message.js';
+import { MessageCard } from '../../transcript/message-card.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { ConfirmButton } from '../../ui/dialog.js';
+import { Page, Section } from '../../ui/page.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { formatDuration } from '../../ui/time.js';
+import { RunFacts } from './run-facts.js';
+import { RunTimeline } from './run-timeline.js';
+import { useLiveRun } from './use-live-run.js';
+import { useTimeline } from './use-timeline.js';
 
+/** One run: what it did when, what came of it, and why it failed. */
 export function RunView() {
-  return <Page title="Run">{null}</Page>;
+  const { runId } = useParams({ from: '/$org/runs/$runId' });
+  const query = useTool('RUN_GET', { id: runId }, { isInProgress: ({ item }) => isOpen(item) });
+  const run = query.data?.item;
+  if (query.isError && run === undefined) {
+    return (
+      <Page title="Run">
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} />
+      </Page>
+    );
+  }
+  if (run === undefined) {
+    return (
+      <Page title="Run">
+        <Loading label="Loading the run" />
+      </Page>
+    );
+  }
+  return <LoadedRun key={run.id} run={run} />;
+}
+
+function LoadedRun({ run }: { readonly run: Run }) {
+  const { slug, client, may } = useOrganization();
+  const titleOf = useAgentTitles([run.agent_id]);
+  const result = useQuery({
+    queryKey: [slug, 'run-result', run.id],
+    queryFn: ({ signal }) => client.result(run.id, { signal }),
+  });
+  const live = useLiveRun(run);
+  const stored = result.data?.message;
+  const message = isOpen(run) ? (live.message ?? (stored ? toChatMessage(stored) : undefined)) : finalOf(stored, live.message);
+  const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
+  return (
+    <Page
+      title="Run"
+      description={
+        <span className="flex flex-wrap items-center gap-2">
+          <StatusBadge status={run.status} /> {titleOf(run.agent_id)}
+        </span>
+      }
+      actions={
+        <>
+          <Button asChild variant="secondary">
+            <Link to="/$org/playground/$threadId" params={{ org: slug, threadId: run.thread_id }}>
+              Continue in the playground
+            </Link>
+          </Button>
+          {isOpen(run) && may('RUN_CANCEL') && (
+            <ConfirmButton
+              label="Cancel run"
+              title="Cancel this run?"
+              onConfirm={() => cancel.mutateAsync({ id: run.id })}
+            >
+              The answer so far stays in the thread. Calls that were made are not undone.
+            </ConfirmButton>
+          )}
+        </>
+      }
+    >
+      {run.error !== null && (
+        <section role="alert" aria-label="Error" className="rounded-lg border border-destructive/50 bg-card p-4">
+          <h2 className="font-semibold text-destructive">The run failed</h2>
+          <p className="break-words">{run.error.message}</p>
+          <p className="text-sm break-words text-muted-foreground">
+            Code {run.error.code} · Request {run.request_id}
+          </p>
+        </section>
+      )}
+      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_26rem]">
+        <div className="flex min-w-0 flex-col gap-5">
+          <TimelineSection run={run} message={message} retries={live.retries} />
+          <Section title="Answer">
+            {message !== undefined ? (
+              <MessageCard
+                message={message}
+                threadId={run.thread_id}
+                isStreaming={isOpen(run)}
+                onAnswered={() => void result.refetch()}
+              />
+            ) : result.isError ? (
+              <ErrorState error={result.error} onRetry={() => void result.refetch()} />
+            ) : (
+              <p className="text-sm text-muted-foreground">
+                {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}
+              </p>
+            )}
+          </Section>
+        </div>
+        <Section title="Facts">
+          <RunFacts run={run} agentTitle={titleOf(run.agent_id)} />
+        </Section>
+      </div>
+    </Page>
+  );
+}
+
+/** The stored answer; until it is read again after the end, the one that was streamed. */
+function finalOf(stored: Parameters<typeof toChatMessage>[0] | null | undefined, live: ChatMessage | undefined) {
+  const message = stored ? toChatMessage(stored) : undefined;
+  return message?.metadata?.finishReason === undefined && !message?.metadata?.aborted ? (live ?? message) : message;
+}
+
+function TimelineSection({
+  run,
+  message,
+  retries,
+}: {
+  readonly run: Run;
+  readonly message: ChatMessage | undefined;
+  readonly retries: ReturnType<typeof useLiveRun>['retries'];
+}) {
+  const { may } = useOrganization();
+  const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
+  return (
+    <Section title="Timeline">
+      <RunTimeline spans={spans} />
+      {retries.map(({ attempt, max_attempts: all, delay_ms: delay, message: reason }) => (
+        <p key={`${attempt} ${reason}`} className="text-sm">
+          The model did not answer: {reason} Call {attempt} of {all} followed after {formatDuration(delay)}.
+        </p>
+      ))}
+      <p className="text-[0.8125rem] text-muted-foreground">
+        {may('MONITORING_LOGS_LIST')
+          ? 'Tool calls are from the record of calls; the time between them is the model’s.'
+          : 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.'}
+        {hasMore && ' Only the first 200 calls are shown.'}
+      </p>
+    </Section>
+  );
 }

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { addPerson, newEmail, PASSWORD } from '../sign-in/people.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 60_000;
+
+let fixture: ConsoleFixture;
+let opened: ConsolePage;
+
+beforeAll(async () => {
+  if (hasChromium) fixture = await ConsoleFixture.start();
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(() => fixture?.close());
+
+/** Everything that a script of the page can read of what the browser keeps. */
+const KEPT = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])';
+
+inBrowser('signing in', () => {
+  it('takes an e-mail address and a password, and leads to the view in the address', async () => {
+    const email = newEmail();
+    await addPerson(fixture.service, { email, role: 'owner' });
+    opened = await fixture.openAnonymous(fixture.address('threads?status=failed'));
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByLabel('E-mail address').fill(email);
+    await page.getByLabel('Password').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('alert').getByText('The e-mail address or the password is wrong.').waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Threads' }).waitFor();
+    expect(page.url()).toBe(fixture.address('threads?status=failed'));
+    expect(await page.getByLabel('Status').inputValue()).toBe('failed');
+  });
+
+  it('takes an API key, which no storage of the browser keeps and a reload forgets', async () => {
+    opened = await fixture.openAnonymous(`${fixture.service.url}/console`);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill('sbx_unknown');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('alert').getByText('unknown, revoked or expired').waitFor();
+    await page.getByLabel('API key').fill(fixture.service.apiKey);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(page.url()).toBe(fixture.address('overview'));
+    expect(await page.evaluate<string>(KEPT)).not.toContain('sbx_');
+    await page.getByRole('link', { name: 'Threads' }).click();
+    await page.getByText('There are no threads yet.').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('asks again when the session has ended elsewhere', async () => {
+    opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Threads' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  it('ends the session on request', async () => {
+    opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Ada Lovelace' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+});
+
+inBrowser('the frame of the views', () => {
+  it('reaches every view from the navigation, and names the window after it', async () => {
+    opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const views = await page.getByRole('navigation', { name: 'Views' }).getByRole('link').allInnerTexts();
+    expect(views).toEqual([
+      'Overview',
+      'Playground',
+      'Threads',
+      'Runs',
+      'Connections',
+      'Agents',
+      'Keys',
+      'Monitoring',
+      'Settings',
+    ]);
+    for (const view of views) {
+      await page.getByRole('link', { name: view, exact: true }).click();
+      await page.getByRole('heading', { level: 1, name: view }).waitFor();
+      expect(await page.title()).toBe(`${view} · Signalbox`);
+    }
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('goes to a thread by a part of its title, with the keyboard alone', async () => {
+    const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Helper' } });
+    const data = { id: 'quarterly', title: 'Quarterly figures', virtual_mcp_id: body.item.id };
+    await fixture.service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
+    opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+    await page.keyboard.type('figures');
+    await page.getByRole('option', { name: 'Quarterly figures' }).waitFor();
+    await opened.expectAccessible();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(fixture.address('threads/quarterly'));
+    expect(opened.problems).toEqual([]);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'follows the %s theme of the system until somebody chooses another',
+    async (theme) => {
+      opened = await fixture.open('threads', { colorScheme: theme });
+      const { page } = opened;
+      await page.getByRole('heading', { name: 'Threads' }).waitFor();
+      const shown = (): Promise<string> => page.evaluate<string>('document.documentElement.dataset.theme');
+      expect(await shown()).toBe(theme);
+      await opened.expectAccessible();
+      const other = theme === 'light' ? 'dark' : 'light';
+      await page.getByRole('button', { name: /^Theme/ }).click();
+      await page.getByRole('menuitem', { name: new RegExp(`${other} theme`, 'i') }).click();
+      expect(await shown()).toBe(other);
+      await page.reload();
+      await page.getByRole('heading', { name: 'Threads' }).waitFor();
+      expect(await shown()).toBe(other);
+    },
+  );
+
+  it('has its navigation behind a button on a narrow screen', async () => {
+    opened = await fixture.open('threads', { viewport: { width: 360, height: 740 } });
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Threads' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Runs' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Open navigation' }).click();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Threads' }).count()).toBe(0);
+  });
+
+  it('says so at an address of an organization that the caller is not a member of', async () => {
+    opened = await fixture.open('threads');
+    const { page } = opened;
+    await page.goto(`${fixture.service.url}/console/elsewhere/threads`);
+    await page.getByText('You are not a member of the organization').waitFor();
+    await page.getByRole('link', { name: /^Open / }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+});

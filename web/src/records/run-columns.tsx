@@ -1,0 +1,83 @@
+import { Link } from '@tanstack/react-router';
+import type { ListItem } from '../../../packages/client/src/api.js';
+import { StatusBadge } from '../ui/badge.js';
+import type { Column } from '../ui/data-table.js';
+import { formatDuration, formatNumber, Time } from '../ui/time.js';
+
+export type Run = ListItem<'RUN_LIST'>;
+
+/** Is the run not over? */
+export function isOpen({ status }: { readonly status: string }): boolean {
+  return status === 'queued' || status === 'running' || status === 'waiting';
+}
+
+/** How long the run has worked or worked until its end, in milliseconds; undefined before its start. */
+export function durationOf({ started_at: start, finished_at: end }: Run): number | undefined {
+  if (start === null || end === null) return undefined;
+  return Date.parse(end) - Date.parse(start);
+}
+
+/** Who asked for the run, in words. */
+export function callerOf({ user_email: user, key_name: key, schedule_id: schedule }: Run): string {
+  const caller = user ?? (key === null ? 'unknown' : `key ${key}`);
+  return schedule === null ? caller : `schedule of ${caller}`;
+}
+
+/** The columns of a list of runs. */
+export function runColumns({
+  org,
+  titleOf,
+}: {
+  readonly org: string;
+  /** The title of an agent; undefined leaves the column out. */
+  readonly titleOf?: (id: string) => string;
+}): readonly Column<Run>[] {
+  return [
+    {
+      header: 'Run',
+      cell: (run) => (
+        <Link
+          to="/$org/runs/$runId"
+          params={{ org, runId: run.id }}
+          className="font-medium whitespace-nowrap text-primary hover:underline"
+        >
+          <Time value={run.created_at} />
+        </Link>
+      ),
+    },
+    { header: 'Status', cell: (run) => <StatusBadge status={run.status} /> },
+    ...(titleOf === undefined
+      ? []
+      : [{ header: 'Agent', cell: (run: Run) => <span className="break-words">{titleOf(run.agent_id)}</span> }]),
+    {
+      header: 'Error',
+      isSecondary: true,
+      cell: ({ error }) =>
+        error && (
+          <span className="line-clamp-2 max-w-96 break-words" title={error.message}>
+            {error.message}
+          </span>
+        ),
+    },
+    {
+      header: 'Duration',
+      isSecondary: true,
+      align: 'right',
+      cell: (run) => {
+        const ms = durationOf(run);
+        return ms === undefined ? '' : formatDuration(ms);
+      },
+    },
+    {
+      header: 'Tokens',
+      isSecondary: true,
+      align: 'right',
+      cell: ({ usage }) => (usage === null ? '' : formatNumber(usage.totalTokens)),
+    },
+    {
+      header: 'By',
+      isSecondary: true,
+      cell: (run) => <span className="break-words">{callerOf(run)}</span>,
+    },
+  ];
+}

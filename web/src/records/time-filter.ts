@@ -1,0 +1,24 @@
+import { useMemo } from 'react';
+import type { Condition } from '../api/queries.js';
+import type { Option } from '../ui/field.js';
+
+const HOUR_MS = 3_600_000;
+
+const RANGES: readonly (Option & { readonly ms: number })[] = [
+  { value: '1h', label: 'Last hour', ms: HOUR_MS },
+  { value: '24h', label: 'Last 24 hours', ms: 24 * HOUR_MS },
+  { value: '7d', label: 'Last 7 days', ms: 7 * 24 * HOUR_MS },
+  { value: '30d', label: 'Last 30 days', ms: 30 * 24 * HOUR_MS },
+];
+
+/** The choices of a filter by time. An address holds the value, so that a link always means the time before its opening. */
+export const TIME_OPTIONS: readonly Option[] = [{ value: '', label: 'Any time' }, ...RANGES];
+
+/** The condition that the field is within the range, counted from the moment at which the range was chosen. */
+export function useTimeFilter(field: string, range: string): Condition | undefined {
+  return useMemo(() => {
+    const ms = RANGES.find(({ value }) => value === range)?.ms;
+    if (ms === undefined) return undefined;
+    return { field: [field], operator: 'gte', value: new Date(Date.now() - ms).toISOString() };
+  }, [field, range]);
+}

@@ -1,0 +1,88 @@
+import { Brain } from 'lucide-react';
+import { CodeBlock } from '../ui/code-block.js';
+import { Markdown } from '../ui/markdown.js';
+import type { ChatMessage, MessagePart } from './message.js';
+import { ToolCard } from './tool-card.js';
+
+/** What a message says and does, in its order: text, reasoning, tool calls, files. */
+export function MessageParts({
+  message,
+  threadId,
+  isStreaming,
+  onAnswered,
+}: {
+  readonly message: ChatMessage;
+  readonly threadId: string;
+  readonly isStreaming: boolean;
+  readonly onAnswered?: (() => void) | undefined;
+}) {
+  const last = message.parts.length - 1;
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      {message.parts.map((part, index) => (
+        <Part
+          // Parts only grow at the end, so their places identify them.
+          key={part.type === 'dynamic-tool' ? part.toolCallId : `${index} ${part.type}`}
+          part={part}
+          role={message.role}
+          threadId={threadId}
+          isLive={isStreaming}
+          isGrowing={isStreaming && index === last}
+          onAnswered={onAnswered}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Part({
+  part,
+  role,
+  threadId,
+  isLive,
+  isGrowing,
+  onAnswered,
+}: {
+  readonly part: MessagePart;
+  readonly role: ChatMessage['role'];
+  readonly threadId: string;
+  readonly isLive: boolean;
+  readonly isGrowing: boolean;
+  readonly onAnswered?: (() => void) | undefined;
+}) {
+  switch (part.type) {
+    case 'text':
+      if (part.text === '') return null;
+      // What people write is shown as they wrote it.
+      return role === 'assistant' ? (
+        <Markdown text={part.text} isStreaming={isGrowing} />
+      ) : (
+        <p className="break-words whitespace-pre-wrap">{part.text}</p>
+      );
+    case 'reasoning':
+      return part.text === '' ? null : <Reasoning text={part.text} isGrowing={isGrowing} />;
+    case 'dynamic-tool':
+      return <ToolCard part={part} threadId={threadId} isLive={isLive} onAnswered={onAnswered} />;
+    case 'source-url':
+      return <Markdown text={`Source: <${part.url}>`} />;
+    case 'file':
+      return <p className="text-sm text-muted-foreground">File: {part.filename ?? part.mediaType}</p>;
+    default:
+      return null;
+  }
+}
+
+/** What the model thought before it answered; open while it thinks. */
+function Reasoning({ text, isGrowing }: { readonly text: string; readonly isGrowing: boolean }) {
+  return (
+    <details open={isGrowing} className="rounded-md border border-dashed px-3 py-2 text-sm">
+      <summary className="cursor-pointer text-muted-foreground">
+        <Brain aria-hidden className="mr-1.5 inline size-4" />
+        {isGrowing ? 'Thinking' : 'Reasoning'}
+      </summary>
+      <div className="pt-2">
+        {isGrowing ? <Markdown text={text} isStreaming /> : <CodeBlock text={text} label="Reasoning" />}
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,44 @@
+import type { UIMessage } from 'ai';
+import type { ListItem } from '../../../packages/client/src/api.js';
+
+/** What the service stores with an answer. */
+export interface MessageMetadata {
+  /** The run that wrote the answer. */
+  readonly taskId?: string;
+  readonly model?: string | null;
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number; readonly totalTokens: number };
+  readonly finishReason?: string;
+  /** The run was cancelled before the answer was complete. */
+  readonly aborted?: boolean;
+  readonly error?: { readonly code: string; readonly message: string };
+  /** The run whose answer has taken the place of this message. */
+  readonly superseded_by?: string;
+}
+
+/** A message of a thread: a UI message of the AI SDK, as streams carry it and transcripts store it. */
+export type ChatMessage = UIMessage<MessageMetadata, { retry: Retry }>;
+export type MessagePart = ChatMessage['parts'][number];
+export type ToolPart = Extract<MessagePart, { type: 'dynamic-tool' }>;
+
+/** The data of a `data-retry` chunk: the provider of the model refused, and is called again. */
+export interface Retry {
+  readonly attempt: number;
+  readonly max_attempts: number;
+  readonly delay_ms: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export function toChatMessage({
+  id,
+  role,
+  parts,
+  metadata,
+}: Pick<ListItem<'COLLECTION_THREAD_MESSAGES_LIST'>, 'id' | 'role' | 'parts' | 'metadata'>): ChatMessage {
+  return { id, role, parts: parts as unknown as ChatMessage['parts'], metadata: metadata as MessageMetadata };
+}
+
+/** The text parts of a message, without reasoning and tool calls. */
+export function textOf({ parts }: Pick<ChatMessage, 'parts'>): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+}

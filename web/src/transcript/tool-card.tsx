@@ -1,0 +1,107 @@
+import { Wrench } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Badge, type Tone } from '../ui/badge.js';
+import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+import { ApprovalForm } from './approval-form.js';
+import type { ToolPart } from './message.js';
+import { ToolOutput } from './tool-output.js';
+
+/** Longer arguments and results are collapsed. */
+const SHORT = 400;
+
+/** A tool call: what was called with which arguments, what came of it, and the question whether it may be made. */
+export function ToolCard({
+  part,
+  threadId,
+  isLive,
+  onAnswered,
+}: {
+  readonly part: ToolPart;
+  readonly threadId: string;
+  readonly isLive: boolean;
+  readonly onAnswered?: (() => void) | undefined;
+}) {
+  const { word, tone } = stateOf(part, isLive);
+  const { approval } = part;
+  return (
+    <section
+      aria-label={`Tool call ${part.toolName}`}
+      className="flex min-w-0 flex-col gap-2 rounded-md border bg-background p-3 text-sm"
+    >
+      <div className="flex flex-wrap items-center gap-2">
+        <Wrench aria-hidden className="size-4 text-muted-foreground" />
+        <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
+        <Badge tone={tone}>{word}</Badge>
+      </div>
+      {part.input !== undefined && (
+        <Collapsible title="Arguments" isOpen={sizeOf(part.input) <= SHORT}>
+          <JsonBlock value={part.input} label={`Arguments of ${part.toolName}`} />
+        </Collapsible>
+      )}
+      {part.state === 'approval-requested' && (
+        <ApprovalForm
+          threadId={threadId}
+          approvalId={part.approval.id}
+          toolName={part.toolName}
+          onAnswered={onAnswered}
+        />
+      )}
+      {approval?.approved !== undefined && (
+        <p className="break-words">
+          {approval.approved ? 'Approved' : 'Denied'}
+          {approval.reason && `: ${approval.reason}`}
+        </p>
+      )}
+      {part.state === 'output-available' && (
+        <Collapsible title="Result" isOpen={sizeOf(part.output) <= SHORT}>
+          <ToolOutput output={part.output} toolName={part.toolName} />
+        </Collapsible>
+      )}
+      {part.state === 'output-error' && (
+        <div className="flex flex-col gap-1">
+          <p className="font-medium text-destructive">Error</p>
+          <CodeBlock text={part.errorText} label={`Error of ${part.toolName}`} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Collapsible({
+  title,
+  isOpen,
+  children,
+}: {
+  readonly title: string;
+  readonly isOpen: boolean;
+  readonly children: ReactNode;
+}) {
+  return (
+    <details open={isOpen} className="min-w-0">
+      <summary className="cursor-pointer text-muted-foreground">{title}</summary>
+      <div className="pt-1">{children}</div>
+    </details>
+  );
+}
+
+function stateOf(part: ToolPart, isLive: boolean): { readonly word: string; readonly tone: Tone } {
+  switch (part.state) {
+    case 'input-streaming':
+    case 'input-available':
+      return isLive ? { word: 'running', tone: 'info' } : { word: 'no result', tone: 'neutral' };
+    case 'approval-requested':
+      return { word: 'waiting for approval', tone: 'warning' };
+    case 'approval-responded':
+      return part.approval.approved ? { word: 'approved', tone: 'info' } : { word: 'denied', tone: 'warning' };
+    case 'output-available':
+      return { word: 'completed', tone: 'success' };
+    case 'output-error':
+      return { word: 'failed', tone: 'danger' };
+    case 'output-denied':
+      return { word: 'denied', tone: 'warning' };
+  }
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
+}

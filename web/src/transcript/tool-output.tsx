@@ -1,0 +1,51 @@
+import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+
+/** Pictures that cannot hold a script or an address. */
+const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** The result of a tool: the text and the pictures of an MCP result, and everything else as JSON. */
+export function ToolOutput({ output, toolName }: { readonly output: unknown; readonly toolName: string }) {
+  const label = `Result of ${toolName}`;
+  const result = asToolResult(output);
+  if (result === undefined) return <JsonBlock value={output} label={label} />;
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      {result.content.map((block, index) => (
+        // The blocks of a result never change.
+        <Block key={index} block={block} label={index === 0 ? label : `${label}, part ${index + 1}`} />
+      ))}
+      {result.structuredContent !== undefined && (
+        <JsonBlock value={result.structuredContent} label={`${label}, structured`} />
+      )}
+    </div>
+  );
+}
+
+function Block({ block, label }: { readonly block: Readonly<Record<string, unknown>>; readonly label: string }) {
+  const { type, text, data, mimeType } = block;
+  if (type === 'text' && typeof text === 'string') return <CodeBlock text={text} label={label} />;
+  const isPicture = type === 'image' && typeof data === 'string' && typeof mimeType === 'string';
+  if (isPicture && PICTURES.has(mimeType) && BASE64.test(data)) {
+    return (
+      <img
+        src={`data:${mimeType};base64,${data}`}
+        alt={label}
+        className="max-h-80 max-w-full self-start rounded-md border object-contain"
+      />
+    );
+  }
+  return <JsonBlock value={block} label={label} />;
+}
+
+interface ToolResult {
+  readonly content: readonly Readonly<Record<string, unknown>>[];
+  readonly structuredContent?: unknown;
+}
+
+function asToolResult(output: unknown): ToolResult | undefined {
+  if (typeof output !== 'object' || output === null || !('content' in output)) return undefined;
+  const { content } = output;
+  const isBlocks = Array.isArray(content) && content.every((block) => typeof block === 'object' && block !== null);
+  return isBlocks ? (output as ToolResult) : undefined;
+}

@@ -1,0 +1,53 @@
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import type { ToolOutput } from '../../../packages/client/src/api.js';
+import { IN_PROGRESS_REFRESH_MS, toolKey } from '../api/queries.js';
+import { useOrganization } from '../session/organization.js';
+import { type ChatMessage, toChatMessage } from './message.js';
+
+const PAGE_SIZE = 40;
+
+type Page = ToolOutput<'COLLECTION_THREAD_MESSAGES_LIST'>;
+
+/** How to read the transcript of a thread. */
+interface TranscriptOptions {
+  /** Also messages whose place a later answer has taken. */
+  readonly isWhole?: boolean;
+  /** Reads again every few seconds. */
+  readonly isInProgress?: boolean;
+}
+
+/** The messages of a thread, oldest first, read backwards from the newest page by page. */
+export function useTranscript(
+  threadId: string,
+  { isWhole = false, isInProgress = false }: TranscriptOptions = {},
+) {
+  const { client, slug } = useOrganization();
+  const query = useInfiniteQuery({
+    queryKey: [...toolKey(slug, 'COLLECTION_THREAD_MESSAGES_LIST'), threadId, isWhole],
+    queryFn: ({ pageParam, signal }): Promise<Page> =>
+      client.tool(
+        'COLLECTION_THREAD_MESSAGES_LIST',
+        {
+          thread_id: threadId,
+          order: 'desc',
+          limit: PAGE_SIZE,
+          include_superseded: isWhole,
+          ...(pageParam && { cursor: pageParam }),
+        },
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+    refetchInterval: isInProgress && IN_PROGRESS_REFRESH_MS,
+  });
+  const messages = useMemo(() => messagesOf(query.data), [query.data]);
+  return { query, messages, toMessages: messagesOf, totalCount: query.data?.pages[0]?.totalCount };
+}
+
+function messagesOf(data: InfiniteData<Page> | undefined): ChatMessage[] {
+  return (data?.pages ?? [])
+    .flatMap(({ items }) => items)
+    .map(toChatMessage)
+    .toReversed();
+}

@@ -1,0 +1,174 @@
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { ToolInput } from '../../../../packages/client/src/api.js';
+import { useChange } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
+import { CheckboxField, TextAreaField, TextField } from '../../ui/field.js';
+import { Section } from '../../ui/page.js';
+import { ErrorMessage, NoPermission } from '../../ui/states.js';
+import { useToast } from '../../ui/toast.js';
+import { DeleteConnection } from './delete-connection.js';
+import { type Connection, httpDataOf, httpDraftOf, programDataOf, programDraftOf } from './form/connection-draft.js';
+import { HttpFields } from './form/http-fields.js';
+import { ProgramFields } from './form/program-fields.js';
+
+const CHANGED = ['COLLECTION_CONNECTIONS_GET', 'COLLECTION_CONNECTIONS_LIST'] as const;
+
+/** Everything about a connection that can be changed, and its deletion. */
+export function SettingsTab({ connection }: { readonly connection: Connection }) {
+  const { org } = useParams({ from: '/$org' });
+  const navigate = useNavigate();
+  const { may } = useOrganization();
+  return (
+    <div className="flex max-w-3xl min-w-0 flex-col gap-4">
+      {may('COLLECTION_CONNECTIONS_UPDATE') ? (
+        <SettingsForm connection={connection} />
+      ) : (
+        <NoPermission detail="Your role or key cannot change connections." />
+      )}
+      {may('COLLECTION_CONNECTIONS_DELETE') && (
+        <Section title="Delete">
+          <p className="text-sm text-muted-foreground">To stop its use for a while, make it inactive instead.</p>
+          <div>
+            <DeleteConnection
+              connection={connection}
+              onDeleted={() => void navigate({ to: '/$org/connections', params: { org } })}
+            />
+          </div>
+        </Section>
+      )}
+    </div>
+  );
+}
+
+/** Settings that all types have. */
+interface CommonDraft {
+  readonly title: string;
+  readonly description: string;
+  readonly isActive: boolean;
+  readonly timeoutSeconds: string;
+  readonly perMinute: string;
+  readonly perCallerPerMinute: string;
+  readonly honorsPublicTools: boolean;
+}
+
+function SettingsForm({ connection }: { readonly connection: Connection }) {
+  const showToast = useToast();
+  const [common, setCommon] = useState(() => commonDraftOf(connection));
+  const [http, setHttp] = useState(() => httpDraftOf(connection));
+  const [program, setProgram] = useState(() => programDraftOf(connection));
+  const update = useChange('COLLECTION_CONNECTIONS_UPDATE', CHANGED);
+  const set = (change: Partial<CommonDraft>): void => setCommon({ ...common, ...change });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const target = connection.stdio === null ? httpDataOf(http) : changedProgram(connection, programDataOf(program));
+    update.mutate(
+      { id: connection.id, data: { ...commonDataOf(common, connection), ...target } },
+      { onSuccess: () => showToast('The settings were saved.') },
+    );
+  };
+  return (
+    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+      <Section title="About">
+        <TextField label="Title" required value={common.title} onChange={(title) => set({ title })} />
+        <TextAreaField
+          label="Description (optional)"
+          rows={2}
+          value={common.description}
+          onChange={(description) => set({ description })}
+        />
+        <CheckboxField
+          label="Active"
+          hint="Calls to an inactive connection are refused, and agents do without its tools."
+          checked={common.isActive}
+          onChange={(isActive) => set({ isActive })}
+        />
+      </Section>
+      <Section title={connection.stdio === null ? 'Server' : 'Program'}>
+        {connection.stdio === null ? (
+          <HttpFields draft={http} onChange={setHttp} />
+        ) : (
+          <ProgramFields draft={program} onChange={setProgram} />
+        )}
+      </Section>
+      <Section title="Limits">
+        <div className="grid gap-3 sm:grid-cols-3">
+          <TextField
+            label="Time limit for a call, in seconds"
+            type="number"
+            min={1}
+            max={3600}
+            step="any"
+            required
+            value={common.timeoutSeconds}
+            onChange={(timeoutSeconds) => set({ timeoutSeconds })}
+          />
+          <TextField
+            label="Calls a minute (optional)"
+            type="number"
+            min={1}
+            hint="Of all callers together."
+            value={common.perMinute}
+            onChange={(perMinute) => set({ perMinute })}
+          />
+          <TextField
+            label="Calls a minute, each caller (optional)"
+            type="number"
+            min={1}
+            hint="Of each person and each key."
+            value={common.perCallerPerMinute}
+            onChange={(perCallerPerMinute) => set({ perCallerPerMinute })}
+          />
+        </div>
+        <CheckboxField
+          label="Public tools need no credential"
+          hint="Some servers mark tools as public. Then everyone who can reach this service can call those."
+          checked={common.honorsPublicTools}
+          onChange={(honorsPublicTools) => set({ honorsPublicTools })}
+        />
+      </Section>
+      <ErrorMessage error={update.error} />
+      <div>
+        <Button type="submit" isBusy={update.isPending}>
+          Save settings
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function commonDraftOf(connection: Connection): CommonDraft {
+  return {
+    title: connection.title,
+    description: connection.description ?? '',
+    isActive: connection.status !== 'inactive',
+    timeoutSeconds: String(connection.timeout / 1000),
+    perMinute: String(connection.rate_limit?.per_minute ?? ''),
+    perCallerPerMinute: String(connection.rate_limit?.per_caller_per_minute ?? ''),
+    honorsPublicTools: connection.public_tools === 'honor',
+  };
+}
+
+function commonDataOf(draft: CommonDraft, { status }: Connection): ToolInput<'COLLECTION_CONNECTIONS_UPDATE'>['data'] {
+  return {
+    title: draft.title.trim(),
+    description: draft.description.trim() || null,
+    // Sent only if it changed: "active" would clear the fault of a connection in the status "error".
+    ...(draft.isActive !== (status !== 'inactive') && { status: draft.isActive ? ('active' as const) : 'inactive' }),
+    timeout: Math.round(Number(draft.timeoutSeconds) * 1000),
+    public_tools: draft.honorsPublicTools ? 'honor' : 'ignore',
+    rate_limit: { per_minute: limitOf(draft.perMinute), per_caller_per_minute: limitOf(draft.perCallerPerMinute) },
+  };
+}
+
+/** An empty limit is none. */
+function limitOf(text: string): number | null {
+  return text.trim() === '' ? null : Number(text);
+}
+
+/** Sends the program only if it changed: that needs the permission to run programs, the other settings do not. */
+function changedProgram(connection: Connection, data: ReturnType<typeof programDataOf>): typeof data {
+  const stored = programDataOf(programDraftOf(connection));
+  return JSON.stringify(stored) === JSON.stringify(data) ? {} : data;
+}

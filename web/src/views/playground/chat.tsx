@@ -1,0 +1,128 @@
+import { ArrowDown } from 'lucide-react';
+import { useEffect, useRef, useState } from 'react';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { MessageCard } from '../../transcript/message-card.js';
+import { type ChatMessage, textOf } from '../../transcript/message.js';
+import type { useTranscript } from '../../transcript/use-transcript.js';
+import { Button } from '../../ui/button.js';
+import { CopyButton } from '../../ui/copy-button.js';
+import { ErrorMessage } from '../../ui/states.js';
+import { formatDuration } from '../../ui/time.js';
+import { Announcer } from './announcer.js';
+import { CodeButton } from './code-dialog.js';
+import { Composer } from './composer.js';
+import { EditButton } from './edit-message.js';
+import { useRunOptions } from './run-options.js';
+import { useStickToEnd } from './use-stick-to-end.js';
+import { useThreadChat } from './use-thread-chat.js';
+
+/** A conversation, live. */
+export function Chat({
+  thread,
+  transcript,
+}: {
+  readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
+  readonly transcript: ReturnType<typeof useTranscript>;
+}) {
+  const [text, setText] = useState('');
+  const input = useRef<HTMLTextAreaElement>(null);
+  const options = useRunOptions();
+  const chat = useThreadChat({ thread, transcript, options, onRefused: setText });
+  const { messages, isRunning, retry } = chat;
+  const { isAtEnd, goToEnd } = useStickToEnd(messages);
+  useEffect(() => input.current?.focus({ preventScroll: true }), []);
+
+  const send = (message: string): void => {
+    setText('');
+    goToEnd();
+    void chat.send(message);
+  };
+  const last = messages.at(-1);
+  const actionsOf = (message: ChatMessage, index: number) => (
+    <>
+      {textOf(message) !== '' && <CopyButton text={textOf(message)} size="small" variant="ghost" />}
+      {message.role === 'user' && (
+        <EditButton
+          thread={thread}
+          text={textOf(message)}
+          previousId={messages[index - 1]?.id}
+          isFirst={index === 0 && !transcript.query.hasNextPage}
+          options={options}
+        />
+      )}
+      {message === last && !isRunning && (
+        <Button size="small" variant="ghost" onClick={() => chat.regenerate(message.id)}>
+          Regenerate
+        </Button>
+      )}
+    </>
+  );
+
+  return (
+    <div className="mx-auto flex w-full max-w-4xl min-w-0 flex-col gap-4">
+      <h2 className="sr-only">Conversation</h2>
+      {transcript.query.hasNextPage && (
+        <Button
+          variant="secondary"
+          size="small"
+          className="self-center"
+          isBusy={transcript.query.isFetchingNextPage}
+          onClick={() => void chat.showEarlier()}
+        >
+          Show earlier messages
+        </Button>
+      )}
+      <ol aria-label="Conversation" className="flex min-w-0 flex-col gap-3">
+        {messages.map((message, index) => (
+          <li key={message.id} className="min-w-0">
+            <MessageCard
+              message={message}
+              threadId={thread.id}
+              isStreaming={isRunning && message === last && message.role === 'assistant'}
+              actions={actionsOf(message, index)}
+            />
+          </li>
+        ))}
+      </ol>
+      {chat.isWaiting && <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>}
+      {retry && (
+        <p role="status" className="rounded-md border border-warning/50 p-3 text-sm">
+          The model did not answer: {retry.message} Call {retry.attempt} of {retry.max_attempts} follows in{' '}
+          {formatDuration(retry.delay_ms)}.
+        </p>
+      )}
+      {chat.error && (
+        <div className="flex flex-col items-start gap-2 rounded-md border border-destructive/50 p-3">
+          <ErrorMessage error={chat.error} />
+          {!isRunning && (
+            <Button size="small" variant="secondary" onClick={chat.tryAgain}>
+              Try again
+            </Button>
+          )}
+        </div>
+      )}
+      <Announcer messages={messages} isRunning={isRunning} />
+      {!isAtEnd && (
+        <Button
+          variant="secondary"
+          size="small"
+          className="sticky bottom-44 z-5 self-center shadow"
+          onClick={() => goToEnd()}
+        >
+          <ArrowDown aria-hidden className="size-3.5" />
+          To the end
+        </Button>
+      )}
+      <Composer
+        text={text}
+        onText={setText}
+        onSend={send}
+        onStop={chat.stop}
+        isRunning={isRunning}
+        isStopping={chat.isStopping}
+        inputRef={input}
+        actions={<CodeButton agentId={thread.virtual_mcp_id} threadId={thread.id} text={text} options={options} />}
+      />
+    </div>
+  );
+}

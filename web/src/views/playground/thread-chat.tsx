@@ -1,0 +1,65 @@
+import { Link } from '@tanstack/react-router';
+import { useTool } from '../../api/queries.js';
+import { useAgentTitles } from '../../records/agent-titles.js';
+import { useOrganization } from '../../session/organization.js';
+import { useTranscript } from '../../transcript/use-transcript.js';
+import { Button } from '../../ui/button.js';
+import { Page } from '../../ui/page.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { Chat } from './chat.js';
+
+/** A chat whose thread exists: loads what was said, then goes on with it. */
+export function ThreadChat({ threadId }: { readonly threadId: string }) {
+  const { slug } = useOrganization();
+  const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
+  const transcript = useTranscript(threadId);
+  const item = thread.data?.item;
+  const titleOf = useAgentTitles(item === undefined ? [] : [item.virtual_mcp_id]);
+  const { query } = transcript;
+  return (
+    <Page
+      title="Playground"
+      description={
+        item && (
+          <>
+            <span className="break-words">{item.title}</span> · with{' '}
+            <Link
+              to="/$org/agents/$agentId"
+              params={{ org: slug, agentId: item.virtual_mcp_id }}
+              className="text-primary underline"
+            >
+              {titleOf(item.virtual_mcp_id)}
+            </Link>
+          </>
+        )
+      }
+      actions={
+        item && (
+          <>
+            <Button asChild variant="secondary" size="small">
+              <Link to="/$org/threads/$threadId" params={{ org: slug, threadId }}>
+                Open thread
+              </Link>
+            </Button>
+            <Button asChild variant="secondary" size="small">
+              <Link to="/$org/playground" params={{ org: slug }} search={{ agent: item.virtual_mcp_id }}>
+                New chat
+              </Link>
+            </Button>
+          </>
+        )
+      }
+    >
+      {thread.isError ? (
+        <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} />
+      ) : item === undefined || !query.isFetchedAfterMount ? (
+        // A transcript from an earlier visit could lack what was said since.
+        <Loading label="Loading the chat" />
+      ) : (
+        <Chat thread={item} transcript={transcript} />
+      )}
+    </Page>
+  );
+}

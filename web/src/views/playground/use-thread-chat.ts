@@ -1,0 +1,131 @@
+import { useChat } from '@ai-sdk/react';
+import { useQueryClient } from '@tanstack/react-query';
+import { generateId } from 'ai';
+import { useCallback, useMemo, useRef, useState } from 'react';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
+import { toolKey } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
+import type { useTranscript } from '../../transcript/use-transcript.js';
+import { ChatTransport } from './chat-transport.js';
+import type { RunOptions } from './run-options.js';
+
+/** Changes of the text are shown at most this often while it streams. */
+const THROTTLE_MS = 50;
+/** How long the note about a retry stays after the retry was made. */
+const RETRY_NOTE_MS = 1500;
+/** What a run changes. */
+const CHANGED = ['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST', 'RUN_LIST', 'RUN_GET'] as const;
+
+export interface ThreadChatOptions {
+  readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
+  readonly transcript: ReturnType<typeof useTranscript>;
+  readonly options: RunOptions;
+  /** Called with the text of a message that the service has refused. */
+  readonly onRefused: (text: string) => void;
+}
+
+/**
+ * The chat of a thread: its messages, and what can be done with them. It starts with the loaded transcript and takes up the run that is
+ * in progress, if there is one.
+ */
+export function useThreadChat({ thread, transcript, options, onRefused }: ThreadChatOptions) {
+  const organization = useOrganization();
+  const { client, slug } = organization;
+  const queries = useQueryClient();
+  const [retry, setRetry] = useState<Retry>();
+  const [stopping, setStopping] = useState<{ readonly isBusy: boolean; readonly error?: Error }>({ isBusy: false });
+  /** The message that is being sent, until its answer begins. */
+  const sending = useRef<ChatMessage>(undefined);
+  const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
+
+  const reload = useCallback(async () => {
+    const { data } = await transcript.query.refetch();
+    if (data !== undefined) setMessages.current?.(transcript.toMessages(data));
+  }, [transcript]);
+
+  const transport = useMemo(
+    () =>
+      new ChatTransport({
+        organization,
+        agentId: thread.virtual_mcp_id,
+        options,
+        // The run has ended after the transcript was read.
+        onIdle: () => void (thread.status === 'in_progress' && reload()),
+      }),
+    [organization, thread.virtual_mcp_id, thread.status, options, reload],
+  );
+
+  const chat = useChat<ChatMessage>({
+    id: thread.id,
+    messages: transcript.messages,
+    transport,
+    resume: true,
+    throttle: THROTTLE_MS,
+    onData: (part) => {
+      if (part.type !== 'data-retry') return;
+      setRetry(part.data);
+      setTimeout(() => setRetry(undefined), part.data.delay_ms + RETRY_NOTE_MS);
+    },
+    onFinish: () => {
+      setRetry(undefined);
+      setStopping({ isBusy: false });
+      for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
+    },
+    onError: (error) => {
+      const message = sending.current;
+      if (!(error instanceof SignalboxError) || message === undefined) return;
+      // The service has not stored it, so it is not part of the conversation.
+      setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));
+      onRefused(textOf(message));
+    },
+  });
+  setMessages.current = chat.setMessages;
+
+  const send = async (text: string): Promise<void> => {
+    const message: ChatMessage = { id: generateId(), role: 'user', parts: [{ type: 'text', text }] };
+    sending.current = message;
+    await chat.sendMessage(message);
+    sending.current = undefined;
+  };
+
+  const stop = (): void => {
+    const taskId = chat.messages.at(-1)?.role === 'assistant' ? chat.messages.at(-1)?.metadata?.taskId : undefined;
+    setStopping({ isBusy: true });
+    // The stream ends with the run.
+    client.cancel(thread.id, taskId === undefined ? {} : { taskId }).catch((error: Error) => {
+      setStopping({ isBusy: false, error });
+    });
+  };
+
+  /** After a lost connection: sends the last message again, which runs nothing twice, or reads the answer on. */
+  const tryAgain = (): void => {
+    const last = chat.messages.at(-1);
+    if (last?.role === 'user') void chat.sendMessage({ ...last, messageId: last.id });
+    else void chat.resumeStream();
+  };
+
+  const showEarlier = async (): Promise<void> => {
+    const { data } = await transcript.query.fetchNextPage();
+    if (data === undefined) return;
+    const shown = new Set(chat.messages.map(({ id }) => id));
+    chat.setMessages([...transcript.toMessages(data).filter(({ id }) => !shown.has(id)), ...chat.messages]);
+  };
+
+  const hasRunFailed = chat.messages.at(-1)?.metadata?.error !== undefined;
+  return {
+    messages: chat.messages,
+    isRunning: chat.status === 'submitted' || chat.status === 'streaming',
+    isWaiting: chat.status === 'submitted',
+    /** Why a request failed; the failure of a run is in its message. */
+    error: hasRunFailed ? undefined : (stopping.error ?? chat.error),
+    retry,
+    isStopping: stopping.isBusy,
+    send,
+    stop,
+    tryAgain,
+    showEarlier,
+    regenerate: (messageId: string) => void chat.regenerate({ messageId }),
+  };
+}

@@ -1,0 +1,74 @@
+import { Link } from '@tanstack/react-router';
+import { callerOf, durationOf, type Run } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { CopyButton } from '../../ui/copy-button.js';
+import { Facts } from '../../ui/page.js';
+import { formatDuration, formatNumber, Time } from '../../ui/time.js';
+
+/** What is known of a run. */
+export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agentTitle: string }) {
+  const { slug: org } = useOrganization();
+  const { usage, schedule_id: schedule } = run;
+  const duration = durationOf(run);
+  const metadata = Object.entries(run.metadata);
+  const link = 'text-primary underline';
+  return (
+    <Facts
+      items={[
+        ['Status', <StatusBadge key="status" status={run.status} />],
+        [
+          'Agent',
+          <Link key="agent" to="/$org/agents/$agentId" params={{ org, agentId: run.agent_id }} className={link}>
+            {agentTitle}
+          </Link>,
+        ],
+        [
+          'Thread',
+          <Link key="thread" to="/$org/threads/$threadId" params={{ org, threadId: run.thread_id }} className={link}>
+            {run.thread_id}
+          </Link>,
+        ],
+        ['Asked by', callerOf(run)],
+        schedule !== null && [
+          'Schedule',
+          <Link key="schedule" to="/$org/runs" params={{ org }} search={{ schedule }} className={link}>
+            All runs of {schedule}
+          </Link>,
+        ],
+        ['Model', run.model ?? 'not called yet'],
+        ['Tier', run.tier],
+        run.temperature !== null && ['Temperature', run.temperature],
+        usage !== null && [
+          'Tokens',
+          `${formatNumber(usage.totalTokens)} (${formatNumber(usage.inputTokens)} in, ${formatNumber(usage.outputTokens)} out)`,
+        ],
+        ['Steps', formatNumber(run.steps)],
+        ['Attempts', attemptsOf(run)],
+        run.finish_reason !== null && ['Finish reason', run.finish_reason],
+        ['Posted', <Time key="posted" value={run.created_at} />],
+        ['Started', <Time key="started" value={run.started_at} ifNull="not yet" />],
+        ['Finished', <Time key="finished" value={run.finished_at} ifNull="not yet" />],
+        duration !== undefined && ['Duration', formatDuration(duration)],
+        ['Request', <Id key="request" id={run.request_id} label="Copy the request ID" />],
+        ['Run', <Id key="run" id={run.id} label="Copy the run ID" />],
+        metadata.length > 0 && ['Metadata', metadata.map(([key, value]) => `${key}: ${value}`).join(', ')],
+      ]}
+    />
+  );
+}
+
+/** A later attempt takes over from a worker that was lost, and after each approval. */
+function attemptsOf({ attempt }: Run): string {
+  if (attempt === 0) return 'none yet';
+  return attempt === 1 ? '1' : `${attempt} (a worker goes on after an approval or the loss of another worker)`;
+}
+
+function Id({ id, label }: { readonly id: string; readonly label: string }) {
+  return (
+    <span className="flex flex-wrap items-center gap-2">
+      <code className="text-[0.8125rem] break-all">{id}</code>
+      <CopyButton text={id} label={label} size="small" variant="ghost" />
+    </span>
+  );
+}

@@ -1,0 +1,91 @@
+import { useCallback } from 'react';
+import { AgentPicker } from '../../records/agent-picker.js';
+import { TIME_OPTIONS } from '../../records/time-filter.js';
+import type { Filters } from '../../records/use-filters.js';
+import { Button } from '../../ui/button.js';
+import { SelectField } from '../../ui/field.js';
+import { SearchField } from '../../ui/search-field.js';
+
+interface FilterProps {
+  readonly filters: Filters;
+  readonly onFilter: (change: Filters) => void;
+}
+
+const STATUSES = [
+  { value: '', label: 'Any status' },
+  { value: 'open', label: 'Not over' },
+  { value: 'queued', label: 'Queued' },
+  { value: 'running', label: 'Running' },
+  { value: 'waiting', label: 'Waiting for approval' },
+  { value: 'completed', label: 'Completed' },
+  { value: 'failed', label: 'Failed' },
+  { value: 'cancelled', label: 'Cancelled' },
+];
+const ATTEMPTS = [
+  { value: '', label: 'Any number of attempts' },
+  { value: 'several', label: 'More than one attempt' },
+];
+const QUICK: readonly { readonly label: string; readonly filters: Filters }[] = [
+  { label: 'Failed in the last 24 hours', filters: { status: 'failed', since: '24h' } },
+  { label: 'Waiting for approval', filters: { status: 'waiting', since: undefined } },
+  { label: 'Not over', filters: { status: 'open', since: undefined } },
+];
+
+/** The questions that are asked most, one click each. Pressed again, they ask nothing. */
+export function QuickFilters({ filters, onFilter }: FilterProps) {
+  return (
+    <div role="group" aria-label="Quick filters" className="flex flex-wrap gap-2">
+      {QUICK.map(({ label, filters: wanted }) => {
+        const isOn = Object.entries(wanted).every(([name, value]) => filters[name] === value);
+        return (
+          <Button
+            key={label}
+            size="small"
+            variant="secondary"
+            aria-pressed={isOn}
+            className="aria-pressed:border-primary aria-pressed:bg-accent aria-pressed:text-accent-foreground"
+            onClick={() => onFilter(isOn ? { status: undefined, since: undefined } : wanted)}
+          >
+            {label}
+          </Button>
+        );
+      })}
+    </div>
+  );
+}
+
+export function RunFilters({ filters, onFilter }: FilterProps) {
+  const search = useCallback((id: string) => onFilter({ id }), [onFilter]);
+  return (
+    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-3">
+      <SearchField label="Find by ID of a run or thread" value={filters['id'] ?? ''} onSearch={search} />
+      <SelectField
+        label="Status"
+        isLabelHidden
+        value={filters['status'] ?? ''}
+        options={STATUSES}
+        onChange={(status) => onFilter({ status })}
+      />
+      <SelectField
+        label="Time"
+        isLabelHidden
+        value={filters['since'] ?? ''}
+        options={TIME_OPTIONS}
+        onChange={(since) => onFilter({ since })}
+      />
+      <SelectField
+        label="Attempts"
+        isLabelHidden
+        value={filters['attempts'] ?? ''}
+        options={ATTEMPTS}
+        onChange={(attempts) => onFilter({ attempts })}
+      />
+      <AgentPicker value={filters['agent'] ?? ''} anyLabel="Any agent" onChange={(agent) => onFilter({ agent })} />
+      {filters['schedule'] && (
+        <Button variant="secondary" onClick={() => onFilter({ schedule: undefined })}>
+          Only schedule {filters['schedule']} · remove
+        </Button>
+      )}
+    </div>
+  );
+}

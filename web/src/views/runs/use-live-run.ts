@@ -1,0 +1,68 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { readUIMessageStream, type UIMessageChunk } from 'ai';
+import { useEffect, useState } from 'react';
+import { toolKey } from '../../api/queries.js';
+import { isOpen as isOpenRun, type Run } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import type { ChatMessage, Retry } from '../../transcript/message.js';
+
+/** What the end of a run changes. */
+const CHANGED = ['RUN_GET', 'RUN_LIST', 'MONITORING_LOGS_LIST', 'AUDIT_EVENTS_LIST'] as const;
+
+/** The answer of a run while it is written, from its stream; undefined for a run that is over, and until the stream begins. */
+export function useLiveRun(run: Run | undefined): {
+  readonly message: ChatMessage | undefined;
+  /** How often the model was called again, and why. */
+  readonly retries: readonly Retry[];
+} {
+  const { client, slug } = useOrganization();
+  const queries = useQueryClient();
+  const [message, setMessage] = useState<ChatMessage>();
+  const [retries, setRetries] = useState<readonly Retry[]>([]);
+  const id = run?.id;
+  const threadId = run?.thread_id;
+  const isOpen = run !== undefined && isOpenRun(run);
+  useEffect(() => {
+    if (id === undefined || threadId === undefined || !isOpen) return undefined;
+    const abort = new AbortController();
+    let frame = 0;
+    const follow = async (): Promise<void> => {
+      const chunks = await client.watch(threadId, { taskId: id, signal: abort.signal });
+      const stream = streamOf(chunks as AsyncIterable<unknown> as AsyncIterable<UIMessageChunk>, (chunk) => {
+        if (chunk.type === 'data-retry') setRetries((all) => [...all, chunk.data as Retry]);
+      });
+      for await (const state of readUIMessageStream<ChatMessage>({ stream, onError: () => undefined })) {
+        // A long answer has more chunks than the screen has pictures.
+        cancelAnimationFrame(frame);
+        frame = requestAnimationFrame(() => setMessage(state));
+      }
+      for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
+      void queries.invalidateQueries({ queryKey: [slug, 'run-result', id] });
+    };
+    // Without the stream (lost, expired, not permitted), the view shows what it reads again and again.
+    follow().catch(() => undefined);
+    return () => {
+      abort.abort();
+      cancelAnimationFrame(frame);
+    };
+  }, [client, slug, queries, id, threadId, isOpen]);
+  return { message, retries };
+}
+
+function streamOf(
+  chunks: AsyncIterable<UIMessageChunk>,
+  onChunk: (chunk: UIMessageChunk) => void,
+): ReadableStream<UIMessageChunk> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done) return controller.close();
+      onChunk(value);
+      controller.enqueue(value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}

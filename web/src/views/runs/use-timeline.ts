@@ -1,0 +1,47 @@
+import { useMemo } from 'react';
+import { useList } from '../../api/queries.js';
+import { isOpen, type Run } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import type { MessagePart } from '../../transcript/message.js';
+import { type Span, timelineOf } from './timeline.js';
+
+const MAX_CALLS = 200;
+
+/** What a run did when, from the records that the caller may read. */
+export function useTimeline(
+  run: Run,
+  parts: readonly MessagePart[],
+): { readonly spans: readonly Span[]; readonly hasMore: boolean } {
+  const { may } = useOrganization();
+  const calls = useList(
+    'MONITORING_LOGS_LIST',
+    {
+      where: { field: ['run_id'], operator: 'eq', value: run.id },
+      orderBy: [{ field: ['at'], direction: 'asc' }],
+      limit: MAX_CALLS,
+    },
+    { isEnabled: may('MONITORING_LOGS_LIST'), isInProgress: () => isOpen(run) },
+  );
+  const approvals = useMemo(
+    () => parts.flatMap((part) => (part.type === 'dynamic-tool' && part.approval ? [part.approval.id] : [])),
+    [parts],
+  );
+  const events = useList(
+    'AUDIT_EVENTS_LIST',
+    {
+      where: {
+        operator: 'and',
+        conditions: [
+          { field: ['event'], operator: 'eq', value: 'approval.answered' },
+          { field: ['target_id'], operator: 'in', value: approvals },
+        ],
+      },
+    },
+    { isEnabled: approvals.length > 0 && may('AUDIT_EVENTS_LIST') },
+  );
+  const answers = events.rows.flatMap(({ at, actor, target }) =>
+    target?.id ? [{ approvalId: target.id, at, by: actor.user_email ?? actor.key_name }] : [],
+  );
+  const spans = timelineOf({ run, calls: calls.rows, parts, answers, now: Date.now() });
+  return { spans, hasMore: calls.query.hasNextPage };
+}
