@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useToolsOf } from '../api/tools-of.js';
+import { useMcpList } from '../api/mcp.js';
 import { PickerField } from '../pick/picker-field.js';
 import { type Choice, useChoicesById } from '../pick/choices.js';
 import type { PermissionMap } from '../session/session.js';
@@ -91,7 +91,7 @@ function ResourceTools({
 }
 
 function SingleTools({ id, permissions, onChange }: ResourceProps & { readonly id: string }) {
-  const { data: tools = [], isPending, error } = useToolsOf(id);
+  const { data: tools = [], isPending, error } = useMcpList(id, 'tools');
   const held = toolsOf(permissions, id);
   // A tool that is granted may be gone for the moment.
   const names = [...new Set([...tools.map(({ name }) => name), ...held])];

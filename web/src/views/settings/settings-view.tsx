@@ -1,5 +1,72 @@
+import { Link, useParams } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+import { useOrganization } from '../../session/organization.js';
 import { Page } from '../../ui/page.js';
+import { EmptyState, NoPermission } from '../../ui/states.js';
+import { LimitsSection } from './limits-section.js';
+import { MembersSection } from './members-section.js';
+import { ModelsSection } from './models-section.js';
+import { OauthSection } from './oauth-section.js';
+import { OrganizationSection } from './organization-section.js';
+import { RolesSection } from './roles-section.js';
+import { SchedulesSection } from './schedules-section.js';
+import { WebhooksSection } from './webhooks-section.js';
 
+interface SettingsSection {
+  readonly id: string;
+  readonly title: string;
+  /** The section is of use with at least one of these. */
+  readonly needs: readonly string[];
+  readonly Content: ComponentType;
+}
+
+const SECTIONS: readonly SettingsSection[] = [
+  { id: 'models', title: 'Models', needs: ['AI_PROVIDER_LIST', 'MODEL_TIERS_GET'], Content: ModelsSection },
+  { id: 'members', title: 'Members', needs: ['MEMBER_LIST'], Content: MembersSection },
+  { id: 'roles', title: 'Roles', needs: ['ROLE_LIST'], Content: RolesSection },
+  {
+    id: 'organization',
+    title: 'Organization',
+    needs: ['ORGANIZATION_GET', 'AUDIT_SETTINGS_GET'],
+    Content: OrganizationSection,
+  },
+  { id: 'limits', title: 'Limits and retention', needs: ['ORGANIZATION_GET'], Content: LimitsSection },
+  { id: 'webhooks', title: 'Webhooks', needs: ['WEBHOOK_LIST'], Content: WebhooksSection },
+  { id: 'schedules', title: 'Schedules', needs: ['SCHEDULE_LIST'], Content: SchedulesSection },
+  { id: 'oauth', title: 'OAuth', needs: ['OAUTH_CLIENT_LIST', 'OAUTH_GRANT_LIST'], Content: OauthSection },
+];
+
+/** What is set for the whole organization, by section. */
 export function SettingsView() {
-  return <Page title="Settings">{null}</Page>;
+  const { org, section: chosen } = useParams({ strict: false });
+  const { may } = useOrganization();
+  const isOpen = ({ needs }: SettingsSection): boolean => needs.some(may);
+  const section =
+    SECTIONS.find(({ id }) => id === chosen) ?? (chosen ? undefined : (SECTIONS.find(isOpen) ?? SECTIONS[0]));
+  return (
+    <Page title="Settings" description="What is set for the whole organization.">
+      <div className="grid min-w-0 gap-5 lg:grid-cols-[12rem_minmax(0,1fr)]">
+        <nav aria-label="Settings">
+          <ul className="flex gap-1 overflow-x-auto pb-1 lg:flex-col lg:gap-0.5 lg:pb-0">
+            {SECTIONS.map(({ id, title }) => (
+              <li key={id}>
+                <Link
+                  to="/$org/settings/$section"
+                  params={{ org: org ?? '', section: id }}
+                  aria-current={section?.id === id ? 'page' : undefined}
+                  className="block rounded-md px-2 py-1.5 text-sm whitespace-nowrap hover:bg-muted aria-[current=page]:bg-accent aria-[current=page]:font-medium aria-[current=page]:text-accent-foreground"
+                >
+                  {title}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div className="flex min-w-0 flex-col gap-5">
+          {section === undefined && <EmptyState title="There are no such settings." />}
+          {section !== undefined && (isOpen(section) ? <section.Content key={section.id} /> : <NoPermission />)}
+        </div>
+      </div>
+    </Page>
+  );
 }

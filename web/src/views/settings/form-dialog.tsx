@@ -1,0 +1,62 @@
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { Button } from '../../ui/button.js';
+import { Dialog } from '../../ui/dialog.js';
+import { ErrorMessage } from '../../ui/states.js';
+
+/** A dialog with a form. It closes when `onSubmit` resolves, and shows its error otherwise. */
+export function FormDialog({
+  title,
+  description,
+  submitLabel,
+  isOpen,
+  onClose,
+  onSubmit,
+  className,
+  children,
+}: {
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly submitLabel: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly onSubmit: () => Promise<unknown>;
+  readonly className?: string;
+  readonly children: ReactNode;
+}) {
+  const [isBusy, setIsBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const close = (): void => {
+    setError(undefined);
+    onClose();
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setIsBusy(true);
+    setError(undefined);
+    onSubmit()
+      .then(close, setError)
+      .finally(() => setIsBusy(false));
+  };
+  return (
+    <Dialog
+      title={title}
+      isOpen={isOpen}
+      onClose={close}
+      {...(description ? { description } : {})}
+      {...(className ? { className } : {})}
+    >
+      <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+        {children}
+        <ErrorMessage error={error} />
+        <div className="flex justify-end gap-2">
+          <Button variant="secondary" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" isBusy={isBusy}>
+            {submitLabel}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,147 @@
+import { type FormEvent, useState } from 'react';
+import type { ToolOutput } from '../../../../packages/client/src/api.js';
+import { useChange, useTool } from '../../api/queries.js';
+import { toInput } from '../../permissions/permission-map.js';
+import { PermissionPicker } from '../../permissions/permission-picker.js';
+import { PermissionWords } from '../../permissions/permission-words.js';
+import { useOrganization } from '../../session/organization.js';
+import type { PermissionMap } from '../../session/session.js';
+import { Button } from '../../ui/button.js';
+import { CheckboxField, TextField } from '../../ui/field.js';
+import { Facts, Section } from '../../ui/page.js';
+import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+import { useToast } from '../../ui/toast.js';
+import { FormDialog } from './form-dialog.js';
+import { RunAccessForm } from './run-access-form.js';
+
+type Organization = ToolOutput<'ORGANIZATION_GET'>['item'];
+
+/** Name, what every member can do, who can run agents, and what is recorded. */
+export function OrganizationSection() {
+  const { may } = useOrganization();
+  const { data, error, refetch } = useTool('ORGANIZATION_GET', {}, { isEnabled: may('ORGANIZATION_GET') });
+  return (
+    <>
+      {error && !data && <ErrorState error={error} onRetry={() => void refetch()} />}
+      {may('ORGANIZATION_GET') && !error && !data && <Loading />}
+      {data && (
+        <>
+          <NameForm organization={data.item} />
+          <RunAccessForm key={data.item.run_access} stored={data.item.run_access} />
+          <MemberPermissions organization={data.item} />
+        </>
+      )}
+      {may('AUDIT_SETTINGS_GET') && <Recording />}
+    </>
+  );
+}
+
+function NameForm({ organization }: { readonly organization: Organization }) {
+  const { may } = useOrganization();
+  const [name, setName] = useState(organization.name);
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
+  const say = useToast();
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    update.mutate({ name: name.trim() }, { onSuccess: () => say('The name was saved.') });
+  };
+  return (
+    <Section title="Organization">
+      <Facts
+        items={[
+          ['Short name', <code key="slug">{organization.slug}</code>],
+          ['Created', <Time key="created" value={organization.created_at} />],
+        ]}
+      />
+      <p className="text-[0.8125rem] text-muted-foreground">
+        The short name is part of every address and never changes.
+      </p>
+      <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
+        <TextField
+          label="Name"
+          required
+          maxLength={128}
+          className="min-w-56 flex-1"
+          disabled={!may('ORGANIZATION_UPDATE')}
+          value={name}
+          onChange={setName}
+        />
+        {may('ORGANIZATION_UPDATE') && (
+          <Button type="submit" disabled={name.trim() === organization.name} isBusy={update.isPending}>
+            Save name
+          </Button>
+        )}
+      </form>
+      <ErrorMessage error={update.error} />
+    </Section>
+  );
+}
+
+function MemberPermissions({ organization }: { readonly organization: Organization }) {
+  const { may } = useOrganization();
+  const [permissions, setPermissions] = useState<PermissionMap>();
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
+  const say = useToast();
+  return (
+    <Section
+      title="What every member can do"
+      actions={
+        may('ORGANIZATION_UPDATE') && (
+          <Button variant="secondary" onClick={() => setPermissions(organization.member_permissions)}>
+            Edit permissions
+          </Button>
+        )
+      }
+    >
+      <PermissionWords permissions={organization.member_permissions} subject="Every member" />
+      {permissions !== undefined && (
+        <FormDialog
+          title="What every member can do"
+          description="Whatever the role. Owners and admins can do everything in any case."
+          submitLabel="Save permissions"
+          className="w-[min(64rem,94vw)]"
+          isOpen
+          onClose={() => setPermissions(undefined)}
+          onSubmit={async () => {
+            await update.mutateAsync({ member_permissions: toInput(permissions) });
+            say('The permissions were saved. They count within a second.');
+          }}
+        >
+          <PermissionPicker permissions={permissions} onChange={setPermissions} subject="Every member" />
+        </FormDialog>
+      )}
+    </Section>
+  );
+}
+
+function Recording() {
+  const { may } = useOrganization();
+  const { data, error, refetch } = useTool('AUDIT_SETTINGS_GET', {});
+  const update = useChange('AUDIT_SETTINGS_UPDATE', ['AUDIT_SETTINGS_GET']);
+  const say = useToast();
+  return (
+    <Section title="Record of tool calls">
+      {error && !data && <ErrorState error={error} onRetry={() => void refetch()} />}
+      {!error && !data && <Loading />}
+      {data && (
+        <CheckboxField
+          label="Record arguments and results"
+          hint="Who called which tool, when, and how it ended is always on record. With this, what was sent and what came back is too; values whose names look like secrets are left out."
+          checked={data.content}
+          disabled={!may('AUDIT_SETTINGS_UPDATE') || update.isPending}
+          onChange={(content) =>
+            update.mutate(
+              { content },
+              {
+                onSuccess: () =>
+                  say(content ? 'Arguments and results are recorded from now on.' : 'They are no longer recorded.'),
+              },
+            )
+          }
+        />
+      )}
+      <ErrorMessage error={update.error} />
+    </Section>
+  );
+}

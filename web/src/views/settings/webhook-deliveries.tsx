@@ -1,0 +1,113 @@
+import { Link } from '@tanstack/react-router';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { useFilters } from '../../api/filters.js';
+import { allOf, useChange, useList } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import type { Column } from '../../ui/data-table.js';
+import { SelectField } from '../../ui/field.js';
+import { ListView } from '../../ui/list-view.js';
+import { Section } from '../../ui/page.js';
+import { EmptyState, ErrorMessage } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+import { useToast } from '../../ui/toast.js';
+import { EVENT_WORDS } from './webhook-dialog.js';
+
+type Delivery = ListItem<'WEBHOOK_DELIVERIES_LIST'>;
+
+const STATUSES = [
+  { value: '', label: 'Any state' },
+  { value: 'pending', label: 'Pending' },
+  { value: 'delivered', label: 'Delivered' },
+  { value: 'failed', label: 'Failed' },
+] as const;
+const REFRESH_MS = 5_000;
+
+/** What was sent to webhooks in the last 30 days, and how it went. */
+export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { id: string; url: string }[] }) {
+  const { slug, may } = useOrganization();
+  const [{ webhook = '', delivery = '' }, filter] = useFilters();
+  const list = useList(
+    'WEBHOOK_DELIVERIES_LIST',
+    {
+      where: allOf(
+        webhook === '' ? undefined : { field: ['webhook_id'], operator: 'eq', value: webhook },
+        delivery === '' ? undefined : { field: ['status'], operator: 'eq', value: delivery },
+      ),
+    },
+    { refreshMs: REFRESH_MS },
+  );
+  const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST']);
+  const say = useToast();
+  const columns: readonly Column<Delivery>[] = [
+    {
+      header: 'Event',
+      cell: ({ event, run_id: runId }) => (
+        <Link to="/$org/runs/$runId" params={{ org: slug, runId }} className="text-primary hover:underline">
+          {EVENT_WORDS[event]}
+        </Link>
+      ),
+    },
+    { header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
+    { header: 'Tries', align: 'right', cell: ({ attempts }) => attempts },
+    {
+      header: 'Last answer',
+      isSecondary: true,
+      cell: ({ last_status: status, last_error: error }) => (
+        <span className="break-words">{error ?? status ?? 'none yet'}</span>
+      ),
+    },
+    {
+      header: 'Next try',
+      isSecondary: true,
+      cell: ({ next_try_at: at }) => <Time value={at} ifNull="–" />,
+    },
+    { header: 'Created', cell: ({ created_at: at }) => <Time value={at} /> },
+    {
+      header: 'Actions',
+      cell: ({ id, status }) =>
+        status !== 'pending' &&
+        may('WEBHOOK_REDELIVER') && (
+          <Button
+            variant="secondary"
+            size="small"
+            isBusy={redeliver.isPending && redeliver.variables.id === id}
+            onClick={() => redeliver.mutate({ id }, { onSuccess: () => say('It is being sent again.') })}
+          >
+            Deliver again
+          </Button>
+        ),
+    },
+  ];
+  return (
+    <Section title="Deliveries">
+      <div className="flex flex-wrap gap-3">
+        <SelectField
+          label="Webhook"
+          className="min-w-48 flex-1"
+          value={webhook}
+          options={[
+            { value: '', label: 'All webhooks' },
+            ...webhooks.map(({ id, url }) => ({ value: id, label: url })),
+          ]}
+          onChange={(id) => filter({ webhook: id })}
+        />
+        <SelectField
+          label="State"
+          value={delivery}
+          options={STATUSES}
+          onChange={(status) => filter({ delivery: status })}
+        />
+      </div>
+      <ErrorMessage error={redeliver.error} />
+      <ListView
+        label="Deliveries"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<EmptyState title="Nothing was sent yet. A run that ends makes the first message." />}
+      />
+    </Section>
+  );
+}
