@@ -8,6 +8,7 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
+import { ExportsModule } from './exports/exports.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
 import { AnswerBudgetModule } from './common/answers/answer-budget.module.js';
 import { ProblemDetailsFilter } from './common/problem-details.filter.js';
@@ -63,6 +64,7 @@ const API = [
   FirstStartModule,
   SignInModule,
   ToolsModule,
+  ExportsModule,
   ConnectionsModule,
   UpstreamsModule,
   UpstreamAuthorizationModule,

@@ -112,6 +112,7 @@ describe('the access of all routes', () => {
        "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",
        "POST /api/:org/mcp/gateway/:virtualMcpId mcp",
        "POST /api/:org/mcp/self mcp",
+       "POST /api/:org/monitoring/export organization",
        "POST /api/:org/tools/:name tool, browser tokens: tool",
        "POST /console/session public",
        "POST /invitation public",
