@@ -28,6 +28,7 @@ const LAYERS = {
   organizations: ['audit-events', 'browser-sessions', 'credentials', 'database', 'mail', 'pages', 'users'],
   'sign-in': ['audit-events', 'browser-sessions', 'http', 'mail', 'net', 'organizations', 'pages', 'users', 'vault'],
   console: ['auth', 'browser-sessions', 'credentials', 'organizations', 'sign-in', 'users'],
+  changes: ['credentials', 'http'],
   exports: ['audit', 'audit-events', 'credentials', 'http'],
   names: [],
   audit: ['config', 'names'],

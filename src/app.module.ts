@@ -14,6 +14,7 @@ import { AnswerBudgetModule } from './common/answers/answer-budget.module.js';
 import { ProblemDetailsFilter } from './common/problem-details.filter.js';
 import type { AppConfig } from './config/app-config.js';
 import { ConfigModule } from './config/config.module.js';
+import { ChangesModule } from './changes/changes.module.js';
 import { ConsoleModule } from './console/console.module.js';
 import { ConnectionsModule } from './connections/connections.module.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -65,6 +66,7 @@ const API = [
   SignInModule,
   ToolsModule,
   ExportsModule,
+  ChangesModule,
   ConnectionsModule,
   UpstreamsModule,
   UpstreamAuthorizationModule,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callbackify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
@@ -39,11 +40,7 @@ function exportOf(body: object, key = service.apiKey) {
     .post(PATH)
     .set('authorization', `Bearer ${key}`)
     .buffer(true)
-    .parse((response, done) => {
-      text(response as unknown as IncomingMessage)
-        .then((all) => done(null, all))
-        .catch((error: Error) => done(error, undefined));
-    })
+    .parse((response, done) => callbackify(() => text(response as unknown as IncomingMessage))(done))
     .send(body);
 }
 

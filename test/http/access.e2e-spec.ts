@@ -61,6 +61,7 @@ describe('the access of all routes', () => {
        "GET /api/:org/.well-known/oauth-protected-resource public",
        "GET /api/:org/agent-runtime/runs/:taskId organization, browser tokens: run",
        "GET /api/:org/agent-runtime/threads/:threadId/stream organization, browser tokens: read",
+       "GET /api/:org/events organization",
        "GET /api/:org/mcp/:connectionId mcp",
        "GET /api/:org/mcp/:connectionId/.well-known/oauth-protected-resource public",
        "GET /api/:org/mcp/gateway/:virtualMcpId mcp",
