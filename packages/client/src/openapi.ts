@@ -1367,6 +1367,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams changes of runs, threads, connections and approvals as Server-Sent Events.
+         * @description Each event is `{type: run|thread|connection|approval, id, thread_id?, status, at}`, within about a second after the change; short-lived statuses can be left out. It needs RUN_LIST for runs and approvals, COLLECTION_THREADS_LIST for threads or COLLECTION_CONNECTIONS_LIST for connections, and shows what they show. The first event, and every event after which changes may be missing, is `{type: resync, at}`: read again what you show.
+         */
+        get: operations["streamChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/agent-runtime/threads/{threadId}/cancel": {
         parameters: {
             query?: never;
@@ -7694,6 +7714,30 @@ export interface operations {
                      */
                     "application/jsonl": string;
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    streamChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
