@@ -8,11 +8,13 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuditEventsModule } from './audit-events/audit-events.module.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
+import { ExportsModule } from './exports/exports.module.js';
 import { FirstStartModule } from './boot/first-start.module.js';
 import { AnswerBudgetModule } from './common/answers/answer-budget.module.js';
 import { ProblemDetailsFilter } from './common/problem-details.filter.js';
 import type { AppConfig } from './config/app-config.js';
 import { ConfigModule } from './config/config.module.js';
+import { ChangesModule } from './changes/changes.module.js';
 import { ConsoleModule } from './console/console.module.js';
 import { ConnectionsModule } from './connections/connections.module.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -63,6 +65,8 @@ const API = [
   FirstStartModule,
   SignInModule,
   ToolsModule,
+  ExportsModule,
+  ChangesModule,
   ConnectionsModule,
   UpstreamsModule,
   UpstreamAuthorizationModule,

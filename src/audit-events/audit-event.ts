@@ -26,6 +26,7 @@ export const AUDIT_EVENT_NAMES = [
   'provider.deleted',
   'provider.tiers_set',
   'approval.answered',
+  'records.exported',
 ] as const;
 export type AuditEventName = (typeof AUDIT_EVENT_NAMES)[number];
 

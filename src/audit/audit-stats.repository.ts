@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditRepository } from './audit.repository.js';
-import type { StatsRange } from './stats-range.js';
+import type { StatsRange } from '../common/paging/stats-range.js';
+import type { CallGrouping } from './monitoring.dto.js';
 
 /** Counts of a set of records. `latency` holds p50, p95 and p99 in milliseconds, without denied calls. */
 export interface Counts {
@@ -17,6 +18,11 @@ export interface ToolCounts extends Counts {
   toolName: string;
 }
 
+export interface GroupCounts extends Counts {
+  /** The id of the connection, agent, key or person. */
+  group: string | null;
+}
+
 export interface ToolCountsAt extends ToolCounts {
   at: Date;
 }
@@ -25,6 +31,7 @@ export interface StatsQuestion extends StatsRange {
   readonly organizationId: string;
   readonly connectionId: string | null;
   readonly toolName: string | null;
+  readonly groupBy: CallGrouping | undefined;
 }
 
 const COUNTS = `
@@ -47,6 +54,18 @@ const BY_TOOL = `
   ORDER BY calls DESC, tool_name, connection_id
   LIMIT $6`;
 
+const GROUPS: Readonly<Record<CallGrouping, string>> = {
+  connection: 'connection_id',
+  agent: 'agent_id',
+  key: 'api_key_id',
+  person: 'user_id',
+};
+
+const byGroup = (grouping: CallGrouping): string => `
+  SELECT ${GROUPS[grouping]} AS "group", ${COUNTS}
+  FROM audit_records WHERE ${IN_QUESTION}
+  GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $6`;
+
 // Records of management tools have a null connection id: hence IS NOT DISTINCT FROM.
 const OVER_TIME = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName",
@@ -64,21 +83,30 @@ const OVER_TIME = `
 export class AuditStatsRepository {
   constructor(private readonly records: AuditRepository) {}
 
-  /** Reads everything from one snapshot, so that the counts add up. Returns the `maxTools` tools with the most calls. */
+  /** Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most calls. */
   count(
     question: StatsQuestion,
-    maxTools: number,
-  ): Promise<{ total: Counts; byTool: ToolCounts[]; overTime: ToolCountsAt[]; truncated: boolean }> {
-    const { organizationId, from, to, connectionId, toolName, bucketSeconds } = question;
+    max: number,
+  ): Promise<{
+    total: Counts;
+    byTool: ToolCounts[];
+    overTime: ToolCountsAt[];
+    byGroup: GroupCounts[];
+    truncated: boolean;
+  }> {
+    const { organizationId, from, to, connectionId, toolName, bucketSeconds, groupBy } = question;
     const scope = [organizationId, from, to, connectionId, toolName];
     return this.records.read(async (manager) => {
       const [total] = await rows<Counts>(manager, TOTAL, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
-      const found = await rows<ToolCounts>(manager, BY_TOOL, [...scope, maxTools + 1]);
-      const byTool = found.slice(0, maxTools);
+      const found = await rows<ToolCounts>(manager, BY_TOOL, [...scope, max + 1]);
+      const byTool = found.slice(0, max);
       const listed = [byTool.map((tool) => tool.connectionId), byTool.map((tool) => tool.toolName)];
       const overTime = await rows<ToolCountsAt>(manager, OVER_TIME, [...scope, bucketSeconds, ...listed]);
-      return { total, byTool, overTime, truncated: found.length > maxTools };
+      const groups =
+        groupBy === undefined ? [] : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, max + 1]);
+      const truncated = found.length > max || groups.length > max;
+      return { total, byTool, overTime, byGroup: groups.slice(0, max), truncated };
     });
   }
 }

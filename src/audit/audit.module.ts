@@ -24,6 +24,6 @@ import { MonitoringTools } from './monitoring.tools.js';
     MonitoringService,
     MonitoringTools,
   ],
-  exports: [AuditLog, AuditSettings],
+  exports: [AuditLog, AuditSettings, MonitoringService],
 })
 export class AuditModule {}

@@ -93,6 +93,9 @@ export class MonitoringLogItem {
 
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}
 
+export const CALL_GROUPINGS = ['connection', 'agent', 'key', 'person'] as const;
+export type CallGrouping = (typeof CALL_GROUPINGS)[number];
+
 export class MonitoringStatsInput {
   /** ISO 8601 with an offset. Default: 24 hours before `to`. */
   @MayBeAbsent()
@@ -112,6 +115,11 @@ export class MonitoringStatsInput {
   @IsString()
   @MaxLength(256)
   tool_name?: string;
+
+  /** Counts the calls by this, too. */
+  @MayBeAbsent()
+  @IsIn(CALL_GROUPINGS)
+  group_by?: CallGrouping;
 }
 
 /** Milliseconds, without denied calls. */
@@ -176,6 +184,18 @@ export class ToolStats extends CallStats {
   over_time: CallStatsAt[];
 }
 
+export class CallGroup extends CallStats {
+  /** The id of the connection, agent, API key or person; null for calls without one. */
+  @MayBeNull()
+  @IsUUID()
+  group: string | null;
+
+  /** The current name, or the last one of what was deleted. */
+  @MayBeNull()
+  @IsString()
+  name: string | null;
+}
+
 export class MonitoringStats {
   @IsISO8601()
   from: string;
@@ -196,7 +216,13 @@ export class MonitoringStats {
   @Type(() => ToolStats)
   tools: ToolStats[];
 
-  /** Whether tools were omitted. Request an omitted tool by its name. */
+  /** The groups of `group_by` with the most calls, in descending order; empty without it. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => CallGroup)
+  groups: CallGroup[];
+
+  /** Whether tools or groups were omitted. Request an omitted tool by its name. */
   @IsBoolean()
   truncated: boolean;
 }

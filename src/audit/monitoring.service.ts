@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import { paginate } from '../common/paging/paginate.js';
+import { readStatsRange } from '../common/paging/stats-range.js';
+import { scanRecords } from '../common/paging/scan-records.js';
 import type { Principal } from '../common/principal.js';
 import { type NameOf, Names } from '../names/names.js';
 import type { AuditRecordEntity } from './audit-record.entity.js';
@@ -14,7 +16,6 @@ import type {
   MonitoringStats,
   MonitoringStatsInput,
 } from './monitoring.dto.js';
-import { readStatsRange } from './stats-range.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { ENTRY_POINTS, AUDIT_STATUSES } from './audit-record.js';
 
@@ -62,19 +63,39 @@ export class MonitoringService {
     return { ...page, items: page.items.map((record) => toItem(record, nameOf)) };
   }
 
+  /**
+   * All of the organization's invocations that `where` of MONITORING_LOGS_LIST selects, newest first, in batches.
+   * @throws DomainError `invalid_request`, before the first batch
+   */
+  scan(where: Readonly<Record<string, unknown>> | undefined, caller: Principal): AsyncGenerator<MonitoringLogItem[]> {
+    const { organization } = caller;
+    return this.itemsOf(scanRecords(this.records.queryRecords(organization.id), AUDIT_LIST, where));
+  }
+
+  private async *itemsOf(batches: AsyncGenerator<AuditRecordEntity[]>): AsyncGenerator<MonitoringLogItem[]> {
+    for await (const records of batches) {
+      const nameOf = await this.names.find(
+        records.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]),
+      );
+      yield records.map((record) => toItem(record, nameOf));
+    }
+  }
+
   /** @throws DomainError `invalid_request` */
   async stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
     const range = readStatsRange(input, new Date());
-    const { total, byTool, overTime, truncated } = await this.counts.count(
+    const { total, byTool, overTime, byGroup, truncated } = await this.counts.count(
       {
         ...range,
         organizationId: caller.organization.id,
         connectionId: input.connection_id ?? null,
         toolName: input.tool_name ?? null,
+        groupBy: input.group_by,
       },
       MAX_TOOLS,
     );
-    const nameOf = await this.names.find(byTool.map(({ connectionId }) => connectionId));
+    const ids = [...byTool.map(({ connectionId }) => connectionId), ...byGroup.map(({ group }) => group)];
+    const nameOf = await this.names.find(ids);
     const stepsOf = Map.groupBy(overTime, keyOf);
     return {
       from: range.from.toISOString(),
@@ -88,6 +109,7 @@ export class MonitoringService {
         ...toStats(tool),
         over_time: (stepsOf.get(keyOf(tool)) ?? []).map((step) => ({ at: step.at.toISOString(), ...toStats(step) })),
       })),
+      groups: byGroup.map((group) => ({ group: group.group, name: nameOf(group.group), ...toStats(group) })),
       truncated,
     };
   }

@@ -26,8 +26,9 @@ export class MonitoringTools {
   @ManagementTool({
     name: 'MONITORING_STATS',
     description:
-      'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time. ' +
-      'Covers the last 24 hours unless from and to are set, and the 50 tools with the most calls.',
+      'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, ' +
+      'and by connection, agent, API key or person with group_by. ' +
+      'Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls.',
     input: MonitoringStatsInput,
     output: MonitoringStats,
     annotations: READ_ONLY,

@@ -41,6 +41,11 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   regenerateAnswer: {},
   answerApproval: { approved: true },
   cancelRuns: { taskId: TASK_ID },
+  exportRecords: {
+    records: 'calls',
+    format: 'csv',
+    where: { field: ['at'], operator: 'gte', value: '2026-01-31T00:00:00Z' },
+  },
   sendToConnection: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   sendToAgent: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   sendToManagementTools: { jsonrpc: '2.0', id: 1, method: 'tools/list' },

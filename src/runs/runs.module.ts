@@ -1,13 +1,17 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { LimitsModule } from '../limits/limits.module.js';
+import { NamesModule } from '../names/names.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunRecordsModule } from './records/run-records.module.js';
 import { RunQueueModule } from './run-queue.module.js';
+import { RunReads } from './run-reads.js';
 import { RunRequestService } from './run-request.service.js';
+import { RunStatsRepository } from './run-stats.repository.js';
+import { RunStatsService } from './run-stats.service.js';
 import { RunTools } from './run.tools.js';
 import { RunsController } from './runs.controller.js';
 import { UsageRepository } from './usage.repository.js';
@@ -16,9 +20,28 @@ import { UsageTools } from './usage.tools.js';
 
 /** The caller's side of runs: posting, reading and cancelling them, and their usage. */
 @Module({
-  imports: [LimitsModule, ThreadsModule, AgentsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
+  imports: [
+    LimitsModule,
+    NamesModule,
+    ThreadsModule,
+    AgentsModule,
+    EventsModule,
+    RunRecordsModule,
+    RunQueueModule,
+    TelemetryModule,
+  ],
   controllers: [RunsController],
-  providers: [RunRequestService, RunCancellationService, RunTools, UsageRepository, UsageService, UsageTools],
+  providers: [
+    RunRequestService,
+    RunCancellationService,
+    RunTools,
+    RunReads,
+    RunStatsRepository,
+    RunStatsService,
+    UsageRepository,
+    UsageService,
+    UsageTools,
+  ],
   exports: [RunRequestService],
 })
 export class RunsModule {}

@@ -1,13 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
-import { DomainError } from '../common/domain-error.js';
 import type { TimeRange } from '../common/paging/time-range.js';
+import { RunReads } from './run-reads.js';
 import type { UsageCounts, UsageGroup, UsageGrouping } from './usage.dto.js';
-
-const READ_WITHIN_MS = 10_000;
-/** `query_canceled`: what a statement that takes too long ends with. */
-const QUERY_CANCELED = '57014';
 
 const GROUPS: Readonly<Record<UsageGrouping, string>> = {
   agent: 'agent_id::text',
@@ -16,7 +10,8 @@ const GROUPS: Readonly<Record<UsageGrouping, string>> = {
   day: `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
 };
 
-const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
+/** SQL: the sum of a field of the usage of runs. */
+export const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
 
 const COUNTS = `
   count(*)::integer AS runs,
@@ -38,7 +33,7 @@ export interface UsageQuestion extends TimeRange {
 /** Counts runs and their tokens. */
 @Injectable()
 export class UsageRepository {
-  constructor(@InjectDataSource() private readonly database: DataSource) {}
+  constructor(private readonly reads: RunReads) {}
 
   /**
    * The total and its groups from one snapshot, so that they add up; one group more than `maxGroups` if there are more.
@@ -48,21 +43,14 @@ export class UsageRepository {
     const { organizationId, from, to, by } = question;
     const scope = [organizationId, from, to];
     const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
-    try {
-      return await this.database.transaction('REPEATABLE READ', async (manager: EntityManager) => {
-        await manager.query(`SET LOCAL statement_timeout = ${READ_WITHIN_MS}`);
-        const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
-        if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
-        const groups: UsageGroup[] = await manager.query(
-          `SELECT ${GROUPS[by]} AS "group", ${COUNTS} ${IN_QUESTION} GROUP BY 1 ORDER BY ${order} LIMIT $4`,
-          [...scope, maxGroups + 1],
-        );
-        return { total, groups };
-      });
-    } catch (error) {
-      if (!(error instanceof QueryFailedError && 'code' in error.driverError)) throw error;
-      if (error.driverError.code !== QUERY_CANCELED) throw error;
-      throw new DomainError('invalid_request', 'There are too many runs for this; ask for a shorter time.');
-    }
+    return this.reads.read(async (manager) => {
+      const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
+      if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
+      const groups: UsageGroup[] = await manager.query(
+        `SELECT ${GROUPS[by]} AS "group", ${COUNTS} ${IN_QUESTION} GROUP BY 1 ORDER BY ${order} LIMIT $4`,
+        [...scope, maxGroups + 1],
+      );
+      return { total, groups };
+    });
   }
 }

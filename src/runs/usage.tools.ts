@@ -1,12 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
+import { RunStats, RunStatsInput } from './run-stats.dto.js';
+import { RunStatsService } from './run-stats.service.js';
 import { UsageStats, UsageStatsInput } from './usage.dto.js';
 import { UsageService } from './usage.service.js';
 
 @Injectable()
 export class UsageTools {
-  constructor(private readonly service: UsageService) {}
+  constructor(
+    private readonly service: UsageService,
+    private readonly runs: RunStatsService,
+  ) {}
 
   @ManagementTool({
     name: 'USAGE_STATS',
@@ -19,5 +24,18 @@ export class UsageTools {
   })
   stats(input: UsageStatsInput, caller: Principal): Promise<UsageStats> {
     return this.service.stats(input, caller);
+  }
+
+  @ManagementTool({
+    name: 'RUN_STATS',
+    description:
+      "Counts the organization's runs by status with their tokens and durations: in total, over time, by agent and by model; and the " +
+      'approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set.',
+    input: RunStatsInput,
+    output: RunStats,
+    annotations: READ_ONLY,
+  })
+  runStats(input: RunStatsInput, caller: Principal): Promise<RunStats> {
+    return this.runs.stats(input, caller);
   }
 }

@@ -195,6 +195,14 @@ describe('MONITORING_STATS', () => {
     }
   });
 
+  it.each(['connection', 'agent', 'key', 'person'])('counts by %s', async (by) => {
+    const { total, groups } = await stats({ group_by: by });
+    const counted = groups as { group: string | null; calls: number }[];
+    expect(counted.reduce((sum, { calls }) => sum + calls, 0)).toBe((total as { calls: number }).calls);
+    if (by === 'connection') expect(counted).toContainEqual(expect.objectContaining({ group: CONNECTION, calls: 4 }));
+    expect((await stats({})).groups).toEqual([]);
+  });
+
   it('returns percentiles and buckets of a range for one tool of one connection', async () => {
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 101, 'steady');
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 10, 'beside');

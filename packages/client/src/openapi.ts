@@ -302,7 +302,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers, and answers to approvals (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set, approval.answered). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
+        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers, and answers to approvals (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set, approval.answered, records.exported). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
         post: operations["AUDIT_EVENTS_LIST"];
         delete?: never;
         options?: never;
@@ -744,7 +744,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time. Covers the last 24 hours unless from and to are set, and the 50 tools with the most calls. */
+        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
         post: operations["MONITORING_STATS"];
         delete?: never;
         options?: never;
@@ -984,6 +984,23 @@ export interface paths {
         put?: never;
         /** Lists the organization's runs, newest first by default. */
         post: operations["RUN_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/RUN_STATS": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the organization's runs by status with their tokens and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
+        post: operations["RUN_STATS"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1330,6 +1347,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/monitoring/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exports the record of tool calls or of events as CSV or JSON lines, newest first.
+         * @description Needs the permission MONITORING_EXPORT. The file is streamed, and is complete only if the response ends regularly. In CSV, text that a spreadsheet would evaluate (=, +, -, @, tab or CR at its start) has a leading apostrophe.
+         */
+        post: operations["exportRecords"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams changes of runs, threads, connections and approvals as Server-Sent Events.
+         * @description Each event is `{type: run|thread|connection|approval, id, thread_id?, status, at}`, within about a second after the change; short-lived statuses can be left out. It needs RUN_LIST for runs and approvals, COLLECTION_THREADS_LIST for threads or COLLECTION_CONNECTIONS_LIST for connections, and shows what they show. The first event, and every event after which changes may be missing, is `{type: resync, at}`: read again what you show.
+         */
+        get: operations["streamChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/agent-runtime/threads/{threadId}/cancel": {
         parameters: {
             query?: never;
@@ -1530,6 +1587,21 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        AgentRunCounts: {
+            /** Format: uuid */
+            agent_id: string;
+            agent_title: string | null;
+            runs: number;
+            queued: number;
+            running: number;
+            waiting: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            duration_ms: components["schemas"]["RunDurations"] | null;
+        };
         AgentToolItem: {
             name: string;
             /** Format: uuid */
@@ -1694,7 +1766,7 @@ export interface components {
             id: string;
             at: string;
             /** @enum {string} */
-            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set" | "approval.answered";
+            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set" | "approval.answered" | "records.exported";
             actor: components["schemas"]["AuditEventActor"];
             source: string | null;
             target: components["schemas"]["AuditEventTarget"] | null;
@@ -1725,6 +1797,16 @@ export interface components {
         };
         AuthorizationPageAnswer: {
             authorization_url: string;
+        };
+        CallGroup: {
+            group: string | null;
+            name: string | null;
+            calls: number;
+            successes: number;
+            errors: number;
+            denied: number;
+            error_rate: number;
+            latency_ms: components["schemas"]["LatencyPercentiles"] | null;
         };
         CallStats: {
             calls: number;
@@ -1881,6 +1963,22 @@ export interface components {
         DeauthorizedAnswer: {
             ok: boolean;
         };
+        ExportRequest: {
+            /**
+             * @description calls: what MONITORING_LOGS_LIST lists; events: what AUDIT_EVENTS_LIST lists.
+             * @enum {string}
+             */
+            records: "calls" | "events";
+            /**
+             * @description csv: RFC 4180 with a header line; jsonl: one JSON object per line, as in the list.
+             * @enum {string}
+             */
+            format: "csv" | "jsonl";
+            /** @description A condition as in the list; without it, all records. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
         /** @description A message of MCP (JSON-RPC 2.0): a request, a notification, or the answer to a request of the server. */
         JsonRpcRequest: {
             /** @constant */
@@ -2033,6 +2131,19 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        ModelRunCounts: {
+            model: string | null;
+            runs: number;
+            queued: number;
+            running: number;
+            waiting: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            duration_ms: components["schemas"]["RunDurations"] | null;
+        };
         ModelTiersAnswer: {
             item: components["schemas"]["ModelTiersItem"];
         };
@@ -2086,6 +2197,7 @@ export interface components {
             bucket_seconds: number;
             total: components["schemas"]["CallStats"];
             tools: components["schemas"]["ToolStats"][];
+            groups: components["schemas"]["CallGroup"][];
             truncated: boolean;
         };
         MonitoringStatsInput: {
@@ -2094,6 +2206,8 @@ export interface components {
             /** Format: uuid */
             connection_id?: string;
             tool_name?: string;
+            /** @enum {string} */
+            group_by?: "connection" | "agent" | "key" | "person";
         };
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
@@ -2267,6 +2381,36 @@ export interface components {
             /** Format: uuid */
             taskId?: string;
         };
+        RunCounts: {
+            runs: number;
+            queued: number;
+            running: number;
+            waiting: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            duration_ms: components["schemas"]["RunDurations"] | null;
+        };
+        RunCountsAt: {
+            at: string;
+            runs: number;
+            queued: number;
+            running: number;
+            waiting: number;
+            completed: number;
+            failed: number;
+            cancelled: number;
+            input_tokens: number;
+            output_tokens: number;
+            duration_ms: components["schemas"]["RunDurations"] | null;
+        };
+        RunDurations: {
+            p50: number;
+            p95: number;
+            p99: number;
+        };
         RunErrorItem: {
             code: string;
             message: string;
@@ -2350,6 +2494,23 @@ export interface components {
             usage: components["schemas"]["RunUsageItem"] | null;
             error: components["schemas"]["RunErrorItem"] | null;
             pending_approvals: components["schemas"]["PendingApprovalItem"][];
+        };
+        RunStats: {
+            from: string;
+            to: string;
+            bucket_seconds: number;
+            total: components["schemas"]["RunCounts"];
+            over_time: components["schemas"]["RunCountsAt"][];
+            agents: components["schemas"]["AgentRunCounts"][];
+            models: components["schemas"]["ModelRunCounts"][];
+            waiting_approvals: number;
+            truncated: boolean;
+        };
+        RunStatsInput: {
+            from?: string;
+            to?: string;
+            /** Format: uuid */
+            agent_id?: string;
         };
         RunUsageItem: {
             inputTokens: number;
@@ -5472,6 +5633,22 @@ export interface operations {
                      *           }
                      *         }
                      *       ],
+                     *       "groups": [
+                     *         {
+                     *           "group": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
+                     *           "calls": 1,
+                     *           "successes": 1,
+                     *           "errors": 1,
+                     *           "denied": 1,
+                     *           "error_rate": 1,
+                     *           "latency_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
                      *       "truncated": true
                      *     }
                      */
@@ -6287,6 +6464,121 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    RUN_STATS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["RunStatsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "bucket_seconds": 1,
+                     *       "total": {
+                     *         "runs": 1,
+                     *         "queued": 1,
+                     *         "running": 1,
+                     *         "waiting": 1,
+                     *         "completed": 1,
+                     *         "failed": 1,
+                     *         "cancelled": 1,
+                     *         "input_tokens": 1,
+                     *         "output_tokens": 1,
+                     *         "duration_ms": {
+                     *           "p50": 1,
+                     *           "p95": 1,
+                     *           "p99": 1
+                     *         }
+                     *       },
+                     *       "over_time": [
+                     *         {
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "runs": 1,
+                     *           "queued": 1,
+                     *           "running": 1,
+                     *           "waiting": 1,
+                     *           "completed": 1,
+                     *           "failed": 1,
+                     *           "cancelled": 1,
+                     *           "input_tokens": 1,
+                     *           "output_tokens": 1,
+                     *           "duration_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
+                     *       "agents": [
+                     *         {
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "agent_title": "text",
+                     *           "runs": 1,
+                     *           "queued": 1,
+                     *           "running": 1,
+                     *           "waiting": 1,
+                     *           "completed": 1,
+                     *           "failed": 1,
+                     *           "cancelled": 1,
+                     *           "input_tokens": 1,
+                     *           "output_tokens": 1,
+                     *           "duration_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
+                     *       "models": [
+                     *         {
+                     *           "model": "gpt-5",
+                     *           "runs": 1,
+                     *           "queued": 1,
+                     *           "running": 1,
+                     *           "waiting": 1,
+                     *           "completed": 1,
+                     *           "failed": 1,
+                     *           "cancelled": 1,
+                     *           "input_tokens": 1,
+                     *           "output_tokens": 1,
+                     *           "duration_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
+                     *       "waiting_approvals": 1,
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunStats"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7369,6 +7661,83 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ToolListings"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    exportRecords: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "records": "calls",
+                 *       "format": "csv",
+                 *       "where": {
+                 *         "field": [
+                 *           "at"
+                 *         ],
+                 *         "operator": "gte",
+                 *         "value": "2026-01-31T00:00:00Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/csv": string;
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "application/jsonl": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    streamChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

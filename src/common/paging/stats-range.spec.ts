@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DomainError } from '../common/domain-error.js';
+import { DomainError } from '../domain-error.js';
 import { readStatsRange } from './stats-range.js';
 
 const NOW = new Date('2026-03-04T05:06:07.000Z');

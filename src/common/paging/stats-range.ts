@@ -1,5 +1,4 @@
-import { readTimeRange, type TimeRange } from '../common/paging/time-range.js';
-import type { MonitoringStatsInput } from './monitoring.dto.js';
+import { readTimeRange, type TimeRange, type TimeRangeInput } from './time-range.js';
 
 const DAY_S = 86_400;
 const WIDTHS_S = [60, 300, 900, 3600, 4 * 3600, DAY_S];
@@ -15,7 +14,7 @@ export interface StatsRange extends TimeRange {
  * The requested range. Default: the last 24 hours.
  * @throws DomainError `invalid_request`
  */
-export function readStatsRange(input: Pick<MonitoringStatsInput, 'from' | 'to'>, now: Date): StatsRange {
+export function readStatsRange(input: TimeRangeInput, now: Date): StatsRange {
   const { from, to } = readTimeRange(input, now, DAY_S * 1000);
   return { from, to, bucketSeconds: bucketWidth((to.getTime() - from.getTime()) / 1000) };
 }

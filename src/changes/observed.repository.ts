@@ -1,0 +1,53 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import type { Observed } from './change.js';
+
+/** How many rows one look reads at most, over all organizations. */
+export const MAX_OBSERVED = 10_000;
+
+/** A run is visible only when its transaction has ended, after its `created_at`. */
+const COMMITTED_WITHIN = `interval '5 seconds'`;
+
+const RUN = `r.organization_id AS "organizationId", r.id, r.thread_id AS "threadId", r.status`;
+
+// Each part is served by an index: the open runs, the newest runs and threads, and single runs. They cost nothing to keep, because
+// they are there for other reasons.
+const OBSERVED = `
+  WITH recent_runs AS (
+    SELECT ${RUN} FROM runs r WHERE r.organization_id = ANY($1) AND r.status IN ('queued', 'running', 'waiting')
+    UNION SELECT ${RUN} FROM runs r WHERE r.organization_id = ANY($1) AND r.created_at > $2::timestamptz - ${COMMITTED_WITHIN}
+    UNION SELECT ${RUN} FROM runs r WHERE r.id = ANY($3) AND r.organization_id = ANY($1)
+  )
+  SELECT "organizationId", 'run' AS type, id::text, "threadId", status, status AS revision FROM recent_runs
+  UNION ALL
+  SELECT t.organization_id, 'thread', t.id, NULL, t.status, t.status FROM threads t
+   WHERE t.organization_id = ANY($1) AND t.created_at > $2::timestamptz - ${COMMITTED_WITHIN}
+      OR (t.organization_id, t.id) IN (SELECT "organizationId", "threadId" FROM recent_runs)
+  UNION ALL
+  SELECT c.organization_id, 'connection', c.id::text, NULL, c.status, c.status || c.updated_at FROM connections c
+   WHERE c.organization_id = ANY($1)
+  UNION ALL
+  SELECT r."organizationId", 'approval', a.id::text, r."threadId", 'requested', '' FROM recent_runs r
+    JOIN run_approvals a ON a.run_id = r.id AND a.closed_at IS NULL WHERE r.status = 'waiting'
+  LIMIT ${MAX_OBSERVED + 1}`;
+
+/** Reads what can change in organizations. */
+@Injectable()
+export class ObservedRepository {
+  constructor(@InjectDataSource() private readonly database: DataSource) {}
+
+  /** The time of the database. */
+  async now(): Promise<Date> {
+    const [{ now }]: [{ now: Date }] = await this.database.query('SELECT now()');
+    return now;
+  }
+
+  /**
+   * The connections, the runs that are not over with their open approvals, the runs and threads since `since`, and the named runs.
+   * @returns more than `MAX_OBSERVED` if there is too much to observe
+   */
+  observe(organizationIds: readonly string[], since: Date, runIds: readonly string[]): Promise<Observed[]> {
+    return this.database.query(OBSERVED, [organizationIds, since, runIds]);
+  }
+}

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import supertest from 'supertest';
+import { DataSource } from 'typeorm';
+import type { Change } from '../../src/changes/change.js';
+import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { expectProblem } from '../support/problem.js';
+import { startSecondOrganization } from '../support/second-organization.js';
+
+let service: TestApp;
+
+beforeAll(async () => {
+  service = await startTestApp({ env: { STREAM_KEEP_ALIVE_MS: '200' } });
+});
+afterAll(() => service?.close());
+
+/** The changes of an open stream, one after the other, and how to leave. */
+async function openChanges(key = service.apiKey, url = service.url) {
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${url}/api/default/events`, { headers, signal: leaving.signal });
+  expect(response.status).toBe(200);
+  let text = '';
+  async function* read(): AsyncGenerator<Change> {
+    for await (const part of response.body ?? []) {
+      text += Buffer.from(part as Uint8Array).toString();
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) if (block.startsWith('data: ')) yield JSON.parse(block.slice(6)) as Change;
+    }
+  }
+  const changes = read();
+  const seen: Change[] = [];
+  const until = async (isWanted: (change: Change) => boolean): Promise<Change> => {
+    for (;;) {
+      const { value, done } = await changes.next();
+      if (done === true) throw new Error(`The stream ended after ${JSON.stringify(seen)}`);
+      seen.push(value);
+      if (isWanted(value)) return value;
+    }
+  };
+  await until(({ type }) => type === 'resync');
+  return { seen, until, leave: () => leaving.abort() };
+}
+
+async function makeKey(self: string[]): Promise<{ id: string; key: string }> {
+  return (await service.tool('API_KEY_CREATE', { name: 'reader', permissions: { self } }).expect(200)).body;
+}
+
+describe('the stream of changes', () => {
+  it('shows a run from its start to its end, and its thread', async () => {
+    const client = await ThreadClient.create(service, await createAgent(service));
+    const stream = await openChanges();
+    const taskId = await client.postMessage('/wait 3000');
+    expect(await stream.until(({ type, id }) => type === 'run' && id === taskId)).toMatchObject({
+      thread_id: client.id,
+      status: expect.stringMatching(/^(queued|running)$/),
+      at: expect.stringMatching(/Z$/),
+    });
+    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'in_progress');
+    await stream.until(({ id, status }) => id === taskId && status === 'completed');
+    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'completed');
+    stream.leave();
+  });
+
+  it('shows a run that starts and ends between two looks', async () => {
+    const client = await ThreadClient.create(service, await createAgent(service));
+    const stream = await openChanges();
+    const taskId = await client.postMessage('hello');
+    await stream.until(({ id, status }) => id === taskId && status === 'completed');
+    stream.leave();
+  });
+
+  it('shows connections that come, change and go', async () => {
+    const stream = await openChanges();
+    const id = await connect(service, 'http://127.0.0.1:9/mcp');
+    const isIt = (change: Change) => change.type === 'connection' && change.id === id;
+    await stream.until(isIt);
+    await service.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { title: 'Other' } }).expect(200);
+    await stream.until(isIt);
+    await service.tool('COLLECTION_CONNECTIONS_DELETE', { id }).expect(200);
+    await stream.until((change) => isIt(change) && change.status === 'deleted');
+    stream.leave();
+  });
+
+  it('shows approvals that are requested and closed', async () => {
+    const database = service.app.get(DataSource);
+    const client = await ThreadClient.create(service, await createAgent(service));
+    const taskId = await client.postMessage('hello');
+    await client.waitFor(taskId, 'completed');
+    const stream = await openChanges();
+    await database.query(`UPDATE runs SET status = 'waiting' WHERE id = $1`, [taskId]);
+    await database.query(
+      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at)
+       VALUES (gen_random_uuid(), $1, 'call', 'tool', gen_random_uuid(), '{}', now() + interval '1 hour')`,
+      [taskId],
+    );
+    const requested = await stream.until(({ type, status }) => type === 'approval' && status === 'requested');
+    expect(requested.thread_id).toBe(client.id);
+    await database.query('UPDATE run_approvals SET closed_at = now() WHERE run_id = $1', [taskId]);
+    await stream.until(({ type, id, status }) => type === 'approval' && id === requested.id && status === 'closed');
+    await database.query(`UPDATE runs SET status = 'completed' WHERE id = $1`, [taskId]);
+    stream.leave();
+  });
+
+  it('shows nothing of other organizations', async () => {
+    const second = await startSecondOrganization(service.app, service.url, 'second');
+    const stream = await openChanges();
+    const { body } = await second.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Foreign' } });
+    const own = await createAgent(service);
+    await stream.until(({ id }) => id === own);
+    expect(stream.seen.map(({ id }) => id)).not.toContain(body.item.id);
+    stream.leave();
+  });
+
+  it('shows what the caller may list, and is closed to others', async () => {
+    const { key } = await makeKey(['COLLECTION_THREADS_LIST']);
+    const stream = await openChanges(key);
+    const agentId = await createAgent(service);
+    const client = await ThreadClient.create(service, agentId);
+    await client.postMessage('hello');
+    await stream.until(({ type, id }) => type === 'thread' && id === client.id);
+    expect(stream.seen.every(({ type }) => type === 'thread' || type === 'resync')).toBe(true);
+    stream.leave();
+    const other = await makeKey(['API_KEY_LIST']);
+    const refused = await supertest(service.url).get('/api/default/events').set('authorization', `Bearer ${other.key}`);
+    expectProblem(refused, 403, 'permission_denied');
+  });
+
+  it('ends when the key is deleted', async () => {
+    const { id, key } = await makeKey(['RUN_LIST']);
+    const stream = await openChanges(key);
+    await service.tool('API_KEY_DELETE', { id }).expect(200);
+    await expect(stream.until(() => false)).rejects.toThrow();
+  });
+});
