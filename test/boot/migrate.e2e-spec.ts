@@ -1,0 +1,79 @@
+import { expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { createTestDatabase } from '../support/database.js';
+
+const COMMAND = fileURLToPath(new URL('../../dist/boot/migrate.js', import.meta.url));
+const LIMIT_MS = 60_000;
+
+/** Runs the built command; returns its exit code and what it prints. */
+function migrate(env: Record<string, string>): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], ENCRYPTION_KEYS: generateEncryptionKey('test'), ...env } };
+    execFile(process.execPath, [COMMAND], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
+    });
+  });
+}
+
+/** The schemas and the number of migrations of a database. */
+async function stateOf(url: string): Promise<{ schemas: string[]; migrations: number }> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows: schemas } = await client.query<{ name: string }>(
+      `SELECT DISTINCT table_schema AS name FROM information_schema.tables WHERE table_schema IN ('public', 'bullmq') ORDER BY 1`,
+    );
+    const { rows } = await client.query<{ count: number }>('SELECT count(*)::int FROM migrations');
+    return { schemas: schemas.map(({ name }) => name), migrations: rows[0]?.count ?? 0 };
+  } finally {
+    await client.end();
+  }
+}
+
+it(
+  'the command migrates an empty database, by several processes at once and again',
+  async () => {
+    const database = await createTestDatabase('template0');
+    try {
+      const env = { DATABASE_URL: database.url };
+      const done = { code: 0, output: 'The database has the newest schema.\n' };
+      expect(await Promise.all([migrate(env), migrate(env)])).toEqual([done, done]);
+      const state = await stateOf(database.url);
+      expect(state.schemas).toEqual(['bullmq', 'public']);
+      expect(state.migrations).toBeGreaterThan(10);
+      expect(await migrate(env)).toEqual(done);
+      expect(await stateOf(database.url)).toEqual(state);
+    } finally {
+      await database.drop();
+    }
+  },
+  LIMIT_MS,
+);
+
+it(
+  'the command leaves out the queue if Redis has it',
+  async () => {
+    const database = await createTestDatabase('template0');
+    try {
+      expect(await migrate({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:1' })).toMatchObject({
+        code: 0,
+      });
+      expect((await stateOf(database.url)).schemas).toEqual(['public']);
+    } finally {
+      await database.drop();
+    }
+  },
+  LIMIT_MS,
+);
+
+it(
+  'the command fails with one sentence if the database is not there',
+  async () => {
+    const { code, output } = await migrate({ DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+    expect({ code, output }).toEqual({ code: 1, output: 'Cannot connect to the database. Check DATABASE_URL.\n' });
+  },
+  LIMIT_MS,
+);

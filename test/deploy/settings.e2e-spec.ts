@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { readSettings } from '../../src/config/settings.js';
+import { settingNames } from '../support/setting-names.js';
+
+interface ComposeFile {
+  services: Record<string, { environment: Record<string, string | number | null> }>;
+}
+
+const OF_OPENTELEMETRY = /^OTEL_/;
+/** For the tests of the service only, and for the embedded database only. */
+const NOT_IN_COMPOSE = ['DATA_DIR', 'RETENTION_DAY_MS'];
+/** Of the PostgreSQL of Compose. */
+const OF_COMPOSE = ['POSTGRES_PASSWORD'];
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+/** The value that Compose computes from `${NAME}`, `${NAME:-default}` and `${NAME:?message}`. */
+function interpolate(text: string, env: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_match, name: string, form?: string, word = '') => {
+    const value = env[name] ?? '';
+    if (value !== '' || form === undefined) return value;
+    if (form === '-') return word;
+    throw new Error(`${name}: ${word}`);
+  });
+}
+
+/** The environment of a service of Compose. A variable without a value is handed on if it is set. */
+function composeEnvironment(service: string, env: Readonly<Record<string, string>>): Record<string, string> {
+  const { services } = parse(read('compose.yaml'), { merge: true }) as ComposeFile;
+  return Object.fromEntries(
+    Object.entries(services[service]?.environment ?? {}).flatMap(([name, value]) => {
+      const resolved = value === null ? env[name] : interpolate(String(value), env);
+      return resolved === undefined ? [] : [[name, resolved]];
+    }),
+  );
+}
+
+describe('the settings of src/config', () => {
+  it('are all in the table of the README, and no others', () => {
+    const [, table = ''] = /\n## Configuration\n([^]*?)\n## /.exec(read('README.md')) ?? [];
+    const names = table
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([A-Z]\w+)(?!\*)`/g)].map(([, name = '']) => name));
+    expect(names.toSorted()).toEqual(settingNames().filter((name) => !OF_OPENTELEMETRY.test(name)));
+    expect(table).toContain('`OTEL_*`');
+  });
+
+  it('are all in .env.example, and no others', () => {
+    const names = [...read('.env.example').matchAll(/^#?([A-Z]\w+)=/gm)].map(([, name = '']) => name);
+    expect(names.filter((name) => !OF_COMPOSE.includes(name)).toSorted()).toEqual(settingNames());
+  });
+
+  it('have the defaults that .env.example shows', () => {
+    const shown = [...read('.env.example').matchAll(/^#(\w+)=([\w.:/-]+)$/gm)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]);
+    const examples = Object.fromEntries(
+      shown.filter(([name = '']) => /_(MS|S|MB|DAYS)$|^MAX_|_CONCURRENCY$|_LEVEL$|^PORT$/.test(name)),
+    );
+    delete examples['ANSWER_MEMORY_MB']; // depends on the heap
+    expect(Object.keys(examples).length).toBeGreaterThan(15);
+    expect(readSettings(examples)).toEqual(readSettings({}));
+  });
+
+  it.each(['api', 'worker'])('are all in compose.yaml for the service %s, and no others', (service) => {
+    const { services } = parse(read('compose.yaml'), { merge: true }) as ComposeFile;
+    const names = Object.keys(services[service]?.environment ?? {});
+    const known = settingNames().filter((name) => !NOT_IN_COMPOSE.includes(name));
+    expect(names.filter((name) => !OF_OPENTELEMETRY.test(name)).toSorted()).toEqual(
+      known.filter((name) => !OF_OPENTELEMETRY.test(name)),
+    );
+    expect(names).toEqual(expect.arrayContaining(known));
+  });
+});
+
+describe('compose.yaml', () => {
+  const secrets = {
+    POSTGRES_PASSWORD: 'c0ffee',
+    ENCRYPTION_KEYS: generateEncryptionKey('main'),
+    BOOTSTRAP_API_KEY: generateApiKey(),
+  };
+
+  it.each(['api', 'worker'])('starts the service %s with settings that it accepts', (service) => {
+    expect(readSettings(composeEnvironment(service, secrets))).toMatchObject({
+      role: service,
+      port: 3000,
+      host: '0.0.0.0',
+      databaseUrl: 'postgres://signalbox:c0ffee@postgres:5432/signalbox',
+      redis: { mode: 'server', nodes: [{ host: 'redis', port: 6379 }] },
+      metricsAllowedHosts: ['api', 'worker'],
+      stdioOrganizations: ['default'],
+      runConcurrency: 50,
+    });
+  });
+
+  it('hands on what is set', () => {
+    const env = { ...secrets, RUN_CONCURRENCY: '7', LOG_LEVEL: 'warn', BASE_URL: 'https://signalbox.example.com' };
+    expect(readSettings(composeEnvironment('worker', env))).toMatchObject({
+      runConcurrency: 7,
+      logLevel: 'warn',
+      baseUrl: 'https://signalbox.example.com',
+    });
+  });
+
+  it.each(Object.keys(secrets))('refuses to start without %s', (name) => {
+    expect(() => composeEnvironment('api', { ...secrets, [name]: '' })).toThrow(name);
+  });
+});

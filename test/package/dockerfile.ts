@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
+import { join, matchesGlob, resolve } from 'node:path';
+
+interface Instruction {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Stage {
+  readonly base: string;
+  readonly name: string;
+  readonly instructions: readonly Instruction[];
+}
+
+/** The container that the last stage of a Dockerfile describes. */
+export interface Image {
+  /** The folder of `WORKDIR`. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly command: readonly string[];
+  readonly healthCheck: readonly string[];
+  readonly user: string;
+  /** The commands of the last stage, which are not run: they prepare the file system of the container. */
+  readonly preparation: readonly string[];
+}
+
+/**
+ * Does what a Dockerfile says without a container engine: the paths of the container lie below `root`, the programs are those of
+ * this machine. Knows the instructions that this repository's Dockerfile uses, and refuses others.
+ * @param env the environment of `RUN`
+ */
+export async function buildImage(repository: string, root: string, env: NodeJS.ProcessEnv): Promise<Image> {
+  const stages = stagesOf(await readFile(join(repository, 'Dockerfile'), 'utf8'));
+  const last = stages.at(-1);
+  const image = {
+    env: {} as Record<string, string>,
+    command: [''],
+    healthCheck: [''],
+    user: '',
+    preparation: [] as string[],
+  };
+  const folders = new Map<string, string>();
+  let folder = root;
+  for (const stage of stages) {
+    const top = join(root, stage.name);
+    folders.set(stage.name, top);
+    for (const { name, text } of stage.instructions) {
+      if (name === 'WORKDIR') await mkdir((folder = join(top, text)), { recursive: true });
+      else if (name === 'COPY') await copy(text);
+      else if (name === 'RUN' && stage === last) image.preparation.push(text);
+      else if (name === 'RUN') await run(text, folder, env);
+      else if (name === 'ENV')
+        Object.assign(image.env, Object.fromEntries(text.split(' ').map((pair) => pair.split('='))));
+      else if (name === 'CMD') image.command = JSON.parse(text);
+      else if (name === 'HEALTHCHECK') image.healthCheck = JSON.parse(text.slice(text.indexOf('CMD') + 3));
+      else if (name === 'USER') image.user = text;
+      else if (!['ARG', 'EXPOSE', 'VOLUME'].includes(name)) throw new Error(`${name} is not known here.`);
+    }
+  }
+  return { ...image, folder };
+
+  async function copy(text: string): Promise<void> {
+    const words = text.split(' ');
+    const from = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];
+    const [to = '', ...sources] = (from === undefined ? words : words.slice(1)).toReversed();
+    for (const source of sources) {
+      if (from !== undefined) await cp(join(folders.get(from) ?? '', source), resolve(folder, to), { recursive: true });
+      else await copyContext(repository, source, resolve(folder, to));
+    }
+  }
+}
+
+function stagesOf(dockerfile: string): Stage[] {
+  const lines = dockerfile
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n');
+  const stages: (Stage & { instructions: Instruction[] })[] = [];
+  for (const line of lines.filter((each) => each !== '')) {
+    const [, name = '', text = ''] = /^(\w+) (.*)$/.exec(line) ?? [];
+    const [, base = '', stage = 'final'] = (name === 'FROM' && /^(\S+)(?: AS (\w+))?$/.exec(text)) || [];
+    if (name === 'FROM') stages.push({ base, name: stage, instructions: [] });
+    else stages.at(-1)?.instructions.push({ name, text });
+  }
+  return stages;
+}
+
+/** Copies a file, or for `.` all, as far as `.dockerignore` leaves it in the context. */
+async function copyContext(repository: string, source: string, target: string): Promise<void> {
+  const rules = (await readFile(join(repository, '.dockerignore'), 'utf8'))
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => ({ isKept: line.startsWith('!'), pattern: line.replace(/^!/, '') }));
+  /** The last rule that matches the path or a folder above it decides. */
+  const isKept = (path: string): boolean => {
+    const parts = path.split('/');
+    const paths = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+    return rules.findLast(({ pattern }) => paths.some((each) => matchesGlob(each, pattern)))?.isKept ?? true;
+  };
+  /** Whether a rule keeps something in the folder. */
+  const canHold = (path: string): boolean => {
+    const depth = path.split('/').length;
+    const above = (pattern: string): string => pattern.split('/').slice(0, depth).join('/');
+    return isKept(path) || rules.some(({ isKept, pattern }) => isKept && matchesGlob(path, above(pattern)));
+  };
+  const visit = async (path: string): Promise<void> => {
+    for (const entry of await readdir(join(repository, path), { withFileTypes: true })) {
+      const below = path === '' ? entry.name : `${path}/${entry.name}`;
+      if (entry.isDirectory()) {
+        if (canHold(below)) await visit(below);
+      } else if (isKept(below)) await cp(join(repository, below), join(target, below));
+    }
+  };
+  if (source === '.') await visit('');
+  else if (isKept(source)) await cp(join(repository, source), join(target, source));
+  else throw new Error(`.dockerignore excludes ${source}.`);
+}
+
+async function run(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${output}`);
+}
