@@ -85,8 +85,11 @@ export class ConnectionDirectory {
     await this.repository.saveTools(connection.id, connection.revision, tools);
   }
 
-  /** Records why the account of an active connection cannot be used at its upstream, as a sentence for people. */
-  recordMissingAuthorization({ id, revision }: Connection, reason: string): Promise<void> {
+  /**
+   * Records why an active connection cannot be used at the moment, as a sentence for people: its account is not authorized, or its
+   * program is starting. Does not change the status.
+   */
+  recordHindrance({ id, revision }: Connection, reason: string): Promise<void> {
     return this.repository.saveReason(id, revision, reason.slice(0, MAX_REASON_LENGTH));
   }
 

@@ -1,9 +1,10 @@
 import type { UIMessageChunk } from 'ai';
 import { newEpoch, STREAM_START } from '../events/frame-position.js';
 import type { FrameBatch } from '../events/run-event-store.js';
+import { OlderChunks } from './older-chunks.js';
 import { frameId, type ReaderPosition } from './reader-position.js';
 
-const RESET_STEP = `data: ${JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk)}\n\n`;
+const RESET_STEP = JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk);
 const STEP_START = '{"type":"start-step"';
 const LAST_OF_AN_ANSWER = /^\{"type":"(?:finish|error|abort)"/;
 /** Chunks that say how the answer ends; no earlier frame says it. */
@@ -21,12 +22,16 @@ export class RunFrames {
   /** The number of steps begun in the stream that is read again, up to the reader's own. */
   private stepsSkipped: number | undefined;
   private lastFrame = '';
+  private readonly older: OlderChunks | undefined;
 
+  /** @param aiVersion the version of `ai` that the reader states; undefined if it states none */
   constructor(
     private readonly runId: string,
     after: ReaderPosition,
+    aiVersion?: number,
   ) {
     this.current = after;
+    this.older = OlderChunks.for(aiVersion);
   }
 
   /** The frame after which the reader resumes. */
@@ -44,7 +49,7 @@ export class RunFrames {
     const { step, round } = this.current;
     this.current = { ...STREAM_START, step, round: round + 1 };
     this.stepsSkipped = step === 0 ? undefined : 0;
-    return step === 0 ? '' : RESET_STEP;
+    return step === 0 ? '' : dataOf(this.older?.translate(RESET_STEP) ?? [RESET_STEP]);
   }
 
   /** The frames to send to the reader out of these. */
@@ -81,6 +86,19 @@ export class RunFrames {
 
   private write(frame: string): string {
     this.lastFrame = frame;
+    if (this.older === undefined) return this.withId(frame);
+    const chunks = this.older.translate(frame);
+    const last = chunks.at(-1);
+    // The id belongs to the last one, so that a reader that resumes misses none.
+    return last === undefined ? '' : dataOf(chunks.slice(0, -1)) + this.withId(last);
+  }
+
+  private withId(frame: string): string {
     return `id: ${frameId(this.runId, this.current)}\ndata: ${frame}\n\n`;
   }
+}
+
+/** Frames without ids. */
+function dataOf(chunks: readonly string[]): string {
+  return chunks.map((chunk) => `data: ${chunk}\n\n`).join('');
 }

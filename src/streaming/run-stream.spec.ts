@@ -7,7 +7,7 @@ import { NOTHING_READ } from './reader-position.js';
 import { type StreamedRun, RunStream } from './run-stream.js';
 
 const topic = { organizationId: 'o', threadId: 't' };
-const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: false };
+const query = { taskId: undefined, after: NOTHING_READ, follow: false, idle204: false, aiVersion: undefined };
 
 /** A reader that waits on an idle thread whose last run is `previousId`. `posted` is what the database says next. */
 async function waiting(previousId: string | undefined, posted: StreamedRun | undefined) {

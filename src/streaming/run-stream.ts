@@ -80,7 +80,7 @@ export class RunStream {
 
   /** Reads the run's stream repeatedly, until it reaches the end or is completed from the transcript. */
   private async *framesOf(run: StreamedRun, after: ReaderPosition): AsyncGenerator<string, void, undefined> {
-    const frames = new RunFrames(run.id, after);
+    const frames = new RunFrames(run.id, after, this.query.aiVersion);
     for (let mayBeUnstarted = run.mayBeUnstarted; ;) {
       try {
         yield* this.readTo(run.id, frames, mayBeUnstarted);

@@ -1,5 +1,6 @@
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
+import { eventStreamRange } from './event-stream-range.js';
 import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './reader-position.js';
 
 /** Where a stream begins, and whether it continues with later runs. */
@@ -12,13 +13,15 @@ export interface StreamQuery {
   follow: boolean;
   /** Respond with 204 instead of waiting when no run is queued or running. */
   idle204: boolean;
+  /** The version of `ai` that the caller states. */
+  aiVersion: number | undefined;
 }
 
 /** The raw query parameters of the stream endpoint; a repeated parameter is an array. */
 export type RawStreamQuery = Readonly<Partial<Record<'taskId' | 'follow' | 'idle', unknown>>>;
 
 /** @throws DomainError `invalid_stream_position` or `invalid_request` */
-export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | undefined): StreamQuery {
+export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | undefined, accept?: string): StreamQuery {
   const { taskId, follow, idle } = query;
   if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformedPosition('taskId');
   if (follow !== undefined && follow !== 'true' && follow !== 'false') throw badFlag('follow', 'true or false');
@@ -32,6 +35,7 @@ export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | un
     after: position?.after ?? NOTHING_READ,
     follow: follow === 'true',
     idle204: idle === '204',
+    aiVersion: eventStreamRange(accept)?.aiVersion,
   };
 }
 

@@ -6,6 +6,7 @@ import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { RunStreamService } from './run-stream.service.js';
+import { READS_VERSION } from './event-stream-range.js';
 import { StreamResponder } from './stream-responder.js';
 import { parseStreamQuery, type RawStreamQuery } from './stream-query.js';
 
@@ -22,7 +23,10 @@ export class StreamController {
 
   @Get()
   @OpenToThreadTokens('read')
-  @ApiOperation({ summary: 'Streams the answer as Server-Sent Events with AI SDK UI-message chunks.' })
+  @ApiOperation({
+    summary: 'Streams the answer as Server-Sent Events with AI SDK UI-message chunks.',
+    description: READS_VERSION,
+  })
   @ApiProduces('text/event-stream')
   @ApiQuery({
     name: 'taskId',
@@ -50,7 +54,7 @@ export class StreamController {
     @Res() reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<void> {
-    const query = parseStreamQuery(rawQuery, lastEventId);
+    const query = parseStreamQuery(rawQuery, lastEventId, request.headers.accept);
     const stream = await this.streams.openStream(caller, threadId, query);
     if (stream === undefined) reply.status(204).send();
     else this.responder.respond(stream, { caller, request, reply });

@@ -47,15 +47,19 @@ export class TurnResponder {
     // The answer is for those who can read it, not for all who can post.
     if (form.type !== 'accepted') requireThreadPermission(caller, 'read');
     await this.limits.countRun(caller, reply);
-    if (form.type === 'stream') return this.stream(exchange, start);
+    if (form.type === 'stream') return this.stream(exchange, form.aiVersion, start);
     const { taskId } = await start();
     return form.type === 'accepted' ? { taskId } : this.result(exchange, taskId, form.waitSeconds);
   }
 
-  private async stream(exchange: TurnExchange, start: () => Promise<AcceptedRun>): Promise<undefined> {
+  private async stream(
+    exchange: TurnExchange,
+    aiVersion: number | undefined,
+    start: () => Promise<AcceptedRun>,
+  ): Promise<undefined> {
     const { caller, threadId, reply } = exchange;
     const topic = { organizationId: caller.organization.id, threadId };
-    const stream = await this.streams.openWith(topic, async () => {
+    const stream = await this.streams.openWith(topic, aiVersion, async () => {
       const accepted = await start();
       void reply.header('x-task-id', accepted.taskId);
       return accepted;

@@ -11,6 +11,7 @@ import { RunRequestPipe } from '../runs/parse-run-request.js';
 import { RegenerateRequest } from '../runs/regenerate-request.dto.js';
 import { RunRequest } from '../runs/run-request.dto.js';
 import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
+import { READS_VERSION } from '../streaming/event-stream-range.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
 import { NoQuery, RunResult } from './run-result.dto.js';
 import { type TurnAnswer, TurnResponder } from './turn-responder.js';
@@ -43,7 +44,8 @@ function DescribesTurn(): MethodDecorator {
     }),
     ApiResponse({
       status: 200,
-      description: 'With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream',
+      description:
+        'With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. ' + READS_VERSION,
       content: {
         'application/json': { schema: schemaOf(RunResult) },
         'text/event-stream': { schema: { type: 'string' } },

@@ -1,36 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AbstractChat, type ChatState, type UIMessage } from 'ai';
+import type { UIMessage } from 'ai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SignalboxChatTransport } from '../../examples/signalbox-chat-transport.js';
+import { cancelRuns, loadMessages, type SignalboxChat } from '../../examples/next-chat/lib/signalbox-chat.js';
 import { createAgent, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { chatOf, memoryChat } from '../support/memory-chat.js';
+import { until } from '../support/proxy-connections.js';
 
-/** What `useChat` is without React: the AI SDK's own chat, with its state in memory. */
-class MemoryChat extends AbstractChat<UIMessage> {
-  constructor(id: string, transport: SignalboxChatTransport, messages: UIMessage[] = []) {
-    const state: ChatState<UIMessage> = {
-      status: 'ready',
-      error: undefined,
-      messages,
-      pushMessage: (message) => void (state.messages = [...state.messages, message]),
-      popMessage: () => void (state.messages = state.messages.slice(0, -1)),
-      replaceMessage: (index, message) => void (state.messages = state.messages.with(index, message)),
-      snapshot: structuredClone,
-    };
-    super({ id, transport, state });
-  }
-}
-
-describe('a chat of the AI SDK through SignalboxChatTransport', () => {
+describe('a chat of the AI SDK with the options of the example', () => {
   let app: TestApp;
   let agentId: string;
   let thread: ThreadClient;
-  let transport: SignalboxChatTransport;
+  let chatHere: SignalboxChat;
 
   beforeAll(async () => {
     app = await startTestApp();
     agentId = await createAgent(app);
-    transport = new SignalboxChatTransport({ baseUrl: app.url, org: app.org, apiKey: app.apiKey, agentId });
+    chatHere = chatOf(app, agentId);
   });
 
   beforeEach(async () => {
@@ -43,10 +29,11 @@ describe('a chat of the AI SDK through SignalboxChatTransport', () => {
   const transcript = async (): Promise<object[]> =>
     (await thread.messages()).map(({ id, role, parts }) => ({ id, role, parts }));
 
-  const shown = ({ messages }: MemoryChat): object[] => messages.map(({ id, role, parts }) => ({ id, role, parts }));
+  const shown = ({ messages }: { messages: UIMessage[] }): object[] =>
+    messages.map(({ id, role, parts }) => ({ id, role, parts }));
 
   it('shows what the transcript stores, turn after turn', async () => {
-    const chat = new MemoryChat(thread.id, transport);
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
     await chat.sendMessage({ text: 'hello' });
     expect(chat).toMatchObject({ status: 'ready', error: undefined });
     expect(JSON.stringify(chat.lastMessage?.parts)).toContain('You said: hello');
@@ -57,7 +44,7 @@ describe('a chat of the AI SDK through SignalboxChatTransport', () => {
 
   it('posts and streams with one request', async () => {
     const fetching = jest.spyOn(globalThis, 'fetch');
-    await new MemoryChat(thread.id, transport).sendMessage({ text: 'hello' });
+    await memoryChat({ id: thread.id, chat: chatHere }).sendMessage({ text: 'hello' });
     const requests = fetching.mock.calls.map(([url, init]) => `${init?.method} ${String(url).split('/').at(-1)}`);
     fetching.mockRestore();
     expect(requests).toEqual(['POST messages']);
@@ -67,20 +54,53 @@ describe('a chat of the AI SDK through SignalboxChatTransport', () => {
     const question: UIMessage = { id: unusedId(), role: 'user', parts: [{ type: 'text', text: 'as posted' }] };
     await thread.postMessage('/words 20\n/wait 500\n/words 20', { messageId: question.id });
     await sleep(200);
-    const chat = new MemoryChat(thread.id, transport, [question]);
+    const chat = memoryChat({ id: thread.id, chat: chatHere, messages: [question] });
     await chat.resumeStream();
     expect(chat.status).toBe('ready');
     expect(shown(chat).at(-1)).toEqual((await transcript()).at(-1));
   });
 
+  it('regenerates its last answer, and an earlier one', async () => {
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
+    await chat.sendMessage({ text: '/random 5' });
+    await chat.sendMessage({ text: '/random 6' });
+    const [, first, , second] = chat.messages;
+    await chat.regenerate();
+    expect(chat).toMatchObject({ status: 'ready', error: undefined });
+    expect(chat.messages[3]?.id).not.toBe(second?.id);
+    expect(shown(chat)).toEqual(await transcript());
+    await chat.regenerate({ messageId: first?.id ?? '' });
+    expect(chat.messages).toHaveLength(2);
+    expect(chat.messages[1]?.id).not.toBe(first?.id);
+    expect(shown(chat)).toEqual(await transcript());
+  });
+
+  it('begins with the stored messages', async () => {
+    await thread.ask('earlier');
+    const chat = memoryChat({ id: thread.id, chat: chatHere, messages: await loadMessages(chatHere, thread.id) });
+    await chat.sendMessage({ text: 'later' });
+    expect(chat.messages).toHaveLength(4);
+    expect(shown(chat)).toEqual(await transcript());
+  });
+
+  it('stops reading, and cancels the run', async () => {
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
+    const sending = chat.sendMessage({ text: '/words 2\n/wait 600000' });
+    await until('the chat shows an answer', () => JSON.stringify(chat.messages).includes('word2'));
+    await Promise.all([chat.stop(), cancelRuns(chatHere, thread.id)]);
+    await sending;
+    expect(chat).toMatchObject({ status: 'ready', error: undefined });
+    await until('the run is cancelled', async () => (await thread.status()) !== 'in_progress');
+  });
+
   it('has nothing to resume on an idle thread', async () => {
-    const chat = new MemoryChat(thread.id, transport);
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
     await chat.resumeStream();
     expect(chat).toMatchObject({ status: 'ready', error: undefined, messages: [] });
   });
 
   it('shows the failure of a run, and what had arrived by then', async () => {
-    const chat = new MemoryChat(thread.id, transport);
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
     await chat.sendMessage({ text: '/words 2\n/fail out of coal' });
     expect(chat.status).toBe('error');
     expect(chat.error?.message).toContain('out of coal');
@@ -88,8 +108,7 @@ describe('a chat of the AI SDK through SignalboxChatTransport', () => {
   });
 
   it('reports a message that is refused', async () => {
-    const stranger = { baseUrl: app.url, org: app.org, apiKey: app.apiKey, agentId: unusedId() };
-    const chat = new MemoryChat(thread.id, new SignalboxChatTransport(stranger));
+    const chat = memoryChat({ id: thread.id, chat: chatOf(app, unusedId()) });
     await chat.sendMessage({ text: 'hello' });
     expect(chat.status).toBe('error');
     expect(chat.error?.message).toContain('not_found');

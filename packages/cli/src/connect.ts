@@ -4,6 +4,8 @@ import type { Signalbox } from '../../client/src/signalbox.js';
 import { Refusal, serviceCommand, serviceOf } from './service.js';
 import { printable, say, table } from './terminal.js';
 
+const PROGRESS_EVERY_MS = 2_000;
+
 interface ConnectOptions {
   readonly title?: string;
   readonly header?: string[];
@@ -64,19 +66,30 @@ export function importCommand(): Command {
 
 /** A new connection stays even if its server does not answer yet. */
 async function test(signalbox: Signalbox, id: string): Promise<void> {
-  const {
-    ok,
-    tools,
-    protocol_version: version,
-    latency_ms: ms,
-    error,
-  } = await signalbox.tool('CONNECTION_TEST', { id });
+  const { ok, tools, protocol_version: version, latency_ms: ms, error } = await tested(signalbox, id);
   if (ok) {
     say(`It works: ${tools} tools, MCP ${version ?? '?'}, ${ms} ms`);
     return;
   }
   say(`It does not work yet: ${printable(error ?? 'no reason is known')}`);
   process.exitCode = 1;
+}
+
+/** The test of a program can take a minute, because `npx` installs it first: shows what the service says meanwhile. */
+async function tested(signalbox: Signalbox, id: string) {
+  let shown: string | null = null;
+  const show = async (): Promise<void> => {
+    const { item } = await signalbox.tool('COLLECTION_CONNECTIONS_GET', { id });
+    if (item.status_reason !== null && item.status_reason !== shown) say(printable(item.status_reason));
+    shown = item.status_reason;
+  };
+  // A key that cannot read connections can still test them.
+  const timer = setInterval(() => void show().catch(() => undefined), PROGRESS_EVERY_MS);
+  try {
+    return await signalbox.tool('CONNECTION_TEST', { id });
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 async function serversOf(file: string): Promise<Record<string, unknown>> {

@@ -96,7 +96,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Streams the answer as Server-Sent Events with AI SDK UI-message chunks. */
+        /**
+         * Streams the answer as Server-Sent Events with AI SDK UI-message chunks.
+         * @description `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read.
+         */
         get: operations["streamThread"];
         put?: never;
         post?: never;
@@ -3326,7 +3329,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7867,7 +7870,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream */
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read. */
             200: {
                 headers: {
                     [name: string]: unknown;

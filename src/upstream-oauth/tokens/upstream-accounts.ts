@@ -184,7 +184,7 @@ export class UpstreamAccounts {
   private missing(connection: Connection, errorOf = authorizationRequired): DomainError {
     const error = errorOf(connection.title, pageOf(this.config.baseUrl, connection.id));
     if (!hasMemberAccounts(connection)) {
-      this.directory.recordMissingAuthorization(connection, error.message).catch((cause: Error) => {
+      this.directory.recordHindrance(connection, error.message).catch((cause: Error) => {
         this.logger.warn({ connection_id: connection.id, err: cause }, 'Could not record the status of a connection');
       });
     }

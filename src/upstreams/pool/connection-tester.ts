@@ -4,6 +4,7 @@ import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import { StartProgress } from './start-progress.js';
 import { UpstreamFactory } from './upstream-factory.js';
 import type { Upstream, UpstreamTool } from '../contract/upstream.js';
 import { UpstreamTargets } from './upstream-targets.js';
@@ -64,10 +65,12 @@ export class ConnectionTester {
     // The upstream can be tested only with the account of a person.
     if (hasMemberAccounts(connection) && connection.accountUserId === undefined) return {};
     let upstream: Upstream | undefined;
+    let progress: StartProgress | undefined;
     try {
       const target = this.targets.targetFor(connection);
       const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS[target.kind ?? 'http']);
       upstream = this.upstreams.create({ ...target, timeoutMs });
+      progress = StartProgress.of(target, (sentence) => this.directory.recordHindrance(connection, sentence));
       const tools = await upstream.listTools();
       return { tools, protocolVersion: upstream.protocolVersion };
     } catch (error) {
@@ -77,6 +80,8 @@ export class ConnectionTester {
       if (error instanceof UpstreamError || error instanceof DomainError) return { fault: error.message };
       throw error;
     } finally {
+      // The result comes after the last of it.
+      await progress?.end();
       void upstream?.close();
     }
   }

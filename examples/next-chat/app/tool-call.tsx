@@ -1,0 +1,30 @@
+import type { DynamicToolUIPart } from 'ai';
+
+interface ToolCallProps {
+  part: DynamicToolUIPart;
+  onAnswer: (approvalId: string, approved: boolean) => void;
+}
+
+/** A tool call and its result, and the question whether it may be made. */
+export function ToolCall({ part, onAnswer }: ToolCallProps) {
+  return (
+    <section data-state={part.state}>
+      <code>
+        {part.toolName} {JSON.stringify(part.input)}
+      </code>
+      {part.state === 'approval-requested' && (
+        <p>
+          <button type="button" onClick={() => onAnswer(part.approval.id, true)}>
+            Approve
+          </button>
+          <button type="button" onClick={() => onAnswer(part.approval.id, false)}>
+            Deny
+          </button>
+        </p>
+      )}
+      {part.state === 'output-available' && <pre>{JSON.stringify(part.output)}</pre>}
+      {part.state === 'output-error' && <p>{part.errorText}</p>}
+      {part.state === 'output-denied' && <p>Denied</p>}
+    </section>
+  );
+}

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { createAskingAgent, startUpstream } from '../approvals/approvals.support.js';
+import { connect, succeed } from '../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { inBrowser, launchChromium } from '../support/chromium.js';
+import { freePort } from '../support/free-port.js';
+import { until } from '../support/proxy-connections.js';
+import type { McpUpstream } from '../../src/testing/mcp-upstream.js';
+import type { ThreadItem } from '../../src/threads/thread.dto.js';
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/next-chat', import.meta.url));
+/** Covers the installation of Next.js and its build. */
+const START_MS = 600_000;
+const PERMISSIONS = [
+  'COLLECTION_THREADS_CREATE',
+  'COLLECTION_THREADS_GET',
+  'COLLECTION_THREAD_MESSAGES_LIST',
+  'THREAD_TOKEN_CREATE',
+  'RUN_APPROVE',
+];
+
+inBrowser('the page of examples/next-chat', () => {
+  let folder: string;
+  let app: TestApp;
+  let upstream: McpUpstream;
+  let server: ChildProcess;
+  let browser: Browser;
+  let origin: string;
+  let key: string;
+  let page: Page;
+  /** What the browser has sent and received: headers and bodies. */
+  let seen: string[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'signalbox-next-chat-'));
+    const isSource = (path: string): boolean =>
+      !['node_modules', '.next', 'package-lock.json'].includes(basename(path));
+    await cp(EXAMPLE, folder, { recursive: true, filter: isSource });
+    const port = await freePort();
+    origin = `http://127.0.0.1:${port}`;
+    [app, upstream] = await Promise.all([startTestApp({ env: { ALLOWED_ORIGINS: origin } }), startUpstream()]);
+    const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
+    const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
+    ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
+    await ended(run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund']));
+    await ended(run('npm', ['run', 'build']));
+    server = run('npm', ['start', '--', '--port', String(port)], {
+      SIGNALBOX_URL: app.url,
+      SIGNALBOX_API_KEY: key,
+      SIGNALBOX_AGENT_ID: agentId,
+    });
+    await until('the page is served', () =>
+      fetch(origin).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
+    browser = await launchChromium();
+    page = await newPage();
+  }, START_MS);
+
+  afterAll(async () => {
+    await browser?.close();
+    await stop(server);
+    await app?.close();
+    await upstream?.close();
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  });
+
+  /** A process of its own group: npm does not pass signals on to what it starts. */
+  function run(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
+    return spawn(command, args, {
+      cwd: folder,
+      detached: true,
+      env: {
+        PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+        HOME: process.env['HOME'],
+        NEXT_TELEMETRY_DISABLED: '1',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
+  async function newPage(): Promise<Page> {
+    const opened = await (await browser.newContext()).newPage();
+    seen = [];
+    opened.on('request', (request) => seen.push(JSON.stringify(request.headers()), request.postData() ?? ''));
+    opened.on('response', (response) => {
+      if (response.url() === `${origin}/api/session`) void response.text().then((text) => seen.push(text));
+    });
+    await opened.goto(origin);
+    await opened.getByLabel('Message').waitFor();
+    return opened;
+  }
+
+  const send = async (text: string): Promise<void> => {
+    await page.getByLabel('Message').fill(text);
+    await page.getByRole('button', { name: 'Send' }).click();
+  };
+  const texts = () => page.locator('article').allInnerTexts();
+  const lastText = async () => (await texts()).at(-1) ?? '';
+  const isReady = () =>
+    until('the chat is ready', async () => (await page.getByRole('status').innerText()) === 'ready');
+  const shows = (text: string) =>
+    until(`the last message shows ${text}`, async () => (await lastText()).includes(text));
+  const threads = async () =>
+    (
+      await succeed<{ items: ThreadItem[] }>(app, 'COLLECTION_THREADS_LIST', {
+        orderBy: [{ field: ['created_at'], direction: 'desc' }],
+      })
+    ).items;
+
+  it('shows an answer as it is streamed, and has it after a reload', async () => {
+    await send('/words 5\n/wait 1000\n/words 6');
+    await shows('word5');
+    expect(await lastText()).not.toContain('word6');
+    await isReady();
+    await send('hello there');
+    await shows('You said: hello there');
+    await isReady();
+    const before = await texts();
+    expect(before).toHaveLength(4);
+    await page.reload();
+    await until('the history is shown', async () => (await texts()).length === 4);
+    expect(await texts()).toEqual(before);
+  });
+
+  it('goes on with an answer when it is reloaded in the middle', async () => {
+    const count = (await texts()).length;
+    await send('/words 20\n/wait 4000\n/words 30');
+    await shows('word20');
+    await page.reload();
+    await shows('word20');
+    expect(await page.getByRole('status').innerText()).toBe('streaming');
+    await shows('word30');
+    await isReady();
+    expect(await texts()).toHaveLength(count + 2);
+    expect((await lastText()).match(/word7 /g)).toHaveLength(2);
+  });
+
+  it('cancels the run when it is stopped', async () => {
+    await send('/words 3\n/wait 600000');
+    await shows('word3');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await isReady();
+    await until('the run is cancelled', async () => (await threads())[0]?.last_run?.status === 'cancelled');
+  });
+
+  it('regenerates the last answer', async () => {
+    await send('/random 6');
+    await isReady();
+    const [count, before] = [(await texts()).length, await lastText()];
+    await page.getByRole('button', { name: 'Regenerate' }).click();
+    await until('there is another answer', async () => ![before, ''].includes(await lastText()));
+    await isReady();
+    expect(await texts()).toHaveLength(count);
+  });
+
+  it.each([
+    ['Approve', 'output-available', 1],
+    ['Deny', 'output-denied', 0],
+  ])('lets its visitor %s a tool call, also after a reload', async (button, state, calls) => {
+    upstream.calls.length = 0;
+    await send('/call send {}');
+    await page.getByRole('button', { name: button }).waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: button }).click();
+    await isReady();
+    expect(await page.locator('article').last().locator('section').getAttribute('data-state')).toBe(state);
+    expect(upstream.calls).toHaveLength(calls);
+    const before = await texts();
+    await page.reload();
+    await until('the history is shown', async () => (await texts()).length === before.length);
+    expect(await texts()).toEqual(before);
+  });
+
+  it('never has the API key in the browser', () => {
+    expect(seen.join('\n')).toContain('Bearer sbt_');
+    expect(seen.join('\n')).not.toContain(key);
+  });
+
+  it('gives another visitor another thread', async () => {
+    const before = (await threads()).length;
+    page = await newPage();
+    expect(await texts()).toEqual([]);
+    expect(await threads()).toHaveLength(before + 1);
+  });
+});
+
+async function ended(child: ChildProcess): Promise<void> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}: ${output}`);
+}
+
+async function stop(child: ChildProcess | undefined): Promise<void> {
+  if (child?.pid === undefined || child.exitCode !== null) return;
+  const gone = once(child, 'close');
+  process.kill(-child.pid, 'SIGTERM');
+  await gone;
+}
