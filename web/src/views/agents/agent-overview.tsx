@@ -115,7 +115,9 @@ function Members({
           isSecondary: true,
           cell: ({ connection_id: id, selected_tools: selected }) => {
             const count = tools.filter((tool) => tool.connection_id === id).length;
-            return selected === null ? `all (${count} known)` : `${selected.length} chosen`;
+            if (selected !== null) return `${selected.length} chosen`;
+            // The tools of an agent inside are listed under the connections that they come from.
+            return count === 0 ? 'all' : `all (${count} known)`;
           },
         },
         { header: 'Approvals', isSecondary: true, cell: ({ approval }) => approvalInWords(approval) },

@@ -103,7 +103,10 @@ function Entries({ items, isDone }: { readonly items: readonly Imported[]; reado
       rows={items}
       keyOf={({ name }) => name}
       columns={[
-        { header: 'Name', cell: ({ name }) => <span className="font-medium break-all">{name}</span> },
+        {
+          header: 'Name',
+          cell: ({ name }) => <span className="inline-block min-w-24 font-medium break-words">{name}</span>,
+        },
         {
           header: isDone ? 'Result' : 'Plan',
           cell: ({ action, reason }) => (

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { inBrowser } from '../support/chromium.js';
+import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+inBrowser('the agents in the console', () => {
+  let fixture: ConsoleFixture;
+  let upstream: EverythingServer;
+  beforeAll(async () => {
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+    for (const title of ['First', 'Second']) {
+      const data = { connection_type: 'HTTP', title, connection_url: upstream.url };
+      const { body } = await fixture.service.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
+      await fixture.service.tool('CONNECTION_TEST', { id: body.item.id }).expect(200);
+    }
+  }, 120_000);
+  afterAll(async () => {
+    await Promise.all([fixture?.close(), upstream?.close()]);
+  });
+
+  it('creates an agent with chosen tools and an approval rule', async () => {
+    const opened = await fixture.open('agents');
+    const { page } = opened;
+    await page.getByText('There are no agents yet.').waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('link', { name: 'Create the first agent' }).click();
+    await page.getByRole('textbox', { name: 'Title' }).fill('Support');
+    await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one sentence.');
+    await page.getByRole('button', { name: 'Add First' }).click();
+    await page.getByText('13 at the moment').waitFor();
+    await page.getByRole('combobox', { name: 'Tools of First' }).selectOption({ label: 'Only chosen tools' });
+    await page.getByRole('button', { name: 'Choose none' }).click();
+    await page.getByRole('checkbox', { name: 'Use echo' }).check();
+    await page.getByRole('checkbox', { name: 'Use get-sum' }).check();
+    await page
+      .getByRole('combobox', { name: 'Approvals of First' })
+      .selectOption({ label: 'Ask before calls of chosen tools' });
+    await page.getByRole('checkbox', { name: 'Ask before get-sum' }).check();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+
+    // The second connection has the same tools, so both get prefixes.
+    await page.getByRole('button', { name: 'Add Second' }).click();
+    await page.getByText('get-sum → first_get-sum, second_get-sum').waitFor();
+    await page.getByRole('button', { name: 'Remove Second' }).click();
+    await page.getByRole('button', { name: 'Create agent' }).click();
+
+    await page.getByRole('heading', { level: 1, name: 'Support' }).waitFor();
+    await page.getByRole('row', { name: /First.*2 chosen.*asks before get-sum/ }).waitFor();
+    const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_LIST').expect(200);
+    expect(body.items[0].connections).toMatchObject([
+      { selected_tools: ['echo', 'get-sum'], approval: ['get-sum'], prefix: null },
+    ]);
+    expect(body.items[0]).toMatchObject({ instructions: 'Answer in one sentence.', status: 'active' });
+    await opened.expectAccessible();
+    await opened.close();
+  }, 120_000);
+
+  it('gives settings for MCP clients to copy', async () => {
+    const opened = await openAgent('Support');
+    const { page } = opened;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('tab', { name: 'Use it' }).click();
+    const setting = page.getByRole('region', { name: 'VS Code', exact: true });
+    await setting.getByRole('button', { name: 'Copy' }).click();
+    await setting.getByText('Copied').waitFor();
+    const copied = JSON.parse(await page.evaluate<string>('navigator.clipboard.readText()')) as {
+      servers: { support: { url: string } };
+    };
+    const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    expect(copied.servers.support.url).toBe(`${fixture.service.url}/api/default/mcp/gateway/${id}`);
+
+    await page.getByRole('combobox', { name: 'Who calls' }).selectOption({ label: 'With an API key' });
+    await page.getByRole('heading', { name: 'curl' }).waitFor();
+    const permissions = page.getByRole('region', { name: 'Permissions of the key' });
+    expect(await permissions.textContent()).toContain(id);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await opened.close();
+  }, 120_000);
+
+  it('says that an agent would contain itself, and deletes after a question', async () => {
+    const { body } = await fixture.service
+      .tool('COLLECTION_VIRTUAL_MCP_CREATE', {
+        data: { title: 'Outer', connections: [{ connection_id: await idOf('Support') }] },
+      })
+      .expect(200);
+    const opened = await fixture.open(`agents/${await idOf('Support')}?tab=settings`, { colorScheme: 'dark' });
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Add Outer' }).click();
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    await page.getByText('The agent would contain itself').first().waitFor();
+    await opened.expectAccessible();
+    await page.goto(fixture.address(`agents/${body.item.id}?tab=settings`));
+    await page.getByRole('button', { name: 'Delete agent' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete agent' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+    await page.getByRole('link', { name: 'Support', exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'Outer', exact: true }).count()).toBe(0);
+    await opened.close();
+  }, 120_000);
+
+  it('warns of a connection that is switched off', async () => {
+    const { body } = await fixture.service.tool('COLLECTION_CONNECTIONS_LIST').expect(200);
+    const first = body.items.find(({ title }: { title: string }) => title === 'First');
+    await fixture.service
+      .tool('COLLECTION_CONNECTIONS_UPDATE', { id: first.id, data: { status: 'inactive' } })
+      .expect(200);
+    const opened = await openAgent('Support');
+    await opened.page.getByText('The agent does without its tools meanwhile.').waitFor();
+    await opened.page.getByRole('tab', { name: 'Settings' }).click();
+    await opened.page.getByText('This connection is switched off').waitFor();
+    await opened.expectAccessible();
+    await opened.close();
+  }, 120_000);
+
+  it('tells a member without permissions that there is no access', async () => {
+    const denied = await fixture.open('agents', { role: 'member' });
+    await denied.page.getByText('You do not have access to this.').waitFor();
+    expect(await denied.page.getByRole('link', { name: 'Create agent' }).count()).toBe(0);
+    await denied.expectAccessible();
+    await denied.page.goto(denied.page.url().replace(/agents.*/, 'agents/new'));
+    await denied.page.getByText('Your role or key cannot create agents.').waitFor();
+    await denied.close();
+  }, 120_000);
+
+  async function openAgent(title: string): Promise<ConsolePage> {
+    const opened = await fixture.open('agents');
+    await opened.page.getByRole('link', { name: title, exact: true }).click();
+    await opened.page.getByRole('heading', { level: 1, name: title }).waitFor();
+    return opened;
+  }
+
+  async function idOf(title: string): Promise<string> {
+    const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_LIST').expect(200);
+    return body.items.find((agent: { title: string }) => agent.title === title).id;
+  }
+});

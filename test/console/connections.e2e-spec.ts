@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { inBrowser } from '../support/chromium.js';
+import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+inBrowser('the connections in the console', () => {
+  let fixture: ConsoleFixture;
+  let upstream: EverythingServer;
+  beforeAll(async () => {
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+  }, 120_000);
+  afterAll(async () => {
+    await Promise.all([fixture?.close(), upstream?.close()]);
+  });
+
+  it('says what to do when there is nothing', async () => {
+    const opened = await fixture.open('connections');
+    const { page } = opened;
+    await page.getByText('There are no connections yet.').waitFor();
+    await page.getByRole('button', { name: 'Import a configuration' }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await opened.close();
+  }, 60_000);
+
+  it('creates a connection to a real MCP server, tests it, and calls a tool from a form made of its schema', async () => {
+    const opened = await fixture.open('connections');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Create connection' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Title' }).fill('Everything');
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(upstream.url);
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Create connection' }).click();
+
+    await page.getByRole('heading', { level: 1, name: 'Everything' }).waitFor();
+    await page.getByText('not tested yet').waitFor();
+    await page.getByRole('button', { name: 'Test connection' }).click();
+    await page.getByText(/Connected; both sides speak MCP/).waitFor();
+    await page.getByText(/Listed \d+ tools/).waitFor();
+    await opened.expectAccessible();
+
+    await page.getByRole('tab', { name: 'Tools' }).click();
+    await page.getByRole('searchbox', { name: 'Search the tools' }).fill('sum');
+    await page.getByRole('link', { name: /get-sum/ }).click();
+    await page.getByRole('button', { name: 'Call tool' }).click();
+    // Nothing was entered: the form says so, and calls nothing.
+    expect(await page.getByText('A value is required.').count()).toBe(2);
+    await page.getByRole('textbox', { name: 'a', exact: true }).fill('2');
+    await page.getByRole('textbox', { name: 'b', exact: true }).fill('3');
+    await page.getByRole('button', { name: 'Call tool' }).click();
+    await page.getByText('The sum of 2 and 3 is 5.').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    expect(page.url()).toContain('tool=get-sum');
+    await opened.close();
+  }, 120_000);
+
+  it('shows resources, prompts and who can call what', async () => {
+    const opened = await openConnection('Everything');
+    const { page } = opened;
+    await page.getByRole('tab', { name: 'Resources' }).click();
+    await page
+      .getByRole('button', { name: /^Read / })
+      .first()
+      .click();
+    await page
+      .getByRole('region', { name: /^Content of / })
+      .first()
+      .waitFor();
+    await page.getByRole('tab', { name: 'Prompts' }).click();
+    await page.getByRole('button', { name: 'Get prompt' }).first().click();
+    await page
+      .getByRole('region', { name: /^Message 1 of / })
+      .first()
+      .waitFor();
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByText('Role owner can call every tool, and read resources and prompts.').waitFor();
+    await page.getByText(/Looked through \d+ of \d+ keys/).waitFor();
+    await opened.expectAccessible();
+    await opened.close();
+  }, 120_000);
+
+  it('previews the import of a configuration, names the entry that is refused, and imports the others', async () => {
+    const opened = await fixture.open('connections?create=import', { colorScheme: 'dark' });
+    const { page } = opened;
+    const mcpServers = {
+      documents: { url: 'http://127.0.0.1:9/mcp' },
+      outdated: { type: 'sse', url: 'http://127.0.0.1:9/sse' },
+    };
+    await page.getByRole('textbox', { name: 'Configuration' }).fill(JSON.stringify({ mcpServers }));
+    await page.getByRole('button', { name: 'Preview import' }).click();
+    const plan = page.getByRole('region', { name: 'What the import would do' });
+    await plan.getByRole('row', { name: /documents.*will be created/ }).waitFor();
+    await plan.getByRole('row', { name: /outdated.*refused.*not supported/ }).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Import 1 connection' }).click();
+    await page.getByRole('row', { name: /documents.*created/ }).waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'documents' }).waitFor();
+    expect(await page.getByRole('link', { name: 'outdated' }).count()).toBe(0);
+    await opened.expectAccessible();
+    await opened.close();
+  }, 120_000);
+
+  it('says why a server cannot be reached, changes the settings, and deletes after a question', async () => {
+    const opened = await openConnection('documents');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Test connection' }).click();
+    await page.getByText(/^Could not connect: /).waitFor();
+    await page.getByRole('tab', { name: 'Settings' }).click();
+    await page.getByRole('textbox', { name: 'Title' }).fill('Papers');
+    await page.getByRole('button', { name: 'Save settings' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Papers' }).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Delete connection' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByText('No agent uses it.').waitFor();
+    await question.getByRole('button', { name: 'Delete connection' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Connections' }).waitFor();
+    await page.getByRole('link', { name: 'Everything' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Papers' }).count()).toBe(0);
+    await opened.close();
+  }, 120_000);
+
+  it('tells a member without permissions that there is no access, and what cannot be found', async () => {
+    const denied = await fixture.open('connections', { role: 'member' });
+    await denied.page.getByText('You do not have access to this.').waitFor();
+    expect(await denied.page.getByRole('button', { name: 'Create connection' }).count()).toBe(0);
+    await denied.expectAccessible();
+    await denied.close();
+    const unknown = await fixture.open('connections/01890a5d-ac96-774b-bcce-b302099a8057');
+    await unknown.page.getByText('There is no connection with this id in the organization.').waitFor();
+    await unknown.page.getByRole('button', { name: 'Try again' }).waitFor();
+    await unknown.expectAccessible();
+    await unknown.close();
+  }, 120_000);
+
+  async function openConnection(title: string): Promise<ConsolePage> {
+    const opened = await fixture.open('connections');
+    await opened.page.getByRole('link', { name: title }).click();
+    await opened.page.getByRole('heading', { level: 1, name: title }).waitFor();
+    return opened;
+  }
+});
