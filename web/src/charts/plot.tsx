@@ -77,7 +77,7 @@ export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps)
               name={label}
               stroke={color}
               strokeWidth={2}
-              dot={points.length < 3}
+              dot={{ r: 2 }}
               connectNulls
               isAnimationActive={false}
             />

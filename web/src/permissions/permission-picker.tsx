@@ -14,7 +14,7 @@ interface PickerProps {
 /** Chooses permissions in words: tools of connections and agents, and what can be managed. Shows the result as it stands. */
 export function PermissionPicker({ permissions, onChange, subject }: PickerProps & { readonly subject: string }) {
   return (
-    <div className="grid min-w-0 gap-4 lg:grid-cols-[3fr_2fr]">
+    <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-[3fr_2fr]">
       <div className="flex min-w-0 flex-col gap-4">
         <ResourcePermissions permissions={permissions} onChange={onChange} />
         <ManagementPermissions permissions={permissions} onChange={onChange} />
@@ -68,9 +68,9 @@ function AbilityGroupFields({ group, permissions, onChange }: PickerProps & { re
   const held = group.abilities.filter(({ names }) => heldOf(permissions, SELF, names) !== 'none').length;
   return (
     <details className="rounded-md border">
-      <summary className="flex cursor-pointer items-baseline justify-between gap-2 px-3 py-1.5">
-        <span>{group.title}</span>
-        <span className="text-[0.8125rem] text-muted-foreground">
+      <summary className="cursor-pointer px-3 py-1.5">
+        {group.title}
+        <span className="float-right text-[0.8125rem] text-muted-foreground">
           {held === 0 ? 'none' : `${held} of ${group.abilities.length}`}
         </span>
       </summary>

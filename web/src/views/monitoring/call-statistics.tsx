@@ -55,7 +55,7 @@ function Charts({ stats }: { readonly stats: Stats }) {
   const drill = 'text-left break-all text-primary hover:underline';
   return (
     <>
-      <div className="grid min-w-0 gap-4 lg:grid-cols-2">
+      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
         <Section title="Calls over time">
           <CallsOverTime stats={stats} />
         </Section>
@@ -63,7 +63,7 @@ function Charts({ stats }: { readonly stats: Stats }) {
           <Durations stats={stats} />
         </Section>
       </div>
-      <div className="grid min-w-0 gap-4 lg:grid-cols-[2fr_3fr]">
+      <div className="grid min-w-0 grid-cols-1 gap-4 items-start lg:grid-cols-[2fr_3fr]">
         <Section title="By connection">
           <Ranking
             label="Calls by connection"
@@ -162,6 +162,6 @@ function keyOf({ connection_id: connection, tool_name: tool }: ToolStats): strin
   return `${connection ?? 'self'} ${tool}`.replaceAll('.', '_');
 }
 
-function duration(value: number | undefined): string {
-  return value === undefined ? '–' : formatDuration(value);
+function duration(value: number | undefined) {
+  return <span className="whitespace-nowrap">{value === undefined ? '–' : formatDuration(value)}</span>;
 }

@@ -49,7 +49,11 @@ export function CallsList() {
       ),
     },
     { header: 'Outcome', cell: (call) => <StatusBadge status={call.status} /> },
-    { header: 'Took', align: 'right', cell: (call) => formatDuration(call.duration_ms) },
+    {
+      header: 'Took',
+      align: 'right',
+      cell: (call) => <span className="whitespace-nowrap">{formatDuration(call.duration_ms)}</span>,
+    },
     { header: 'Came as', isSecondary: true, cell: (call) => DOORS[call.door] ?? call.door },
     { header: 'Caller', isSecondary: true, cell: callerOf },
     { header: 'When', cell: (call) => <Time value={call.at} /> },

@@ -16,7 +16,7 @@ const REFRESH_MS = 15_000;
 export function NeedsAttention() {
   const { may } = useOrganization();
   return (
-    <div className="grid min-w-0 gap-4 empty:hidden lg:grid-cols-3">
+    <div className="grid min-w-0 grid-cols-1 gap-4 empty:hidden lg:grid-cols-3">
       {may('RUN_LIST') && <WaitingApprovals />}
       {may('COLLECTION_CONNECTIONS_LIST') && <UnavailableConnections />}
       {may('RUN_LIST') && <FailedRuns />}

@@ -1,18 +1,31 @@
 import { PeriodField } from '../../charts/period.js';
+import { useOrganization } from '../../session/organization.js';
 import { Page } from '../../ui/page.js';
+import { EmptyState } from '../../ui/states.js';
 import { CallFigures } from './call-figures.js';
 import { FirstSteps } from './first-steps.js';
 import { NeedsAttention } from './needs-attention.js';
 import { RunFigures } from './run-figures.js';
 
+/** Without any of these there is nothing to show. */
+const SHOWN_WITH = ['MONITORING_STATS', 'USAGE_STATS', 'RUN_LIST', 'COLLECTION_CONNECTIONS_LIST'];
+
 /** The picture of the organization on one page. */
 export function OverviewView() {
+  const { may } = useOrganization();
   return (
     <Page
       title="Overview"
       description="What runs, what fails, how fast it is and what it uses."
       actions={<PeriodField />}
     >
+      {!SHOWN_WITH.some(may) && (
+        <EmptyState title="Your role shows nothing here.">
+          <p className="text-sm text-muted-foreground">
+            An owner or admin of the organization can let you see runs, connections and statistics.
+          </p>
+        </EmptyState>
+      )}
       <FirstSteps />
       <NeedsAttention />
       <CallFigures />

@@ -60,7 +60,7 @@ function Figures() {
         <StatTile label="Input tokens" value={formatShort(total.input_tokens)} note="sent to models" />
         <StatTile label="Output tokens" value={formatShort(total.output_tokens)} note="written by models" />
       </dl>
-      <div className="grid min-w-0 gap-4 lg:grid-cols-2">
+      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
         <Section title="Runs per day">
           {total.runs === 0 ? (
             <EmptyState title="No agent ran in this period.">

@@ -45,8 +45,8 @@ export function SettingsView() {
     SECTIONS.find(({ id }) => id === chosen) ?? (chosen ? undefined : (SECTIONS.find(isOpen) ?? SECTIONS[0]));
   return (
     <Page title="Settings" description="What is set for the whole organization.">
-      <div className="grid min-w-0 gap-5 lg:grid-cols-[12rem_minmax(0,1fr)]">
-        <nav aria-label="Settings">
+      <div className="grid min-w-0 grid-cols-1 gap-5 lg:grid-cols-[12rem_minmax(0,1fr)]">
+        <nav aria-label="Settings" className="min-w-0">
           <ul className="flex gap-1 overflow-x-auto pb-1 lg:flex-col lg:gap-0.5 lg:pb-0">
             {SECTIONS.map(({ id, title }) => (
               <li key={id}>
