@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useList } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -5,6 +6,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { CreateKey } from './create-key.js';
 import { KeyDetail } from './key-detail.js';
+import type { Key } from './key.js';
 
 const WIDE = 'w-[min(64rem,94vw)]';
 
@@ -33,7 +35,13 @@ export function KeyDialogs() {
 
 function StoredKey({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
   const { query, rows } = useList('API_KEY_LIST', { where: { field: ['id'], operator: 'eq', value: id }, limit: 1 });
-  const [key] = rows;
+  const [row] = rows;
+  // A rotation deletes the old key while its dialog shows the value of the new one, which is not shown again.
+  const [lastRow, setLastRow] = useState<Key>();
+  useEffect(() => {
+    if (row !== undefined) setLastRow(row);
+  }, [row]);
+  const key = row ?? lastRow;
   if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   if (query.isPending || query.isPlaceholderData) return <Loading />;
   if (key === undefined) return <EmptyState title="There is no key with this id. It may have been deleted." />;

@@ -139,7 +139,7 @@ function MemberActions({ member }: { readonly member: Member }) {
           variant="secondary"
           size="small"
           isBusy={reset.isPending}
-          aria-label={`Reset the password of ${member.email}`}
+          aria-label={`Reset password of ${member.email}`}
           onClick={() =>
             reset.mutate(
               { id: member.id },

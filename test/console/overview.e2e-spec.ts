@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
+import { inBrowser } from '../support/chromium.js';
+import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { ConsoleFixture } from './console-fixture.js';
+
+inBrowser('Overview and monitoring', () => {
+  let fixture: ConsoleFixture;
+  let upstream: EverythingServer;
+
+  beforeAll(async () => {
+    upstream = await startEverything();
+    fixture = await ConsoleFixture.start();
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await upstream.close();
+  });
+
+  it('says what to do next on an empty installation', async () => {
+    const opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('link', { name: 'Connect a server' }).click();
+    await page.waitForURL('**/connections?create=*');
+    await page.goBack();
+    await page.getByRole('link', { name: 'Make an agent' }).click();
+    await page.waitForURL('**/agents?create=*');
+    await opened.close();
+  });
+
+  it('shows calls, runs, tokens, approvals and dead connections of real use', async () => {
+    const { service } = fixture;
+    const connection = await connect(service, upstream.url, 'Everything');
+    const dead = await connect(service, 'http://127.0.0.1:9/mcp', 'Dead server');
+    await service.tool('CONNECTION_TEST', { id: dead });
+    await service.tool('AUDIT_SETTINGS_UPDATE', { content: true });
+    const agent = await createAgent(service, [connection], { title: 'Support' });
+    const thread = await ThreadClient.create(service, agent);
+    for (const number of [1, 2, 3]) await thread.ask(`/call echo {"message":"hello ${number}"}`);
+    await thread.ask('/fail The model is down');
+    const data = { title: 'Careful', connections: [{ connection_id: connection, approval: 'all' }] };
+    const careful = await createAgent(service, [], data);
+    const waiting = await ThreadClient.create(service, careful);
+    await waiting.waitFor(await waiting.postMessage('/call echo {"message":"may I"}'), 'waiting');
+
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const opened = await fixture.open('overview?period=7d', { colorScheme });
+      const { page } = opened;
+      await page.getByRole('link', { name: 'Careful: echo' }).waitFor();
+      await page.getByRole('link', { name: 'Dead server' }).waitFor();
+      await page.getByRole('link', { name: /The model is down/ }).waitFor();
+      await page.getByRole('region', { name: 'Tokens by agent' }).last().getByText('Support').waitFor();
+      const runs = page.getByRole('figure', { name: 'Runs per day' });
+      await runs.getByText('Show as table').click();
+      const rows = await runs.getByRole('row').allTextContents();
+      // Completed, failed, cancelled, not finished.
+      expect(rows.at(-1)).toMatch(/3101$/);
+      await page.locator('.recharts-bar-rectangle path').first().waitFor();
+      await opened.expectAccessible();
+      await opened.expectToFit(360);
+      await opened.close();
+    }
+  });
+
+  it('filters the record of calls, and shows one with its arguments and its run', async () => {
+    const opened = await fixture.open('monitoring');
+    const { page } = opened;
+    await page.getByRole('button', { name: /^Connection/ }).click();
+    await page.getByRole('dialog').getByText('Everything').click();
+    await page.waitForURL('**connection=*');
+    await page.getByRole('searchbox', { name: 'Search by tool name' }).fill('ech');
+    await page.waitForURL('**tool=ech*');
+    await page.getByText('3 of 3').waitFor();
+    await page.getByRole('button', { name: 'echo' }).first().click();
+    const record = page.getByRole('dialog', { name: 'Tool call' });
+    await record.getByText('hello 3').first().waitFor();
+    await opened.expectAccessible();
+    expect(await record.getByRole('link', { name: /^[0-9a-f-]{36}$/ }).getAttribute('href')).toContain('/runs/');
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Outcome').selectOption('denied');
+    await page.getByText('No call matches.').waitFor();
+    await opened.expectToFit(360);
+    await opened.close();
+  });
+
+  it('charts calls by connection and tool, and lists audit events', async () => {
+    const opened = await fixture.open('monitoring?tab=statistics', { colorScheme: 'dark' });
+    const { page } = opened;
+    await page
+      .getByRole('region', { name: 'Calls by connection' })
+      .getByRole('row', { name: /Everything 3/ })
+      .waitFor();
+    await page.getByRole('region', { name: 'Calls by tool' }).getByRole('button', { name: 'echo' }).waitFor();
+    await page.locator('.recharts-bar-rectangle path').first().waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('tab', { name: 'Audit events' }).click();
+    await page.getByLabel('Event', { exact: true }).selectOption({ label: 'Signed in' });
+    await page.getByRole('button', { name: 'Signed in' }).first().click();
+    await page.getByRole('dialog', { name: 'Audit event' }).getByText('login.succeeded').waitFor();
+    await opened.expectAccessible();
+    await opened.close();
+  });
+
+  it('tells somebody without permissions, and somebody whom the service fails', async () => {
+    const member = await fixture.open('monitoring', { role: 'member' });
+    await member.page.getByText('You do not have access to this.').waitFor();
+    await member.page.getByRole('link', { name: 'Overview' }).click();
+    await member.page.getByText('Your role shows nothing here.').waitFor();
+    await member.expectAccessible();
+    await member.close();
+
+    const opened = await fixture.open('keys');
+    await opened.page.route('**/tools/MONITORING_LOGS_LIST', (route) => route.fulfill({ status: 400, body: '{}' }));
+    await opened.page.getByRole('link', { name: 'Monitoring' }).click();
+    await opened.page.getByText('This could not be loaded.').waitFor();
+    await opened.close();
+  });
+});
