@@ -18,12 +18,15 @@ const OBSERVED = `
     SELECT ${RUN} FROM runs r WHERE r.organization_id = ANY($1) AND r.status IN ('queued', 'running', 'waiting')
     UNION SELECT ${RUN} FROM runs r WHERE r.organization_id = ANY($1) AND r.created_at > $2::timestamptz - ${COMMITTED_WITHIN}
     UNION SELECT ${RUN} FROM runs r WHERE r.id = ANY($3) AND r.organization_id = ANY($1)
+  ), recent_threads AS (
+    SELECT t.organization_id, t.id, t.status FROM threads t
+     WHERE t.organization_id = ANY($1) AND t.created_at > $2::timestamptz - ${COMMITTED_WITHIN}
+    UNION SELECT t.organization_id, t.id, t.status FROM recent_runs r
+      JOIN threads t ON t.organization_id = r."organizationId" AND t.id = r."threadId"
   )
   SELECT "organizationId", 'run' AS type, id::text, "threadId", status, status AS revision FROM recent_runs
   UNION ALL
-  SELECT t.organization_id, 'thread', t.id, NULL, t.status, t.status FROM threads t
-   WHERE t.organization_id = ANY($1) AND t.created_at > $2::timestamptz - ${COMMITTED_WITHIN}
-      OR (t.organization_id, t.id) IN (SELECT "organizationId", "threadId" FROM recent_runs)
+  SELECT organization_id, 'thread', id, NULL, status, status FROM recent_threads
   UNION ALL
   SELECT c.organization_id, 'connection', c.id::text, NULL, c.status, c.status || c.updated_at FROM connections c
    WHERE c.organization_id = ANY($1)

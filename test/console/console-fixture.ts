@@ -8,6 +8,9 @@ import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.
 import { launchChromium } from '../support/chromium.js';
 
 const AXE: RunOptions = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] };
+/** How often and after which pauses a page is looked at again. */
+const LOOKS = 50;
+const LOOK_MS = 100;
 const WIDE = { width: 1280, height: 800 };
 
 /** Runs in the page. */
@@ -96,6 +99,14 @@ export class ConsolePage {
     });
   }
 
+  /** Waits until the view has its data. */
+  async settled(): Promise<void> {
+    await this.page.getByRole('heading', { level: 1 }).waitFor();
+    const loading = this.page.getByRole('status', { name: /^Loading/ });
+    for (let look = 0; look < LOOKS && (await loading.count()) > 0; look++) await this.page.waitForTimeout(LOOK_MS);
+    expect(await loading.count()).toBe(0);
+  }
+
   /** Checks the page with axe, contrast included, and that nothing went wrong in it. */
   async expectAccessible(): Promise<void> {
     // Through the debugger, which the page's policy does not concern.
@@ -112,7 +123,10 @@ export class ConsolePage {
   async expectToFit(width: number): Promise<void> {
     const before = this.page.viewportSize();
     await this.page.setViewportSize({ width, height: 740 });
-    expect(await this.page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    const scrollWidth = (): Promise<number> => this.page.evaluate('document.documentElement.scrollWidth');
+    // Charts follow the width of the window a little later.
+    for (let look = 0; look < LOOKS && (await scrollWidth()) > width; look++) await this.page.waitForTimeout(LOOK_MS);
+    expect(await scrollWidth()).toBeLessThanOrEqual(width);
     if (before !== null) await this.page.setViewportSize(before);
   }
 

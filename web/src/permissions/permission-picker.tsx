@@ -69,7 +69,7 @@ function AbilityGroupFields({ group, permissions, onChange }: PickerProps & { re
   return (
     <details className="rounded-md border">
       <summary className="cursor-pointer px-3 py-1.5">
-        {group.title}
+        <span>{group.title}</span>
         <span className="float-right text-[0.8125rem] text-muted-foreground">
           {held === 0 ? 'none' : `${held} of ${group.abilities.length}`}
         </span>

@@ -1,6 +1,7 @@
 import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
 import { Menu as MenuIcon, Search } from 'lucide-react';
 import { Suspense, useEffect, useRef, useState } from 'react';
+import { useLiveChanges } from '../api/live.js';
 import { useSession } from '../session/session-context.js';
 import { OrganizationProvider } from '../session/organization.js';
 import { Button } from '../ui/button.js';
@@ -46,6 +47,7 @@ export function Shell() {
   }
   return (
     <OrganizationProvider membership={membership}>
+      <LiveChanges />
       <a
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:bg-card focus:p-2"
@@ -111,6 +113,11 @@ export function Shell() {
       <CommandPalette isOpen={isPaletteOpen} onClose={() => setIsPaletteOpen(false)} />
     </OrganizationProvider>
   );
+}
+
+function LiveChanges() {
+  useLiveChanges();
+  return null;
 }
 
 function Navigation() {

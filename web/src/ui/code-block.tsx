@@ -3,19 +3,17 @@ import { CopyButton } from './copy-button.js';
 /** Text as it is, with a button that copies it. Long lines scroll within the block. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
-    <div className="relative min-w-0">
+    <div className="flex min-w-0 items-start gap-2">
       {/* Reachable by keyboard, since it can scroll. */}
       <pre
         tabIndex={0}
         role="region"
         aria-label={label}
-        className="max-h-96 overflow-auto rounded-md border bg-muted p-3 pr-24 font-mono text-[0.8125rem] whitespace-pre"
+        className="max-h-96 min-w-0 flex-1 overflow-auto rounded-md border bg-muted p-3 font-mono text-[0.8125rem] whitespace-pre"
       >
         {text}
       </pre>
-      <div className="absolute top-2 right-2">
-        <CopyButton text={text} />
-      </div>
+      <CopyButton text={text} />
     </div>
   );
 }

@@ -23,7 +23,12 @@ export function DataTable<Row>({
   const visibility = ({ isSecondary, align }: Column<Row>): string =>
     `${isSecondary ? 'hidden md:table-cell' : ''} ${align === 'right' ? 'text-right tabular-nums' : ''}`;
   return (
-    <div className="min-w-0 overflow-x-auto rounded-lg border bg-card" tabIndex={0} role="region" aria-label={label}>
+    <div
+      className="relative min-w-0 overflow-x-auto rounded-lg border bg-card"
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
       <table className="w-full text-left text-sm">
         <thead className="border-b text-muted-foreground">
           <tr>

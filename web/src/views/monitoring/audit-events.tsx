@@ -11,6 +11,7 @@ import { EmptyState } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { EVENT_OPTIONS, eventInWords } from './event-words.js';
 import { TimeRangeFields, useTimeCondition } from './time-range.js';
+import { ExportButtons } from './export-buttons.js';
 
 export type Event = ListItem<'AUDIT_EVENTS_LIST'>;
 
@@ -67,6 +68,9 @@ export function AuditEvents() {
           onChange={(id) => filter({ person: id })}
         />
         <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
+      </div>
+      <div className="flex flex-wrap gap-2">
+        <ExportButtons records="events" where={where} />
       </div>
       <ListView
         label="Audit events"

@@ -13,6 +13,7 @@ import { EmptyState } from '../../ui/states.js';
 import { formatDuration, Time } from '../../ui/time.js';
 import { DOORS, useCallCondition } from './call-conditions.js';
 import { TimeRangeFields } from './time-range.js';
+import { ExportButtons } from './export-buttons.js';
 
 export type Call = ListItem<'MONITORING_LOGS_LIST'>;
 
@@ -62,6 +63,9 @@ export function CallsList() {
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <CallFilters />
+      <div className="flex flex-wrap gap-2">
+        <ExportButtons records="calls" where={where} />
+      </div>
       <ListView
         label="Tool calls"
         list={list}

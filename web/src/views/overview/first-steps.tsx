@@ -41,7 +41,7 @@ export function FirstSteps() {
           title="Make an agent"
           text="An agent has instructions, a model, and the tools that you choose for it."
         >
-          <Link to="/$org/agents" params={{ org: slug }} search={{ create: '1' } as never}>
+          <Link to="/$org/agents/$agentId" params={{ org: slug, agentId: 'new' }}>
             Make an agent
           </Link>
         </Step>

@@ -141,7 +141,7 @@ function Actions({ schedule, onEdit }: { readonly schedule: Schedule; readonly o
           <CheckboxField
             label={
               <>
-                Enabled<span className="sr-only">: {title}</span>
+                Enabled <span className="sr-only">{title}</span>
               </>
             }
             checked={enabled}
@@ -154,7 +154,7 @@ function Actions({ schedule, onEdit }: { readonly schedule: Schedule; readonly o
             variant="secondary"
             size="small"
             isBusy={run.isPending}
-            aria-label={`Run ${title} now`}
+            aria-label={`Run now: ${title}`}
             onClick={() => run.mutate({ id }, { onSuccess: () => say(`“${title}” runs now.`) })}
           >
             Run now

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import supertest from 'supertest';
+import { createAgent, ThreadClient } from '../support/agent-runs.js';
+import { inBrowser } from '../support/chromium.js';
+import { ConsoleFixture } from './console-fixture.js';
+
+const CHATBOT = [
+  'COLLECTION_THREADS_CREATE',
+  'COLLECTION_THREADS_GET',
+  'COLLECTION_THREADS_LIST',
+  'COLLECTION_THREAD_MESSAGES_LIST',
+];
+
+inBrowser('The view of keys', () => {
+  let fixture: ConsoleFixture;
+
+  beforeAll(async () => {
+    fixture = await ConsoleFixture.start();
+  });
+  afterAll(() => fixture.close());
+
+  it('hands out a key with exactly the chatbot preset, which drives an agent over HTTP', async () => {
+    const opened = await fixture.open('keys');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Create key' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('shop chatbot');
+    await dialog.getByText('start threads', { exact: true }).waitFor();
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    const value = (await dialog.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    await opened.expectAccessible();
+
+    const { service } = fixture;
+    const stored = await service.tool('API_KEY_LIST', {
+      where: { field: ['name'], operator: 'eq', value: 'shop chatbot' },
+    });
+    const [item] = stored.body.items as { permissions: Record<string, string[]>; expires_at: string | null }[];
+    expect(item?.expires_at).not.toBeNull();
+    expect(Object.keys(item?.permissions ?? {})).toEqual(['self']);
+    expect(item?.permissions['self']?.toSorted()).toEqual(CHATBOT.toSorted());
+
+    const app = { ...service, apiKey: value, tool: (name: string, body?: object) => service.tool(name, body, value) };
+    const thread = await ThreadClient.create(app, await createAgent(service));
+    const run = await thread.ask('Hello');
+    expect(JSON.stringify(await thread.answer(run.taskId))).toContain('You said: Hello');
+    const refused = await service.tool('API_KEY_LIST', {}, value);
+    expect(refused.status).toBe(403);
+
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'shop chatbot' }).waitFor();
+    await opened.close();
+  });
+
+  it('grants single abilities, and offers every permission that there is', async () => {
+    const opened = await fixture.open('keys?create=1');
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByRole('radio', { name: 'Something else' }).check();
+    await dialog.getByText('This key holds no permission.').waitFor();
+    await dialog.getByText('Runs', { exact: true }).click();
+    await dialog.getByRole('checkbox', { name: 'Cancel runs' }).check();
+    await dialog.getByText('cancel runs', { exact: true }).waitFor();
+
+    const listed = await supertest(fixture.service.url)
+      .get('/api/default/tools')
+      .set('authorization', `Bearer ${fixture.service.apiKey}`);
+    const text = (await dialog.textContent()) ?? '';
+    const names = (listed.body.items as { name: string }[]).map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(50);
+    expect(names.filter((name) => !text.includes(name))).toEqual([]);
+    await opened.close();
+  });
+
+  it('shows that the service refuses to grant more than the caller holds', async () => {
+    await fixture.service.tool('ROLE_CREATE', {
+      name: 'key maker',
+      permissions: { self: ['API_KEY_CREATE', 'API_KEY_LIST'] },
+    });
+    const opened = await fixture.open('keys?create=1', { role: 'key maker' });
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('too much');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await dialog.getByRole('alert').getByText('cannot grant permissions that it does not hold').waitFor();
+    await opened.close();
+  });
+
+  it('edits, rotates and deletes a key', async () => {
+    await fixture.service.tool('API_KEY_CREATE', { name: 'old key', permissions: { self: ['RUN_LIST'] } });
+    const opened = await fixture.open('keys?name=old');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'old key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Edit key' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('old renamed');
+    await dialog.getByRole('button', { name: 'Save key' }).click();
+    await dialog.getByRole('button', { name: 'Rotate key' }).click();
+    await dialog.getByLabel('The old key').selectOption({ label: 'Delete it at once' });
+    await dialog.getByRole('button', { name: 'Create new key' }).click();
+    await dialog.getByText('The old key was deleted.').waitFor();
+    const value = (await dialog.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+
+    await page.getByRole('button', { name: 'old renamed' }).click();
+    await dialog.getByRole('button', { name: 'Delete key' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete key' }).click();
+    await page.getByText('No key matches.').waitFor();
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(401);
+    await opened.close();
+  });
+
+  it('is accessible in both themes and fits a narrow screen', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const opened = await fixture.open('keys', { colorScheme });
+      await opened.page.getByRole('region', { name: 'Keys' }).waitFor();
+      await opened.expectAccessible();
+      await opened.expectToFit(360);
+      await opened.close();
+    }
+  });
+
+  it('says what is missing to somebody without permissions, and to somebody whom the service fails', async () => {
+    const member = await fixture.open('keys', { role: 'member' });
+    await member.page.getByText('You do not have access to this.').waitFor();
+    expect(await member.page.getByRole('button', { name: 'Create key' }).count()).toBe(0);
+    await member.expectAccessible();
+    await member.close();
+
+    const opened = await fixture.open('overview');
+    await opened.page.route('**/tools/API_KEY_LIST', (route) => route.fulfill({ status: 400, body: '{}' }));
+    await opened.page.getByRole('link', { name: 'Keys' }).click();
+    await opened.page.getByText('This could not be loaded.').waitFor();
+    await opened.page.unroute('**/tools/API_KEY_LIST');
+    await opened.page.getByRole('button', { name: 'Try again' }).click();
+    await opened.page.getByRole('region', { name: 'Keys' }).waitFor();
+    await opened.close();
+  });
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createAgent, ThreadClient } from '../support/agent-runs.js';
+import { inBrowser } from '../support/chromium.js';
+import { WebhookReceiver } from '../support/webhook-receiver.js';
+import { ConsoleFixture } from './console-fixture.js';
+
+const SECTIONS = ['models', 'members', 'roles', 'organization', 'limits', 'webhooks', 'schedules', 'oauth'];
+
+inBrowser('Settings', () => {
+  let fixture: ConsoleFixture;
+  let receiver: WebhookReceiver;
+  let agent: string;
+
+  beforeAll(async () => {
+    receiver = await WebhookReceiver.start();
+    fixture = await ConsoleFixture.start();
+    agent = await createAgent(fixture.service, [], { title: 'Reporter' });
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await receiver.close();
+  });
+
+  it('creates a webhook, shows its secret once, and lists what it delivered', async () => {
+    const opened = await fixture.open('settings/webhooks');
+    const { page } = opened;
+    await page.getByText('There are no webhooks yet.').waitFor();
+    await page.getByRole('button', { name: 'Create webhook' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Address').fill(receiver.url);
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Create webhook' }).click();
+    expect(await page.getByLabel('Secret', { exact: true }).textContent()).toMatch(/^whsec_/);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: `Test ${receiver.url}` }).click();
+    await page.getByText('It answered 204').waitFor();
+
+    const thread = await ThreadClient.create(fixture.service, agent);
+    const taskId = await thread.postMessage('Hello');
+    await receiver.messagesOf(taskId);
+    await page.getByRole('region', { name: 'Deliveries' }).last().getByText('delivered').waitFor();
+    await page.getByRole('button', { name: 'Deliver again' }).click();
+    await receiver.messagesOf(taskId, 2);
+    await opened.expectAccessible();
+    await opened.close();
+  });
+
+  it('creates a schedule in words, runs it, and links its run', async () => {
+    const opened = await fixture.open('settings/schedules');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Create schedule' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Create schedule' });
+    await dialog.getByLabel('Title').fill('Morning report');
+    await dialog.getByRole('button', { name: /^Agent/ }).click();
+    await page.getByRole('dialog', { name: 'Agent' }).getByText('Reporter').click();
+    await dialog.getByLabel('Message').fill('Report, please');
+    await dialog.getByText('Every Monday to Friday at 09:00. The next times:').waitFor();
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Create schedule' }).click();
+    await page.getByRole('button', { name: 'Run now: Morning report' }).click();
+    await page.getByRole('region', { name: 'Schedules' }).last().getByText('completed').waitFor();
+    await page.getByRole('checkbox', { name: 'Enabled Morning report' }).click();
+    await page.getByRole('checkbox', { name: 'Enabled Morning report', checked: false }).waitFor();
+    await page.getByText('disabled', { exact: true }).waitFor();
+    const { body } = await fixture.service.tool('SCHEDULE_LIST');
+    expect(body.items).toMatchObject([{ title: 'Morning report', cron: '0 9 * * 1-5', enabled: false }]);
+    await opened.close();
+  });
+
+  it('invites a member into a new role', async () => {
+    const opened = await fixture.open('settings/roles');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Create role' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('operator');
+    await dialog.getByText('Monitoring', { exact: true }).click();
+    await dialog.getByRole('checkbox', { name: 'Read audit events' }).check();
+    await dialog.getByRole('button', { name: 'Create role' }).click();
+    await page.getByText('The role was created.').waitFor();
+    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Members' }).click();
+    await page.getByRole('button', { name: 'Invite member' }).click();
+    await dialog.getByLabel('E-mail address').fill('grace@example.test');
+    await dialog.getByLabel('Role').selectOption('operator');
+    await dialog.getByRole('button', { name: 'Invite member' }).click();
+    expect(await page.getByLabel('Invitation link').textContent()).toContain(fixture.service.url);
+    await page.keyboard.press('Escape');
+    await page.getByText('invited', { exact: true }).waitFor();
+    await opened.close();
+  });
+
+  it('stores a provider and a tier, limits and who can run agents', async () => {
+    const opened = await fixture.open('settings/models');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Add provider' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('Local');
+    await dialog.getByLabel('Kind').selectOption('openai-compatible');
+    await dialog.getByLabel('Address').fill('http://127.0.0.1:9/v1');
+    await dialog.getByRole('button', { name: 'Add provider' }).click();
+    const tier = page.getByRole('form', { name: 'Tier Fast' });
+    await tier.getByLabel('Provider').selectOption('Local');
+    await tier.getByLabel('Model').fill('tiny');
+    await tier.getByRole('button', { name: 'Test' }).click();
+    await tier.getByText(/It failed after/).waitFor();
+    await tier.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The tier “Fast” was saved.').waitFor();
+
+    await page.getByRole('link', { name: 'Limits and retention' }).click();
+    await page.getByLabel('Runs per minute').fill('500');
+    await page.getByRole('button', { name: 'Save limits' }).click();
+    await page.getByText('Limits saved.').waitFor();
+    await page.getByRole('link', { name: 'Organization', exact: true }).click();
+    await page.getByRole('radio', { name: 'Only who was granted the agent' }).check();
+    await page.getByRole('button', { name: 'Save who can run agents' }).click();
+    await page.getByText('Saved. It counts within a second.').waitFor();
+    const { body } = await fixture.service.tool('ORGANIZATION_GET');
+    expect(body.item).toMatchObject({ limits: { runs_per_minute: 500 }, run_access: 'granted' });
+    await opened.close();
+  });
+
+  it.each(['light', 'dark'] as const)('is accessible in %s, and fits a narrow screen', async (colorScheme) => {
+    const opened = await fixture.open('settings', { colorScheme });
+    const { page } = opened;
+    for (const section of SECTIONS) {
+      await page.goto(fixture.address(`settings/${section}`));
+      await page.getByRole('heading', { level: 2 }).first().waitFor();
+      await opened.settled();
+      await opened.expectAccessible();
+      await opened.expectToFit(360);
+    }
+    await opened.close();
+  });
+
+  it('says what is missing to somebody without permissions', async () => {
+    const opened = await fixture.open('settings', { role: 'member' });
+    const { page } = opened;
+    const links = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+    await links.first().waitFor();
+    for (const link of await links.all()) {
+      await link.click();
+      await page.getByText('You do not have access to this.').waitFor();
+      expect(await page.locator('main').getByRole('button').count()).toBe(0);
+    }
+    await opened.expectAccessible();
+    await opened.close();
+  });
+});

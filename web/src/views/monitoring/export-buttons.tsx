@@ -1,0 +1,57 @@
+import { useMutation } from '@tanstack/react-query';
+import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
+import type { Condition } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
+import { ErrorMessage } from '../../ui/states.js';
+
+const FORMATS = [
+  { format: 'csv', label: 'Export CSV' },
+  { format: 'jsonl', label: 'Export JSON lines' },
+] as const;
+
+/** Saves all records that a list selects, not only those that it shows. Offered to holders of `MONITORING_EXPORT`. */
+export function ExportButtons({
+  records,
+  where,
+}: {
+  readonly records: 'calls' | 'events';
+  readonly where: Condition | undefined;
+}) {
+  const { slug, fetch, may } = useOrganization();
+  const save = useMutation({
+    mutationFn: async (format: 'csv' | 'jsonl') => {
+      const response = await fetch(`/api/${slug}/monitoring/export`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ records, format, ...(where && { where }) }),
+      });
+      if (!response.ok) throw await SignalboxError.of(response);
+      download(await response.blob(), `signalbox-${records}.${format}`);
+    },
+  });
+  if (!may('MONITORING_EXPORT')) return null;
+  return (
+    <>
+      {FORMATS.map(({ format, label }) => (
+        <Button
+          key={format}
+          variant="secondary"
+          isBusy={save.isPending && save.variables === format}
+          onClick={() => save.mutate(format)}
+        >
+          {label}
+        </Button>
+      ))}
+      <ErrorMessage error={save.error} />
+    </>
+  );
+}
+
+function download(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
