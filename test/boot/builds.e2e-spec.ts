@@ -29,7 +29,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const INPUTS = [
   'src',
   'packages',
+  'web',
   'scripts/build.mjs',
+  'scripts/build-console.mjs',
   'package.json',
   'package-lock.json',
   'nest-cli.json',

@@ -303,9 +303,7 @@ describe('/', () => {
     });
     const links = [...page.text.matchAll(/<a href="([^"]+)"/g)].map(([, path]) => path ?? '');
     expect(links).toContain('/docs');
-    // The console is a build of its own, with its own tests.
-    const pages = links.filter((path) => path !== '/console');
-    for (const path of pages) expect((await supertest(service.url).get(path).redirects(3)).status).toBe(200);
+    for (const path of links) expect((await supertest(service.url).get(path).redirects(3)).status).toBe(200);
   });
 
   it.each(['*/*', 'application/json', 'application/json, text/html', ''])('is JSON for %j', async (accept) => {
