@@ -1,7 +1,7 @@
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
-import { type Search, withoutEmpty } from '../../api/address.js';
+import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
@@ -27,12 +27,7 @@ const STATUSES = [
 export function AgentsView() {
   const { org } = useParams({ from: '/$org' });
   const { may } = useOrganization();
-  const { q = '', status = '' } = useSearch({ from: '/$org/agents' });
-  const navigate = useNavigate({ from: '/$org/agents' });
-  const filter = useCallback(
-    (change: Search) => void navigate({ search: (current) => withoutEmpty({ ...current, ...change }), replace: true }),
-    [navigate],
-  );
+  const [{ q = '', status = '' }, filter] = useFilters();
   const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const list = useList('COLLECTION_VIRTUAL_MCP_LIST', {
     where: allOf(contains(q), status === '' ? undefined : { field: ['status'], operator: 'eq', value: status }),

@@ -1,6 +1,6 @@
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { type Search, withoutEmpty } from '../../api/address.js';
+import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
@@ -35,12 +35,8 @@ const NO_AGENTS: Condition = { operator: 'not', conditions: [is('connection_type
 export function ConnectionsView() {
   const { org } = useParams({ from: '/$org' });
   const { may } = useOrganization();
-  const { q = '', status = '', type = '', create = '' } = useSearch({ from: '/$org/connections' });
-  const navigate = useNavigate({ from: '/$org/connections' });
-  const filter = useCallback(
-    (change: Search) => void navigate({ search: (current) => withoutEmpty({ ...current, ...change }), replace: true }),
-    [navigate],
-  );
+  const [{ q = '', status = '', type = '', create = '' }, filter] = useFilters();
+  const navigate = useNavigate();
   const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const list = useList('COLLECTION_CONNECTIONS_LIST', {
     where: allOf(

@@ -3,7 +3,7 @@ import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, runColumns } from '../../records/run-columns.js';
 import { useTimeFilter } from '../../records/time-filter.js';
-import { type Filters, useFilters } from '../../records/use-filters.js';
+import { type Filters, useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { ListView } from '../../ui/list-view.js';

@@ -1,7 +1,7 @@
 import { useCallback } from 'react';
 import { AgentPicker } from '../../records/agent-picker.js';
 import { TIME_OPTIONS } from '../../records/time-filter.js';
-import type { Filters } from '../../records/use-filters.js';
+import type { Filters } from '../../api/filters.js';
 import { SelectField, TextField } from '../../ui/field.js';
 import { SearchField } from '../../ui/search-field.js';
 

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
-import { useFilters } from '../../records/use-filters.js';
+import { useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { textOf } from '../../transcript/message.js';
 import { MessageCard } from '../../transcript/message-card.js';

@@ -1,7 +1,7 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
+import { useFilters } from '../../../api/filters.js';
 import { type McpTool, useMcpList } from '../../../api/mcp.js';
-import { withoutEmpty } from '../../../api/address.js';
 import { Button } from '../../../ui/button.js';
 import { Section } from '../../../ui/page.js';
 import { SearchField } from '../../../ui/search-field.js';
@@ -16,12 +16,8 @@ const ROUTE = '/$org/connections/$connectionId';
 
 /** The tools of a connection; the one in the address with its schema and a form that calls it. */
 export function ToolsTab({ connectionId }: { readonly connectionId: string }) {
-  const { tool: selected = '', q = '' } = useSearch({ from: ROUTE });
-  const navigate = useNavigate({ from: ROUTE });
-  const search = useCallback(
-    (text: string) => void navigate({ search: (current) => withoutEmpty({ ...current, q: text }), replace: true }),
-    [navigate],
-  );
+  const [{ tool: selected = '', q = '' }, filter] = useFilters();
+  const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const tools = useMcpList(connectionId, 'tools');
   if (tools.isError && tools.data === undefined)
     return <McpErrorState error={tools.error} onRetry={() => void tools.refetch()} />;
