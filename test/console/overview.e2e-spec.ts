@@ -26,7 +26,7 @@ inBrowser('Overview and monitoring', () => {
     await page.waitForURL('**/connections?create=*');
     await page.goBack();
     await page.getByRole('link', { name: 'Make an agent' }).click();
-    await page.waitForURL('**/agents?create=*');
+    await page.waitForURL('**/agents/new');
     await opened.close();
   });
 
