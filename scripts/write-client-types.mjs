@@ -27,7 +27,11 @@ async function typesOfBuild() {
   await using cleanup = new AsyncDisposableStack();
   const dataFolder = await makeDataFolder(cleanup);
   const main = await buildService(cleanup);
-  const service = await startSignalbox(dataFolder, cleanup, AbortSignal.timeout(TIMEOUT_MS), main);
+  const service = await startSignalbox(dataFolder, cleanup, AbortSignal.timeout(TIMEOUT_MS), {
+    main,
+    // The console cannot be built either.
+    env: { CONSOLE: 'off' },
+  });
   return await typesOf(service.url);
 }
 

@@ -20,8 +20,8 @@ export async function makeDataFolder(cleanup) {
 }
 
 /** Starts the built service on an embedded PostgreSQL. Resolves with its URL and the key that its first start prints. */
-export async function startSignalbox(dataDir, cleanup, signal, main = SERVICE) {
-  const child = start([main], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }, cleanup);
+export async function startSignalbox(dataDir, cleanup, signal, { main = SERVICE, env = {} } = {}) {
+  const child = start([main], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...env }, cleanup);
   return waitForOutput(child, /listens on (?<url>\S+)[^]*export API_KEY=(?<apiKey>\w+)\n/, signal);
 }
 

@@ -288,7 +288,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Renames an API key, replaces its permissions, or changes its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions, it must not expire before the key. */
+        /** Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. */
         post: operations["API_KEY_UPDATE"];
         delete?: never;
         options?: never;
@@ -1743,6 +1743,7 @@ export interface components {
             permissions?: {
                 [key: string]: string[];
             };
+            expiresIn?: number | null;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
         };
         ApiKeyUpdated: {
