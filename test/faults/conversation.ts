@@ -1,4 +1,5 @@
 import { type Caller, FaultError } from './caller.js';
+import { type Approval, Approver } from './approver.js';
 import type { RunPlan } from './backstage.js';
 import type { Random } from './random.js';
 import { type Reading, RunReader } from './run-reader.js';
@@ -16,6 +17,7 @@ export interface Conversation {
   readonly threadId: string;
   readonly accepted: AcceptedRun[];
   readonly readings: { readonly taskId: string; readonly reading: Reading }[];
+  readonly approvals: Approval[];
   /** Posts that were sent again, because their connection broke. */
   repeatedPosts: number;
   readonly faults: string[];
@@ -39,7 +41,15 @@ export async function converse(
   random: Random,
   { agentId, threadId, runs, onOver, beforeLast }: ConversationOptions,
 ): Promise<Conversation> {
-  const conversation: Conversation = { threadId, accepted: [], readings: [], repeatedPosts: 0, faults: [] };
+  const conversation: Conversation = {
+    threadId,
+    accepted: [],
+    readings: [],
+    approvals: [],
+    repeatedPosts: 0,
+    faults: [],
+  };
+  const approver = new Approver(caller, threadId);
   const reading: Promise<void>[] = [];
   try {
     const data = { id: threadId, title: 'Trial', virtual_mcp_id: agentId };
@@ -63,7 +73,8 @@ export async function converse(
       }
       conversation.accepted.push(run);
       resolve(run.taskId);
-      reading.push(readAll(run.taskId, readers, conversation).then(onOver));
+      const answering = approve(approver, run, conversation);
+      reading.push(Promise.all([readAll(run.taskId, readers, conversation), answering]).then(onOver));
     }
   } catch (error) {
     conversation.faults.push(error instanceof FaultError ? error.message : String((error as Error).stack));
@@ -81,6 +92,15 @@ async function readAll(
   for (const result of await Promise.allSettled(readers.map((read) => read()))) {
     if (result.status === 'fulfilled') readings.push({ taskId, reading: result.value });
     else faults.push(String(result.reason));
+  }
+}
+
+async function approve(approver: Approver, { taskId, plan }: AcceptedRun, conversation: Conversation): Promise<void> {
+  if (plan.payment === undefined) return;
+  try {
+    conversation.approvals.push(await approver.answer(taskId, plan.payment));
+  } catch (error) {
+    conversation.faults.push(String(error));
   }
 }
 
@@ -115,5 +135,8 @@ function planOf(run: string, random: Random): RunPlan {
     words: random.integer(5, 60),
     wordMs: random.integer(2, 25),
     toolMs: random.integer(0, 400),
+    ...(random.chance(0.3) && {
+      payment: { decision: random.pick(['approve', 'deny', 'both'] as const), afterMs: random.integer(0, 500) },
+    }),
   };
 }
