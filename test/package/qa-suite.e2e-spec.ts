@@ -5,6 +5,7 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { version } from '../../src/common/version.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SUITE = join(ROOT, 'examples/qa-suite');
@@ -40,7 +41,7 @@ it(
   'the QA suite passes outside the repository, with the package installed by npm',
   async () => {
     await npm(ROOT, 'pack', '--pack-destination', folder);
-    expect((await readdir(folder)).filter((name) => name.endsWith('.tgz'))).toEqual(['signalbox-0.1.0.tgz']);
+    expect((await readdir(folder)).filter((name) => name.endsWith('.tgz'))).toEqual([`signalbox-${version}.tgz`]);
     await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund');
     const output = await npm(folder, 'test');
     expect(output).toMatch(/^\S+ pass [1-9]/m);
