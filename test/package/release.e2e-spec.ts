@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile, type ExecFileException } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +9,6 @@ import { version } from '../../src/common/version.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const NEXT = `${Number(version.split('.')[0]) + 7}.0.0`;
-/** Covers the declarations of the package, on a machine with other work. */
-const PACK_MS = 180_000;
 const exec = promisify(execFile);
 
 interface Outcome {
@@ -139,32 +137,6 @@ describe('npm run release', () => {
 });
 
 describe('npm run release:files', () => {
-  it(
-    'makes packages with the allowed files only, the chart, the bill of materials, and checksums',
-    async () => {
-      const files = join(folder, 'files');
-      const { stdout } = await exec(process.execPath, ['scripts/release-files.mjs', files], { cwd: ROOT });
-      expect(stdout).toMatch(/signalbox-\S+\.tgz: \d{4} files, all allowed/);
-      expect((await readdir(files)).toSorted()).toEqual([
-        'SHA256SUMS',
-        `signalbox-${version}.cdx.json`,
-        `signalbox-${version}.tgz`,
-        `signalbox-chart-${version}.tgz`,
-        `signalbox-client-${version}.tgz`,
-      ]);
-      const checked = await exec('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: files });
-      expect(checked.stdout.match(/: OK$/gm)).toHaveLength(4);
-      const chart = await exec('tar', ['-tzf', `signalbox-chart-${version}.tgz`], { cwd: files });
-      expect(chart.stdout.split('\n')).toEqual(
-        expect.arrayContaining(['signalbox/Chart.yaml', 'signalbox/values.yaml']),
-      );
-      expect(JSON.parse(await readFile(join(files, `signalbox-${version}.cdx.json`), 'utf8')).bomFormat).toBe(
-        'CycloneDX',
-      );
-    },
-    PACK_MS,
-  );
-
   it('refuses a package with another file', async () => {
     const lib = join(clone, 'packages/client/lib');
     await mkdir(lib, { recursive: true });

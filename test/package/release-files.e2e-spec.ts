@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,18 +13,26 @@ const SUITE = join(ROOT, 'examples/qa-suite');
 const TIMEOUT_MS = 600_000;
 
 let folder: string;
+let release: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox-qa-'));
+  release = await mkdtemp(join(tmpdir(), 'signalbox-release-files-'));
   // Excludes files that a manual installation has left there.
   const isSource = (path: string): boolean => !['node_modules', 'package-lock.json'].includes(basename(path));
   await cp(SUITE, folder, { recursive: true, filter: (path) => isSource(path) && !path.endsWith('.tgz') });
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  for (const path of [folder, release]) await rm(path, { recursive: true, force: true });
+});
 
 async function npm(cwd: string, ...args: string[]): Promise<string> {
-  const child = spawn('npm', args, {
+  return run(cwd, 'npm', ...args);
+}
+
+async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
+  const child = spawn(program, args, {
     cwd,
     // The required version of Node comes first in PATH. The suite gets no other environment variables than these.
     env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: process.env['HOME'] },
@@ -33,15 +41,37 @@ async function npm(cwd: string, ...args: string[]): Promise<string> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number];
-  if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${code}: ${output}`);
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}: ${output}`);
   return output;
 }
 
 it(
+  'npm run release:files makes packages with the allowed files only, the chart, the bill of materials, and checksums',
+  async () => {
+    const output = await npm(ROOT, 'run', 'release:files', '--', release);
+    expect(output).toMatch(/signalbox-\S+\.tgz: \d{4} files, all allowed/);
+    expect((await readdir(release)).toSorted()).toEqual([
+      'SHA256SUMS',
+      `signalbox-${version}.cdx.json`,
+      `signalbox-${version}.tgz`,
+      `signalbox-chart-${version}.tgz`,
+      `signalbox-client-${version}.tgz`,
+    ]);
+    expect((await run(release, 'sha256sum', '--check', '--strict', 'SHA256SUMS')).match(/: OK$/gm)).toHaveLength(4);
+    const chart = await run(release, 'tar', '-tzf', `signalbox-chart-${version}.tgz`);
+    expect(chart.split('\n')).toEqual(expect.arrayContaining(['signalbox/Chart.yaml', 'signalbox/values.yaml']));
+    expect(JSON.parse(await readFile(join(release, `signalbox-${version}.cdx.json`), 'utf8')).bomFormat).toBe(
+      'CycloneDX',
+    );
+  },
+  TIMEOUT_MS,
+);
+
+it(
   'the QA suite passes outside the repository, with the package installed by npm',
   async () => {
-    await npm(ROOT, 'pack', '--pack-destination', folder);
-    expect((await readdir(folder)).filter((name) => name.endsWith('.tgz'))).toEqual([`signalbox-${version}.tgz`]);
+    const packed = `signalbox-${version}.tgz`;
+    await cp(join(release, packed), join(folder, packed));
     await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund');
     const output = await npm(folder, 'test');
     expect(output).toMatch(/^\S+ pass [1-9]/m);
