@@ -10,6 +10,7 @@ import {
   type Tool,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
+import { version } from '../../common/version.js';
 import { endsWithin } from '../../common/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
 import {
@@ -36,7 +37,7 @@ export interface RequestBounds {
 }
 
 /** The name and version that this service sends to upstreams. */
-export const CLIENT_INFO: Implementation = { name: 'signalbox', version: '0.1.0' };
+export const CLIENT_INFO: Implementation = { name: 'signalbox', version };
 /** The time limit of each step of connecting: the probe for the modern era, then `initialize`. */
 const CONNECT_STEP_TIMEOUT_MS = 30_000;
 const TERMINATE_TIMEOUT_MS = 2_000;
