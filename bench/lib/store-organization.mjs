@@ -140,12 +140,12 @@ async function storeRecords(client, { organization_id: organization }, { records
               CASE WHEN n % 5 >= 2 THEN ($2::uuid[])[1 + floor(power(random(), 3) * cardinality($2::uuid[]))] END,
               CASE WHEN n % 5 IN (2, 3) THEN ($3::uuid[])[1 + n % cardinality($3::uuid[])] END,
               CASE WHEN n % 5 < 2 THEN (ARRAY['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_CREATE', 'RUN_GET'])[1 + n % 3]
-                   ELSE 'tool-' || 1 + n % 20 END,
+                   ELSE 'tool-' || 1 + n / 5 % 20 END,
               outcome, CASE outcome WHEN 'error' THEN 'tool_error' WHEN 'denied' THEN 'permission_denied' END,
               round((-100 * ln(1 - random()))::numeric, 3), ($5::uuid[])[1],
               CASE WHEN n % 3 > 0 THEN ($4::uuid[])[1 + n % cardinality($4::uuid[])] END, 'request-' || n, false
          FROM generate_series($6::int, $7::int, -1) n,
-              LATERAL (SELECT CASE WHEN n % 20 = 7 THEN 'error' WHEN n % 100 = 11 THEN 'denied' ELSE 'success' END AS outcome) made`,
+              LATERAL (SELECT CASE WHEN n / 7 % 20 = 7 THEN 'error' WHEN n / 7 % 100 = 11 THEN 'denied' ELSE 'success' END AS outcome) made`,
       [...known, last, Math.max(1, last - RECORDS_PER_STATEMENT + 1)],
     );
   }
