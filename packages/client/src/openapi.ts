@@ -730,7 +730,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an item except names, arguments and result, and order by those that are not nullable. */
+        /** Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an item except names, arguments and result, and by management (the calls of management tools); and order by those that are not nullable. */
         post: operations["MONITORING_LOGS_LIST"];
         delete?: never;
         options?: never;
@@ -747,7 +747,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
+        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. include_management: false leaves out management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
         post: operations["MONITORING_STATS"];
         delete?: never;
         options?: never;
@@ -2210,6 +2210,7 @@ export interface components {
             /** Format: uuid */
             connection_id?: string;
             tool_name?: string;
+            include_management?: boolean;
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
         };
