@@ -1,7 +1,7 @@
 import { type Caller, FaultError } from './caller.js';
 import { type Approval, Approver } from './approver.js';
 import type { RunPlan } from './backstage.js';
-import type { Random } from './random.js';
+import { Random } from './random.js';
 import { type Reading, RunReader } from './run-reader.js';
 
 /** A run that the service has accepted. */
@@ -50,6 +50,8 @@ export async function converse(
     faults: [],
   };
   const approver = new Approver(caller, threadId);
+  // Of its own, so that the number of payments does not depend on the timing of the rest.
+  const luck = new Random(`payments ${random.next()}`);
   const reading: Promise<void>[] = [];
   try {
     const data = { id: threadId, title: 'Trial', virtual_mcp_id: agentId };
@@ -66,7 +68,7 @@ export async function converse(
           new RunReader(caller, random, { threadId, taskId, isEarly }).open(),
         ),
       );
-      const run = await post(caller, random, { agentId, conversation, plan: planOf(`${threadId}-${i}`, random) });
+      const run = await post(caller, random, { agentId, conversation, plan: planOf(`${threadId}-${i}`, random, luck) });
       if (run === undefined) {
         reject(new FaultError('The post was not accepted.'));
         break;
@@ -128,15 +130,15 @@ async function post(
   return { taskId, plan, text };
 }
 
-function planOf(run: string, random: Random): RunPlan {
+function planOf(run: string, random: Random, luck: Random): RunPlan {
   return {
     run,
     steps: Array.from({ length: random.integer(1, 2) }, () => random.integer(0, 12)),
     words: random.integer(5, 60),
     wordMs: random.integer(2, 25),
     toolMs: random.integer(0, 400),
-    ...(random.chance(0.3) && {
-      payment: { decision: random.pick(['approve', 'deny', 'both'] as const), afterMs: random.integer(0, 500) },
+    ...(luck.chance(0.25) && {
+      payment: { decision: luck.pick(['approve', 'deny', 'both'] as const), afterMs: luck.integer(0, 300) },
     }),
   };
 }
