@@ -1596,6 +1596,8 @@ export interface components {
             cursor?: string;
             /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
             offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
             /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
@@ -2061,6 +2063,8 @@ export interface components {
             cursor?: string;
             /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
             offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
             /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
