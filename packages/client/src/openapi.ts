@@ -526,7 +526,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at (orderBy does not accept description). */
+        /** Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at (orderBy does not accept description). connection_id lists the agents that use a connection or agent. */
         post: operations["COLLECTION_VIRTUAL_MCP_LIST"];
         delete?: never;
         options?: never;
@@ -1584,6 +1584,27 @@ export interface components {
             created_at: string;
             updated_at: string;
         };
+        AgentListInput: {
+            /** Format: uuid */
+            connection_id?: string;
+            /**
+             * @description Maximum number of items per page. A page of large items holds fewer.
+             * @default 100
+             */
+            limit?: number;
+            /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
+            cursor?: string;
+            /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
+            offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
+            /** @description Sort order, most significant term first. Each field can occur once. */
+            orderBy?: components["schemas"]["ListOrder"][];
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
         AgentPage: {
             items: components["schemas"]["AgentItem"][];
             totalCount: number;
@@ -2043,6 +2064,8 @@ export interface components {
             cursor?: string;
             /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
             offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
             /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
@@ -4908,7 +4931,7 @@ export interface operations {
         requestBody: {
             content: {
                 /** @example {} */
-                "application/json": components["schemas"]["ListInput"];
+                "application/json": components["schemas"]["AgentListInput"];
             };
         };
         responses: {
