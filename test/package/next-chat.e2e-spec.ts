@@ -49,7 +49,8 @@ inBrowser('the page of examples/next-chat', () => {
     const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
     const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
     ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
-    await ended(run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund']));
+    // npm has the settings of this machine, such as certificates.
+    await ended(run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], process.env));
     await ended(run('npm', ['run', 'build']));
     server = run('npm', ['start', '--', '--port', String(port)], {
       SIGNALBOX_URL: app.url,
@@ -75,15 +76,15 @@ inBrowser('the page of examples/next-chat', () => {
   });
 
   /** A process of its own group: npm does not pass signals on to what it starts. */
-  function run(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
+  function run(command: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
     return spawn(command, args, {
       cwd: folder,
       detached: true,
       env: {
+        ...env,
         PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
         HOME: process.env['HOME'],
         NEXT_TELEMETRY_DISABLED: '1',
-        ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

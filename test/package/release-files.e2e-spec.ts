@@ -27,17 +27,13 @@ afterAll(async () => {
   for (const path of [folder, release]) await rm(path, { recursive: true, force: true });
 });
 
-async function npm(cwd: string, ...args: string[]): Promise<string> {
-  return run(cwd, 'npm', ...args);
-}
+/** The required version of Node comes first in PATH. The suite gets no other environment variables than these. */
+const ENVIRONMENT = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: process.env['HOME'] };
+/** npm has the settings of this machine, such as certificates. */
+const OF_MACHINE = { ...process.env, ...ENVIRONMENT };
 
-async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
-  const child = spawn(program, args, {
-    cwd,
-    // The required version of Node comes first in PATH. The suite gets no other environment variables than these.
-    env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: process.env['HOME'] },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+async function run(cwd: string, env: NodeJS.ProcessEnv, program: string, ...args: string[]): Promise<string> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number];
@@ -48,7 +44,7 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
 it(
   'npm run release:files makes packages with the allowed files only, the chart, the bill of materials, and checksums',
   async () => {
-    const output = await npm(ROOT, 'run', 'release:files', '--', release);
+    const output = await run(ROOT, ENVIRONMENT, 'npm', 'run', 'release:files', '--', release);
     expect(output).toMatch(/signalbox-\S+\.tgz: \d{4} files, all allowed/);
     expect((await readdir(release)).toSorted()).toEqual([
       'SHA256SUMS',
@@ -57,8 +53,10 @@ it(
       `signalbox-chart-${version}.tgz`,
       `signalbox-client-${version}.tgz`,
     ]);
-    expect((await run(release, 'sha256sum', '--check', '--strict', 'SHA256SUMS')).match(/: OK$/gm)).toHaveLength(4);
-    const chart = await run(release, 'tar', '-tzf', `signalbox-chart-${version}.tgz`);
+    expect(
+      (await run(release, ENVIRONMENT, 'sha256sum', '--check', '--strict', 'SHA256SUMS')).match(/: OK$/gm),
+    ).toHaveLength(4);
+    const chart = await run(release, ENVIRONMENT, 'tar', '-tzf', `signalbox-chart-${version}.tgz`);
     expect(chart.split('\n')).toEqual(expect.arrayContaining(['signalbox/Chart.yaml', 'signalbox/values.yaml']));
     expect(JSON.parse(await readFile(join(release, `signalbox-${version}.cdx.json`), 'utf8')).bomFormat).toBe(
       'CycloneDX',
@@ -72,8 +70,8 @@ it(
   async () => {
     const packed = `signalbox-${version}.tgz`;
     await cp(join(release, packed), join(folder, packed));
-    await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund');
-    const output = await npm(folder, 'test');
+    await run(folder, OF_MACHINE, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund');
+    const output = await run(folder, ENVIRONMENT, 'npm', 'test');
     expect(output).toMatch(/^\S+ pass [1-9]/m);
     expect(output).toMatch(/^\S+ fail 0$/m);
   },
