@@ -44,6 +44,8 @@ export interface Settings {
   logLevel: string;
   runConcurrency: number;
   runLockMs: number;
+  /** How long a shutdown waits for runs to finish before it hands them over. */
+  shutdownGraceMs: number;
   runTimeoutMs: number;
   streamRetentionMs: number;
   streamKeepAliveMs: number;
@@ -157,6 +159,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     runConcurrency: read.integer('RUN_CONCURRENCY', 1, 1000, 50),
     runLockMs: read.integer('RUN_LOCK_MS', 1000, 600_000, 30_000),
+    // A process ends within 15 s of SIGTERM in any case.
+    shutdownGraceMs: read.integer('SHUTDOWN_GRACE_MS', 0, 8_000, 8_000),
     runTimeoutMs: read.integer('RUN_TIMEOUT_MS', 1000, 86_400_000, 1_800_000),
     streamRetentionMs: read.integer('STREAM_RETENTION_MS', 1000, 86_400_000, 300_000),
     streamKeepAliveMs: read.integer('STREAM_KEEP_ALIVE_MS', 100, 300_000, 15_000),

@@ -11,8 +11,6 @@ import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
-/** How long a shutdown waits for runs to finish before it hands them over. */
-const SHUTDOWN_GRACE_MS = 8000;
 const HANDOVER_MS = 2000;
 /** The sweeper finds lost workers by their heartbeats, so BullMQ must never fail a stalled job. */
 const MAX_STALLED_COUNT = 1000;
@@ -61,8 +59,9 @@ export class RunProcessor
     // An application that is closed before it has started has no worker yet.
     if (this.running === undefined) return;
     const wasIdle = this.supervisor.isIdle;
-    const timer = setTimeout(() => void this.supervisor.handOver(), SHUTDOWN_GRACE_MS);
-    const within = wasIdle ? HANDOVER_MS : SHUTDOWN_GRACE_MS + HANDOVER_MS;
+    const { shutdownGraceMs } = this.config.settings;
+    const timer = setTimeout(() => void this.supervisor.handOver(), shutdownGraceMs);
+    const within = wasIdle ? HANDOVER_MS : shutdownGraceMs + HANDOVER_MS;
     await Promise.all([this.worker.close(false, within), endsWithin(Promise.all(this.started), within)]);
     clearTimeout(timer);
     // A claim that was in progress can have started a run since.

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { startTestApp, type TestApp } from '../support/app.js';
+import { startEverything, type EverythingServer } from '../support/everything-server.js';
+import { codeBlocksOf, ROOT } from './code-blocks.support.js';
+
+/** Commands that start what this test has started already. */
+const STARTS = ['npm ci && npm start', 'npx @modelcontextprotocol/server-everything streamableHttp'];
+/** Between the outputs of two blocks. */
+const END = '--- end of block ---';
+
+const hasPython = spawnSync('python3', ['--version']).status === 0 || process.env['CI'] !== undefined;
+if (!hasPython) process.stderr.write('There is no python3. The example of the Python client is left out.\n');
+
+let app: TestApp;
+let upstream: EverythingServer;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signalbox-docs-'));
+  [app, upstream] = await Promise.all([startTestApp({ env: { STDIO_COMMANDS: 'npx' } }), startEverything()]);
+});
+
+afterAll(async () => {
+  await app?.close();
+  await upstream?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The code with the addresses and the key of this test. */
+function adapted(code: string): string {
+  return code
+    .replaceAll('http://127.0.0.1:3000', app.url)
+    .replaceAll('http://127.0.0.1:3001/mcp', upstream.url)
+    .replaceAll('sbx_…', app.apiKey);
+}
+
+/** Runs a program to its end. @returns what it printed. @throws if it ends with another exit code */
+async function run(program: string, args: string[], env: Record<string, string> = {}, expected = 0): Promise<string> {
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, API_KEY: app.apiKey, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== expected) throw new Error(`${program} ended with ${code}: ${output}`);
+  return output;
+}
+
+/** A line of an output in the documentation as a pattern: `…` stands for anything. */
+function patternOf(line: string): RegExp {
+  const parts = line.split('…').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 'm');
+}
+
+// Before the others, which create agents with the names of the file.
+describe('the file of the command line', () => {
+  it('can be planned', async () => {
+    const [block] = await codeBlocksOf('docs/cli.md');
+    const file = join(folder, 'signalbox.yaml');
+    await writeFile(file, block?.code ?? '');
+    const env = { SIGNALBOX_URL: app.url, SEARCH_TOKEN: 'secret' };
+    const main = join(ROOT, 'dist/packages/cli/src/main.js');
+    // 2: something would change.
+    const output = await run(process.execPath, [main, 'apply', '-f', file, '--plan'], env, 2);
+    for (const name of ['search', 'files', 'Helper', 'support', 'Morning report']) expect(output).toContain(name);
+  });
+});
+
+describe('the tutorial', () => {
+  it('has the output that it shows', async () => {
+    const blocks = (await codeBlocksOf('docs/tutorial.md')).filter(({ code }) => !STARTS.includes(code));
+    const script = blocks
+      .filter(({ language }) => language === 'sh')
+      .map(({ code }) => `${adapted(code)}\necho; echo '${END}'`);
+    const file = join(folder, 'tutorial.sh');
+    await writeFile(file, `set -euo pipefail\n${script.join('\n')}\n`);
+    const outputs = (await run('bash', [file])).split(END);
+    expect(outputs).toHaveLength(script.length + 1);
+    let at = -1;
+    for (const { language, code } of blocks) {
+      if (language === 'sh') at += 1;
+      else for (const line of code.split('\n')) expect(outputs[at]).toMatch(patternOf(line));
+    }
+    expect(blocks.filter(({ language }) => language === 'text').length).toBeGreaterThan(5);
+  });
+});
+
+describe('the example of a client', () => {
+  it('runs in TypeScript', async () => {
+    const [block] = await codeBlocksOf('packages/client/README.md');
+    const client = pathToFileURL(join(ROOT, 'dist/packages/client/src/index.js')).href;
+    const file = join(folder, 'example.ts');
+    await writeFile(file, adapted(block?.code ?? '').replace('@signalbox/client', client));
+    const output = await run(process.execPath, ['--no-warnings', file]);
+    expect(output).toContain('completed');
+    expect(output).toContain('You said: Tell me more');
+  });
+
+  (hasPython ? it : it.skip)('runs in Python', async () => {
+    const [block] = await codeBlocksOf('clients/python/README.md');
+    const file = join(folder, 'example.py');
+    await writeFile(file, adapted(block?.code ?? ''));
+    const env = { PYTHONPATH: join(ROOT, 'clients/python'), PYTHONDONTWRITEBYTECODE: '1' };
+    const output = await run('python3', [file], env);
+    expect(output).toContain('completed');
+    expect(output).toContain('You said: Tell me more');
+  });
+});
