@@ -21,4 +21,6 @@ export default {
   ],
   testTimeout: 120_000,
   maxWorkers: 1,
+  // One worker is Jest's own process: what a failed suite leaves running must not keep it from reporting.
+  forceExit: true,
 };

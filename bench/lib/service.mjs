@@ -9,10 +9,10 @@ const TEXT = 'Hello there';
 
 /**
  * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
- * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string }} options `checkout`: another
- * one whose build to start
+ * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string, env?: NodeJS.ProcessEnv }} options
+ * `checkout`: another one whose build to start; `env`: further settings
  */
-export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT }) {
+export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT, env }) {
   const child = new Child(process.execPath, [...COLLECTABLE, join(checkout, 'dist/main.js')], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
@@ -27,13 +27,16 @@ export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, che
     HOST: undefined,
     BOOTSTRAP_ORG: undefined,
     BOOTSTRAP_API_KEY: apiKey,
+    ...env,
   });
-  const api = `${await child.line(/listens on (\S+)/)}/api/default`;
+  const url = await child.line(/listens on (\S+)/);
+  const api = `${url}/api/default`;
   const headers = { authorization: `Bearer ${apiKey}` };
   const tool = (name, data) => postJson(`${api}/tools/${name}`, headers, { data });
   const { item: agent } = await tool('COLLECTION_VIRTUAL_MCP_CREATE', { title: 'Benchmark' });
   const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: TEXT }] }], agent: { id: agent.id } };
   return {
+    url,
     pid: child.pid,
     headers,
     body,

@@ -1,3 +1,5 @@
+import { copyOf } from './copy-of.mjs';
+
 /** How many stored runs share a thread. */
 const RUNS_PER_THREAD = 10;
 const RUNS_PER_STATEMENT = 100_000;
@@ -48,15 +50,4 @@ export async function storeRuns(client, count) {
     );
   }
   await client.query('VACUUM ANALYZE');
-}
-
-/** The columns of an INSERT and its SELECT list: the template's values, except for the changed ones. */
-async function copyOf(client, table, changed) {
-  const { rows } = await client.query(
-    `SELECT column_name AS name FROM information_schema.columns
-      WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'NO' AND is_generated = 'NEVER'`,
-    [table],
-  );
-  const names = rows.map(({ name }) => name);
-  return `(${names.join(', ')}) SELECT ${names.map((name) => changed[name] ?? `template.${name}`).join(', ')}`;
 }

@@ -19,9 +19,12 @@ export async function makeDataFolder(cleanup) {
   return folder;
 }
 
-/** Starts the built service on an embedded PostgreSQL. Resolves with its URL and the key that its first start prints. */
-export async function startSignalbox(dataDir, cleanup, signal, main = SERVICE) {
-  const child = start([main], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }, cleanup);
+/**
+ * Starts the built service on an embedded PostgreSQL. Resolves with its URL and the key that its first start prints.
+ * @param {{ main?: string, settings?: Record<string, string> }} options `main`: the entry of another build; `settings`: further variables
+ */
+export async function startSignalbox(dataDir, cleanup, signal, { main = SERVICE, settings = {} } = {}) {
+  const child = start([main], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...settings }, cleanup);
   return waitForOutput(child, /listens on (?<url>\S+)[^]*export API_KEY=(?<apiKey>\w+)\n/, signal);
 }
 

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
-import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import {
   AgentAnswer,
   AgentCreateInput,
   AgentDetails,
   AgentIdInput,
+  AgentListInput,
   AgentPage,
   AgentUpdateInput,
 } from './records/agent.dto.js';
@@ -25,12 +25,12 @@ export class AgentTools {
     name: 'COLLECTION_VIRTUAL_MCP_LIST',
     description:
       "Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at " +
-      '(orderBy does not accept description).',
-    input: ListInput,
+      '(orderBy does not accept description). connection_id lists the agents that use a connection or agent.',
+    input: AgentListInput,
     output: AgentPage,
     annotations: READ_ONLY,
   })
-  list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<AgentPage> {
+  list(input: AgentListInput, caller: Principal, answer: HeldAnswer): Promise<AgentPage> {
     return this.service.list(input, caller, answer);
   }
 

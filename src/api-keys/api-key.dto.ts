@@ -61,6 +61,14 @@ export class ApiKeyUpdateInput {
   @IsPermissionMap()
   permissions?: PermissionMap;
 
+  /** The time from now until the key expires, in seconds. Null removes the expiry. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_LIFETIME_SECONDS)
+  expiresIn?: number | null;
+
   /** Null removes the limit. */
   @IsOptionalObject(() => KeyRateLimitInput)
   rate_limit?: KeyRateLimitInput | null;

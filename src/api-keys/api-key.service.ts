@@ -43,7 +43,7 @@ export class ApiKeyService {
    */
   async create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
     const value = generateApiKey();
-    const expiresAt = input.expiresIn === undefined ? null : new Date(Date.now() + input.expiresIn * 1000);
+    const expiresAt = expiryOf(input.expiresIn ?? null);
     const { permissions } = input;
     const rateLimit = changedRateLimit<KeyRateLimit>(null, input.rate_limit ?? null);
     const { id: organizationId } = caller.organization;
@@ -86,9 +86,10 @@ export class ApiKeyService {
     return { ...page, items: page.items.map(toItem) };
   }
 
-  /** @throws DomainError `not_found`, `permission_widening` */
+  /** @throws DomainError `not_found`, `permission_widening`, `conflict` for a new expiry of a key that has expired */
   async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
-    const { id, name, permissions, rate_limit: limitChange } = input;
+    const { id, name, permissions, expiresIn, rate_limit: limitChange } = input;
+    const expiresAt = expiresIn === undefined ? undefined : expiryOf(expiresIn);
     const updated = await this.repository.updateAs({ caller, id }, (key, locked) => {
       const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
@@ -97,11 +98,15 @@ export class ApiKeyService {
       if (rateLimit !== undefined) maker.assertLimits(rateLimit);
       // The permissions of a key that expires later would outlive the granting key.
       const addsPermissions = permissions !== undefined && !isWithin(permissions, key.permissions);
-      if (addsPermissions) maker.assertOutlives(key.expiresAt);
+      const isProlonged = expiresAt !== undefined && endOf(expiresAt) > endOf(key.expiresAt);
+      if (addsPermissions || isProlonged) maker.assertOutlives(expiresAt === undefined ? key.expiresAt : expiresAt);
+      if (expiresAt !== undefined && endOf(key.expiresAt) <= Date.now())
+        throw new DomainError('conflict', 'The key has expired. Create a new one.');
       return {
         ...(name === undefined ? {} : { name }),
         ...(permissions === undefined ? {} : { permissions }),
         ...(rateLimit === undefined ? {} : { rateLimit }),
+        ...(expiresAt === undefined ? {} : { expiresAt }),
       };
     });
     if (updated === undefined) throw unknownKey();
@@ -140,6 +145,16 @@ export class ApiKeyService {
 function toKey(value: string, key: Omit<NewApiKey, 'id' | 'keyPrefix' | 'keyHash'>): NewApiKey {
   const keyPrefix = value.slice(0, VISIBLE_PREFIX_LENGTH);
   return { ...key, id: newId(), keyPrefix, keyHash: hashApiKey(value) };
+}
+
+/** @param seconds from now; null for a key that does not expire */
+function expiryOf(seconds: number | null): Date | null {
+  return seconds === null ? null : new Date(Date.now() + seconds * 1000);
+}
+
+/** For comparisons. */
+function endOf(expiresAt: Date | null): number {
+  return expiresAt?.getTime() ?? Infinity;
 }
 
 function unknownKey(): DomainError {

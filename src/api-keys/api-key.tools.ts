@@ -49,8 +49,9 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_UPDATE',
     description:
-      'Renames an API key, replaces its permissions, or changes its rate limit. The calling key must hold the current and the new permissions of the ' +
-      'key. To add permissions, it must not expire before the key.',
+      'Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the ' +
+      'current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire ' +
+      'before the key. A key that has expired stays so.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,
     annotations: UPDATES,

@@ -24,13 +24,15 @@ export interface GroupCounts extends Counts {
 }
 
 export interface ToolCountsAt extends ToolCounts {
-  at: Date;
+  /** The start of the bucket; null for the total of the tool. */
+  at: Date | null;
 }
 
 export interface StatsQuestion extends StatsRange {
   readonly organizationId: string;
   readonly connectionId: string | null;
   readonly toolName: string | null;
+  readonly includesManagement: boolean;
   readonly groupBy: CallGrouping | undefined;
 }
 
@@ -43,16 +45,18 @@ const COUNTS = `
 
 const IN_QUESTION = `
   organization_id = $1 AND at >= $2 AND at < $3
-  AND ($4::uuid IS NULL OR connection_id = $4) AND ($5::text IS NULL OR tool_name = $5)`;
+  AND ($4::uuid IS NULL OR connection_id = $4) AND ($5::text IS NULL OR tool_name = $5)
+  AND ($6::boolean OR connection_id IS NOT NULL)`;
 
 const TOTAL = `SELECT ${COUNTS} FROM audit_records WHERE ${IN_QUESTION}`;
 
-const BY_TOOL = `
-  SELECT connection_id AS "connectionId", tool_name AS "toolName", ${COUNTS}
+// Without percentiles, which would sort all records instead of hashing them.
+const MOST_CALLED = `
+  SELECT connection_id AS "connectionId", tool_name AS "toolName"
   FROM audit_records WHERE ${IN_QUESTION}
   GROUP BY connection_id, tool_name
-  ORDER BY calls DESC, tool_name, connection_id
-  LIMIT $6`;
+  ORDER BY count(*) DESC, tool_name, connection_id
+  LIMIT $7`;
 
 const GROUPS: Readonly<Record<CallGrouping, string>> = {
   connection: 'connection_id',
@@ -64,19 +68,22 @@ const GROUPS: Readonly<Record<CallGrouping, string>> = {
 const byGroup = (grouping: CallGrouping): string => `
   SELECT ${GROUPS[grouping]} AS "group", ${COUNTS}
   FROM audit_records WHERE ${IN_QUESTION}
-  GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $6`;
+  GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $7`;
 
-// Records of management tools have a null connection id: hence IS NOT DISTINCT FROM.
-const OVER_TIME = `
-  SELECT connection_id AS "connectionId", tool_name AS "toolName",
-    to_timestamp(floor(extract(epoch FROM at) / $6::bigint) * $6::bigint) AS at, ${COUNTS}
-  FROM audit_records
-  WHERE ${IN_QUESTION} AND EXISTS (
-    SELECT FROM unnest($7::uuid[], $8::text[]) AS listed (listed_connection, listed_tool)
-    WHERE tool_name = listed_tool AND connection_id IS NOT DISTINCT FROM listed_connection
-  )
-  GROUP BY connection_id, tool_name, 3
-  ORDER BY 3`;
+// Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id: hence IS NOT
+// DISTINCT FROM.
+const OF_TOOLS = `
+  SELECT connection_id AS "connectionId", tool_name AS "toolName", bucket AS at, ${COUNTS}
+  FROM (
+    SELECT connection_id, tool_name, date_bin($7::bigint * interval '1 second', at, 'epoch') AS bucket, status, duration_ms
+    FROM audit_records
+    WHERE ${IN_QUESTION} AND EXISTS (
+      SELECT FROM unnest($8::uuid[], $9::text[]) AS listed (listed_connection, listed_tool)
+      WHERE tool_name = listed_tool AND connection_id IS NOT DISTINCT FROM listed_connection
+    )
+  ) calls
+  GROUP BY GROUPING SETS ((connection_id, tool_name), (connection_id, tool_name, bucket))
+  ORDER BY grouping(bucket) DESC, bucket, calls DESC, tool_name, connection_id`;
 
 /** Counts audit records. */
 @Injectable()
@@ -89,24 +96,26 @@ export class AuditStatsRepository {
     max: number,
   ): Promise<{
     total: Counts;
-    byTool: ToolCounts[];
-    overTime: ToolCountsAt[];
+    ofTools: ToolCountsAt[];
     byGroup: GroupCounts[];
     truncated: boolean;
   }> {
-    const { organizationId, from, to, connectionId, toolName, bucketSeconds, groupBy } = question;
-    const scope = [organizationId, from, to, connectionId, toolName];
+    const { organizationId, from, to, connectionId, toolName, includesManagement, bucketSeconds, groupBy } = question;
+    const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
     return this.records.read(async (manager) => {
       const [total] = await rows<Counts>(manager, TOTAL, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
-      const found = await rows<ToolCounts>(manager, BY_TOOL, [...scope, max + 1]);
-      const byTool = found.slice(0, max);
-      const listed = [byTool.map((tool) => tool.connectionId), byTool.map((tool) => tool.toolName)];
-      const overTime = await rows<ToolCountsAt>(manager, OVER_TIME, [...scope, bucketSeconds, ...listed]);
+      const found = await rows<Pick<ToolCounts, 'connectionId' | 'toolName'>>(manager, MOST_CALLED, [
+        ...scope,
+        max + 1,
+      ]);
+      const most = found.slice(0, max);
+      const listed = [most.map((tool) => tool.connectionId), most.map((tool) => tool.toolName)];
+      const ofTools = await rows<ToolCountsAt>(manager, OF_TOOLS, [...scope, bucketSeconds, ...listed]);
       const groups =
         groupBy === undefined ? [] : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, max + 1]);
       const truncated = found.length > max || groups.length > max;
-      return { total, byTool, overTime, byGroup: groups.slice(0, max), truncated };
+      return { total, ofTools, byGroup: groups.slice(0, max), truncated };
     });
   }
 }

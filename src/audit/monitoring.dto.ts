@@ -116,6 +116,11 @@ export class MonitoringStatsInput {
   @MaxLength(256)
   tool_name?: string;
 
+  /** Whether to count calls of the service's own management tools, which have no connection. Default: true. */
+  @MayBeAbsent()
+  @IsBoolean()
+  include_management?: boolean;
+
   /** Counts the calls by this, too. */
   @MayBeAbsent()
   @IsIn(CALL_GROUPINGS)

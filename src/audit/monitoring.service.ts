@@ -28,6 +28,8 @@ const AUDIT_LIST = {
     door: { column: 'record.entryPoint', type: 'enum', values: ENTRY_POINTS },
     connection_id: { column: 'record.connectionId', type: 'uuid', nullable: true },
     agent_id: { column: 'record.agentId', type: 'uuid', nullable: true },
+    // Nullable, because a list cannot be ordered by an expression.
+    management: { column: '(record.connectionId IS NULL)', type: 'boolean', nullable: true },
     tool_name: { column: 'record.toolName', type: 'string' },
     status: { column: 'record.status', type: 'enum', values: AUDIT_STATUSES },
     error_code: { column: 'record.errorCode', type: 'string', nullable: true },
@@ -84,19 +86,21 @@ export class MonitoringService {
   /** @throws DomainError `invalid_request` */
   async stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
     const range = readStatsRange(input, new Date());
-    const { total, byTool, overTime, byGroup, truncated } = await this.counts.count(
+    const { total, ofTools, byGroup, truncated } = await this.counts.count(
       {
         ...range,
         organizationId: caller.organization.id,
         connectionId: input.connection_id ?? null,
         toolName: input.tool_name ?? null,
+        includesManagement: input.include_management ?? true,
         groupBy: input.group_by,
       },
       MAX_TOOLS,
     );
+    const byTool = ofTools.filter(({ at }) => at === null);
     const ids = [...byTool.map(({ connectionId }) => connectionId), ...byGroup.map(({ group }) => group)];
     const nameOf = await this.names.find(ids);
-    const stepsOf = Map.groupBy(overTime, keyOf);
+    const stepsOf = Map.groupBy(ofTools, keyOf);
     return {
       from: range.from.toISOString(),
       to: range.to.toISOString(),
@@ -107,7 +111,9 @@ export class MonitoringService {
         connection_title: nameOf(tool.connectionId),
         tool_name: tool.toolName,
         ...toStats(tool),
-        over_time: (stepsOf.get(keyOf(tool)) ?? []).map((step) => ({ at: step.at.toISOString(), ...toStats(step) })),
+        over_time: (stepsOf.get(keyOf(tool)) ?? []).flatMap(({ at, ...step }) =>
+          at === null ? [] : [{ at: at.toISOString(), ...toStats(step) }],
+        ),
       })),
       groups: byGroup.map((group) => ({ group: group.group, name: nameOf(group.group), ...toStats(group) })),
       truncated,

@@ -5,6 +5,7 @@ import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
 import { type Page, paginate } from '../common/paging/paginate.js';
+import type { SqlClause } from '../common/paging/sql-clause.js';
 import { requireRoom } from '../database/require-room.js';
 import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
@@ -52,16 +53,21 @@ export class VirtualConnections {
     return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
   }
 
-  /** @param agentBytes SQL for the bytes that the caller reads of the agent whose id is `connection.id` */
+  /**
+   * @param agents SQL about the agent whose id is `connection.id`: the bytes that the caller reads of it, and which agents to list
+   */
   list(
     organizationId: string,
     input: ListInput,
     answer: HeldAnswer,
-    agentBytes: string,
+    agents: { readonly bytes: string; readonly condition?: SqlClause },
   ): Promise<Page<VirtualConnection>> {
     const query = this.connections.createQueryBuilder('connection').where({ ...VIRTUAL, organizationId });
-    const rowBytes = `1024 + coalesce(octet_length(connection.description), 0) + ${agentBytes}`;
-    return paginate(query, { ...VIRTUAL_LIST, rowBytes }, input, answer);
+    const { bytes, condition } = agents;
+    if (condition !== undefined) query.andWhere(condition.sql, condition.parameters);
+    const name = `${VIRTUAL_LIST.name} ${JSON.stringify(condition?.parameters ?? {})}`;
+    const rowBytes = `1024 + coalesce(octet_length(connection.description), 0) + ${bytes}`;
+    return paginate(query, { ...VIRTUAL_LIST, name, rowBytes }, input, answer);
   }
 
   /** @throws DomainError `limit_reached` */

@@ -30,6 +30,7 @@ import { ConnectionImport1763700000673 } from './migrations/1763700000673-connec
 import { Approvals1763700000674 } from './migrations/1763700000674-approvals.js';
 import { Webhooks1763700000677 } from './migrations/1763700000677-webhooks.js';
 import { Schedules1763700000678 } from './migrations/1763700000678-schedules.js';
+import { FailedRuns1763700000680 } from './migrations/1763700000680-failed-runs.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -67,4 +68,5 @@ export const MIGRATIONS = [
   Approvals1763700000674,
   Webhooks1763700000677,
   Schedules1763700000678,
+  FailedRuns1763700000680,
 ];

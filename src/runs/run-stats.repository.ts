@@ -35,7 +35,7 @@ const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancel
 // One scan of the runs in question, for all groupings.
 const COUNT = `
   WITH question AS MATERIALIZED (
-    SELECT to_timestamp(floor(extract(epoch FROM created_at) / $5::bigint) * $5::bigint) AS at, agent_id, model, status, usage,
+    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage,
            CASE WHEN status IN ('completed', 'failed')
                 THEN extract(epoch FROM finished_at - started_at)::float8 * 1000 - waited_ms END AS duration
       FROM runs

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunItem } from '../runs/records/run.dto.js';
+import type { PendingApprovalItem } from '../runs/records/approval.dto.js';
+import type { RunItem, RunPage } from '../runs/records/run.dto.js';
 import type { MessageItem, MessagePage, ThreadItem } from '../threads/thread.dto.js';
 import { type ApiClient, UnexpectedStatusError } from './api-client.js';
 import {
@@ -10,6 +11,8 @@ import {
   type StreamOptions,
   textOf,
 } from './thread-stream.js';
+
+const POLL_MS = 25;
 
 export interface PostOptions {
   tier?: string;
@@ -80,6 +83,36 @@ export class ThreadClient {
     if (response.status !== 202) throw new UnexpectedStatusError('POST cancel', response);
   }
 
+  /** The tool calls of the thread that nobody has approved or denied yet. */
+  async pendingApprovals(): Promise<PendingApprovalItem[]> {
+    const runs = await this.runsWith('running', 'waiting');
+    return runs.flatMap(({ pending_approvals: pending }) => pending);
+  }
+
+  /**
+   * Polls until a run of the thread waits for approvals, and returns them. The run may be posted after this call.
+   * @throws Error if none waits within 20 seconds
+   */
+  async waitForApprovals(): Promise<PendingApprovalItem[]> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const [run] = await this.runsWith('waiting');
+      if (run !== undefined && run.pending_approvals.length > 0) return run.pending_approvals;
+      if (Date.now() > deadline) throw new Error('No run of the thread waits for an approval.');
+      await sleep(POLL_MS);
+    }
+  }
+
+  /**
+   * Approves or denies a tool call. The key needs `RUN_APPROVE`.
+   * @throws UnexpectedStatusError unless the status is 202
+   */
+  async answerApproval(id: string, approved: boolean, reason?: string): Promise<void> {
+    const answer = { approved, ...(reason !== undefined && { reason }) };
+    const response = await this.client.send(this.path(`approvals/${id}`), answer);
+    if (response.status !== 202) throw new UnexpectedStatusError('POST approval', response);
+  }
+
   /** All stored messages, oldest first. */
   async transcript(): Promise<MessageItem[]> {
     const messages: MessageItem[] = [];
@@ -108,8 +141,16 @@ export class ThreadClient {
       const run = await this.run(taskId);
       if (statuses.includes(run.status)) return run;
       if (Date.now() > deadline) throw new Error(`The run is ${run.status}, not ${statuses.join(' or ')}.`);
-      await sleep(25);
+      await sleep(POLL_MS);
     }
+  }
+
+  private async runsWith(...statuses: RunItem['status'][]): Promise<RunItem[]> {
+    const conditions = [
+      { field: ['thread_id'], operator: 'eq', value: this.id },
+      { field: ['status'], operator: 'in', value: statuses },
+    ];
+    return (await this.client.tool<RunPage>('RUN_LIST', { where: { operator: 'and', conditions } })).items;
   }
 
   private path(action: string): string {

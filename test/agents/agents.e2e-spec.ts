@@ -125,7 +125,8 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
   it('lists agents and nothing else', async () => {
     const title = `Listed ${randomUUID()}`;
     await connect(title);
-    const connections = [{ connection_id: await connect('Member'), selected_tools: ['x'], prefix: null }];
+    const member = await connect('Member');
+    const connections = [{ connection_id: member, selected_tools: ['x'], prefix: null }];
     const first = await create({ title, instructions: 'Be brief.', connections });
     const second = await create({ title });
     const where = { field: ['title'], operator: 'eq', value: title };
@@ -136,6 +137,8 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       nextCursor: null,
     });
     expect(await call('COLLECTION_CONNECTIONS_LIST', { where })).toMatchObject({ totalCount: 3 });
+    const using = await call('COLLECTION_VIRTUAL_MCP_LIST', { connection_id: member });
+    expect(using).toMatchObject({ items: [{ id: first.id }], totalCount: 1 });
   });
 
   it.each(['COLLECTION_VIRTUAL_MCP_DELETE', 'COLLECTION_CONNECTIONS_DELETE'])('is gone after %s', async (name) => {

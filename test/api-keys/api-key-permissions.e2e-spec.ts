@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { expectProblem } from '../support/problem.js';
@@ -81,6 +82,47 @@ describe('the lifetime of a key', () => {
     const shorter = await createKey({}, { expiresIn: 1800 });
     await update(shorter.id, RIGHTS).expect(200);
     await update(maker.id, { ...RIGHTS, 'connection-1': ['search'] }).expect(200);
+  });
+});
+
+describe('a new expiry of a key', () => {
+  const RIGHTS = { self: ['API_KEY_UPDATE'] };
+  const update = (id: string, expiresIn: unknown, key?: string) =>
+    apiKeys.service.tool('API_KEY_UPDATE', { id, expiresIn }, key);
+  const remaining = ({ body }: { body: unknown }): number =>
+    Date.parse((body as { item: { expires_at: string } }).item.expires_at) - Date.now();
+
+  it('counts from now, and null removes it', async () => {
+    const { id } = await createKey(RIGHTS);
+    expect(Math.abs(remaining(await update(id, 3600).expect(200)) - 3_600_000)).toBeLessThan(60_000);
+    expect(Math.abs(remaining(await update(id, 7200).expect(200)) - 7_200_000)).toBeLessThan(60_000);
+    const endless = await update(id, null).expect(200);
+    expect(endless.body.item.expires_at).toBeNull();
+    const renamed = await apiKeys.service.tool('API_KEY_UPDATE', { id, name: 'renamed' }).expect(200);
+    expect(renamed.body.item.expires_at).toBeNull();
+    expectProblem(await update(id, '3600'), 400, 'invalid_request');
+  });
+
+  it('cannot exceed that of the calling key, also for the key itself, but can be earlier', async () => {
+    const maker = await createKey(RIGHTS, { expiresIn: 3600 });
+    const other = await createKey(RIGHTS, { expiresIn: 7200 });
+    for (const seconds of [3_700, 8_000, null])
+      expectProblem(await update(maker.id, seconds, maker.key), 403, 'permission_widening');
+    for (const seconds of [8_000, null])
+      expectProblem(await update(other.id, seconds, maker.key), 403, 'permission_widening');
+    await update(other.id, 60, maker.key).expect(200);
+    await update(maker.id, 1800, maker.key).expect(200);
+    expectProblem(await update(other.id, 2_400, maker.key), 403, 'permission_widening');
+    const strong = await createKey({ self: ['*'] });
+    expectProblem(await update(strong.id, 1, maker.key), 403, 'permission_widening');
+  });
+
+  it('ends the key, which cannot be revived', async () => {
+    const { id, key } = await createKey(RIGHTS);
+    await update(id, 1).expect(200);
+    await sleep(1050);
+    expectProblem(await apiKeys.service.tool('API_KEY_UPDATE', { id }, key), 401, 'credential_expired');
+    for (const seconds of [60, null]) expectProblem(await update(id, seconds), 409, 'conflict');
   });
 });
 

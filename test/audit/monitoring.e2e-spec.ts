@@ -141,6 +141,7 @@ describe('MONITORING_LOGS_LIST', () => {
     ['status', { field: ['status'], operator: 'eq', value: 'denied' }, ['third']],
     ['error code', { field: ['error_code'], operator: 'eq', value: 'upstream_timeout' }, ['second']],
     ['door', { field: ['door'], operator: 'in', value: ['run', 'self'] }, ['fifth', 'fourth']],
+    ['management', { field: ['management'], operator: 'eq', value: false }, ['first', 'fourth', 'second', 'third']],
     ['agent', { field: ['agent_id'], operator: 'eq', value: AGENT }, ['second']],
     ['run', { field: ['run_id'], operator: 'eq', value: RUN }, ['fourth']],
     ['public', { field: ['public'], operator: 'eq', value: true }, ['fourth']],
@@ -193,6 +194,16 @@ describe('MONITORING_STATS', () => {
     for (const tool of tools as { calls: number; over_time: { calls: number }[] }[]) {
       expect(tool.over_time.reduce((sum, step) => sum + step.calls, 0)).toBe(tool.calls);
     }
+  });
+
+  it('leaves out management tools', async () => {
+    const { total, tools, groups } = await stats({ include_management: false, group_by: 'connection' });
+    expect(total).toMatchObject({ calls: 4 });
+    expect((tools as { tool_name: string }[]).map((tool) => tool.tool_name)).toEqual(['read', 'write']);
+    expect(groups).toEqual([expect.objectContaining({ group: CONNECTION, calls: 4 })]);
+    expect(await stats({ tool_name: 'API_KEY_LIST', include_management: false })).toMatchObject({
+      total: { calls: 0 },
+    });
   });
 
   it.each(['connection', 'agent', 'key', 'person'])('counts by %s', async (by) => {

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { Signalbox } from '../../packages/client/src/index.js';
+import { Signalbox, type ToolOutput } from '../../packages/client/src/index.js';
 import { CliFixture, type CommandResult } from './cli.support.js';
+
+type WebhookItem = ToolOutput<'WEBHOOK_LIST'>['items'][number];
 
 const MANIFEST = `
 connections:
@@ -34,8 +36,15 @@ schedules:
     agent: Helper
     cron: 0 3 * * *
     message: Good night
+webhooks:
+  https://hooks.example.com/failed:
+    events: [run.failed, approval.requested]
+    agents: [Helper]
+  billing:
+    url: \${BILLING_HOOK}
+    events: [run.completed]
 `;
-const ENV = { SEARCH_TOKEN: 'token-of-search' };
+const ENV = { SEARCH_TOKEN: 'token-of-search', BILLING_HOOK: 'https://billing.example.com/?token=token-of-billing' };
 
 let cli: CliFixture;
 let signalbox: Signalbox;
@@ -55,6 +64,10 @@ async function apply(
   return cli.run(['apply', ...args], { env });
 }
 
+async function webhookAt(url: string): Promise<WebhookItem | undefined> {
+  return (await signalbox.tool('WEBHOOK_LIST', {})).items.find((webhook) => webhook.url === url);
+}
+
 describe('signalbox apply', () => {
   it('shows the plan, and changes nothing, until it is confirmed', async () => {
     const plan = await apply(MANIFEST, ['--plan']);
@@ -66,7 +79,9 @@ describe('signalbox apply', () => {
         '+ agents.Helper',
         '+ roles.support',
         '+ schedules.Nightly',
-        '5 to create, 0 to update, 0 to delete.',
+        '+ webhooks.https://hooks.example.com/failed',
+        '+ webhooks.billing',
+        '7 to create, 0 to update, 0 to delete.',
         '',
       ].join('\n'),
     );
@@ -75,7 +90,9 @@ describe('signalbox apply', () => {
   });
 
   it('creates what is missing, and a second time changes nothing', async () => {
-    expect(await apply(MANIFEST)).toMatchObject({ code: 0, errors: '' });
+    const applied = await apply(MANIFEST);
+    expect(applied).toMatchObject({ code: 0, errors: '' });
+    expect(applied.output).not.toContain('token-of-billing');
     const { items: agents } = await signalbox.tool('COLLECTION_VIRTUAL_MCP_LIST', {});
     expect(agents).toMatchObject([
       {
@@ -95,22 +112,38 @@ describe('signalbox apply', () => {
     expect((await signalbox.tool('SCHEDULE_LIST', {})).items).toMatchObject([
       { title: 'Nightly', virtual_mcp_id: agents[0]?.id, timezone: 'UTC', enabled: true },
     ]);
+    const failed = { events: ['run.failed', 'approval.requested'], agent_ids: [agents[0]?.id], enabled: true };
+    expect(await webhookAt('https://hooks.example.com/failed')).toMatchObject(failed);
+    const billing = { events: ['run.completed'], agent_ids: null, enabled: true };
+    expect(await webhookAt(ENV.BILLING_HOOK)).toMatchObject(billing);
+    // Each has a secret of its own, which only this output contains.
+    const secrets = applied.output.match(/whsec_[A-Za-z0-9+/=]+/g) ?? [];
+    expect(new Set(secrets).size).toBe(2);
     expect(await apply(MANIFEST)).toEqual({ code: 0, output: 'Nothing to change.\n', errors: '' });
   });
 
   it('updates what differs, secrets included, and shows no value', async () => {
-    const changed = MANIFEST.replace('Be brief.', 'Be kind.').replace('prefix: t', 'prefix: tickets');
-    const { code, output } = await apply(changed, ['--yes'], { SEARCH_TOKEN: 'another-token' });
+    const changed = MANIFEST.replace('Be brief.', 'Be kind.')
+      .replace('prefix: t', 'prefix: tickets')
+      .replace('    agents: [Helper]', '    agents: null\n    enabled: false');
+    const before = await webhookAt('https://hooks.example.com/failed');
+    const { code, output } = await apply(changed, ['--yes'], { ...ENV, SEARCH_TOKEN: 'another-token' });
     expect(code).toBe(0);
     expect(output).toBe(
       [
         '~ connections.search',
         '~ agents.Helper: instructions, connections',
-        '0 to create, 2 to update, 0 to delete.',
+        '~ webhooks.https://hooks.example.com/failed: agents, enabled',
+        '0 to create, 3 to update, 0 to delete.',
         'Done.',
         '',
       ].join('\n'),
     );
+    expect(await webhookAt('https://hooks.example.com/failed')).toMatchObject({
+      id: before?.id,
+      agent_ids: null,
+      enabled: false,
+    });
   });
 
   it('deletes only what --prune may delete', async () => {
@@ -118,12 +151,20 @@ describe('signalbox apply', () => {
       data: { title: 'By hand', connection_type: 'HTTP', connection_url: 'https://hand.example.com/mcp' },
     });
     const less =
-      'connections:\n  tickets:\n    url: https://tickets.example.com/mcp\n    headers: { X-Team: support }\nagents:\n';
+      'connections:\n  tickets:\n    url: https://tickets.example.com/mcp\n    headers: { X-Team: support }\nagents:\n' +
+      'webhooks:\n  invoices: { url: "${BILLING_HOOK}", events: [run.completed] }\n';
     expect((await apply(less, ['--plan'])).output).toBe('Nothing to change.\n');
     const pruned = await apply(less, ['--prune', '--yes']);
     expect(pruned).toMatchObject({ code: 0, errors: '' });
     expect(pruned.output).toBe(
-      ['- agents.Helper', '- connections.search', '0 to create, 0 to update, 2 to delete.', 'Done.', ''].join('\n'),
+      [
+        '- webhooks.https://hooks.example.com/failed',
+        '- agents.Helper',
+        '- connections.search',
+        '0 to create, 0 to update, 3 to delete.',
+        'Done.',
+        '',
+      ].join('\n'),
     );
     const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {});
     expect(items.map(({ title }) => title).sort()).toEqual(['By hand', 'tickets']);
@@ -143,9 +184,21 @@ describe('signalbox apply', () => {
       },
       roles: { support: { permissions: { search: ['*'] } } },
       schedules: { Nightly: { agent: 'Helper', cron: '0 3 * * *' } },
+      webhooks: {
+        'https://hooks.example.com/failed': { events: ['run.failed', 'approval.requested'], agents: ['Helper'] },
+        [ENV.BILLING_HOOK]: { events: ['run.completed'], enabled: true },
+      },
     });
+    expect(exported).not.toContain('whsec_');
     const env = { ...ENV, TICKETS_X_TEAM: 'support' };
     expect(await apply(exported, ['--yes'], env)).toEqual({ code: 0, output: 'Nothing to change.\n', errors: '' });
+  });
+});
+
+describe('signalbox apply refuses before it changes anything', () => {
+  let before: string;
+  beforeAll(async () => {
+    before = await cli.output('export');
   });
 
   it.each([
@@ -166,12 +219,27 @@ describe('signalbox apply', () => {
     ],
     ['a schedule without an agent', 'schedules:\n  S: { cron: 0 3 * * * }\n', ENV, 'schedules.S.agent must be'],
     ['a refused connection', 'connections:\n  bad: { url: "ftp://x" }\n', ENV, 'connections.bad: '],
+    ['a webhook without an address', 'webhooks:\n  W: { events: [run.failed] }\n', ENV, 'webhooks.W: the name must be'],
+    [
+      'two webhooks with one address',
+      'webhooks:\n  https://x.example.com: {}\n  W: { url: "https://x.example.com/" }\n',
+      ENV,
+      'webhooks.W and webhooks.https://x.example.com have the same address.',
+    ],
+    [
+      'a webhook of an agent that is not there',
+      'webhooks:\n  https://x.example.com: { events: [run.failed], agents: [nobody] }\n',
+      ENV,
+      'there is no agent "nobody".',
+    ],
     ['broken YAML', 'agents: {\n', ENV, 'signalbox.yaml: '],
-  ])('refuses %s before it changes anything', async (_what, manifest, env: Record<string, string>, complaint) => {
-    const before = await cli.output('export');
+  ])('%s', async (_what, manifest, env: Record<string, string>, complaint) => {
     const { code, errors } = await apply(manifest, ['--yes'], env);
     expect(code).toBe(1);
     expect(errors).toContain(complaint);
+  });
+
+  it('and has changed nothing', async () => {
     expect(await cli.output('export')).toBe(before);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
+import type { ApiKeyItem } from '../../src/api-keys/api-key.dto.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { ConsoleFixture } from './console-fixture.js';
@@ -100,6 +101,21 @@ inBrowser('The view of keys', () => {
     const value = (await dialog.getByLabel('Value of the key').textContent())?.trim() ?? '';
     expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
     await dialog.getByRole('button', { name: 'Done' }).click();
+
+    await page.getByRole('button', { name: 'old renamed' }).click();
+    await dialog.getByRole('button', { name: 'Rotate key' }).click();
+    await dialog.getByLabel('The old key').selectOption({ label: 'It expires in a day' });
+    await dialog.getByRole('button', { name: 'Create new key' }).click();
+    await dialog.getByText(/The old key \(sbx_\S+…\) expires/).waitFor();
+    const next = (await dialog.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    const { items } = (await fixture.service.tool('API_KEY_LIST')).body as { items: ApiKeyItem[] };
+    const [old, young] = items.filter(({ name }) => name === 'old renamed');
+    const day = 86_400_000;
+    expect(Math.abs(Date.parse(old?.expires_at ?? '') - Date.now() - day)).toBeLessThan(day / 24);
+    expect(next.startsWith(young?.prefix ?? 'none')).toBe(true);
+    await fixture.service.tool('API_KEY_DELETE', { id: young?.id }).expect(200);
+    await page.reload();
 
     await page.getByRole('button', { name: 'old renamed' }).click();
     await dialog.getByRole('button', { name: 'Delete key' }).click();

@@ -52,7 +52,7 @@ inBrowser('Overview and monitoring', () => {
       await page.getByRole('link', { name: 'Dead server' }).waitFor();
       await page.getByRole('link', { name: /The model is down/ }).waitFor();
       await page.getByRole('region', { name: 'Tokens by agent' }).last().getByText('Support').waitFor();
-      const runs = page.getByRole('figure', { name: 'Runs per day' });
+      const runs = page.getByRole('figure', { name: 'Runs over time' });
       await runs.getByText('Show as table').click();
       const rows = await runs.getByRole('row').allTextContents();
       // Completed, failed, cancelled, not finished.

@@ -1,6 +1,7 @@
 import { type Caller, FaultError } from './caller.js';
+import { type Approval, Approver } from './approver.js';
 import type { RunPlan } from './backstage.js';
-import type { Random } from './random.js';
+import { Random } from './random.js';
 import { type Reading, RunReader } from './run-reader.js';
 
 /** A run that the service has accepted. */
@@ -16,6 +17,7 @@ export interface Conversation {
   readonly threadId: string;
   readonly accepted: AcceptedRun[];
   readonly readings: { readonly taskId: string; readonly reading: Reading }[];
+  readonly approvals: Approval[];
   /** Posts that were sent again, because their connection broke. */
   repeatedPosts: number;
   readonly faults: string[];
@@ -39,7 +41,17 @@ export async function converse(
   random: Random,
   { agentId, threadId, runs, onOver, beforeLast }: ConversationOptions,
 ): Promise<Conversation> {
-  const conversation: Conversation = { threadId, accepted: [], readings: [], repeatedPosts: 0, faults: [] };
+  const conversation: Conversation = {
+    threadId,
+    accepted: [],
+    readings: [],
+    approvals: [],
+    repeatedPosts: 0,
+    faults: [],
+  };
+  const approver = new Approver(caller, threadId);
+  // Of its own, so that the number of payments does not depend on the timing of the rest.
+  const luck = new Random(`payments ${random.next()}`);
   const reading: Promise<void>[] = [];
   try {
     const data = { id: threadId, title: 'Trial', virtual_mcp_id: agentId };
@@ -56,14 +68,15 @@ export async function converse(
           new RunReader(caller, random, { threadId, taskId, isEarly }).open(),
         ),
       );
-      const run = await post(caller, random, { agentId, conversation, plan: planOf(`${threadId}-${i}`, random) });
+      const run = await post(caller, random, { agentId, conversation, plan: planOf(`${threadId}-${i}`, random, luck) });
       if (run === undefined) {
         reject(new FaultError('The post was not accepted.'));
         break;
       }
       conversation.accepted.push(run);
       resolve(run.taskId);
-      reading.push(readAll(run.taskId, readers, conversation).then(onOver));
+      const answering = approve(approver, run, conversation);
+      reading.push(Promise.all([readAll(run.taskId, readers, conversation), answering]).then(onOver));
     }
   } catch (error) {
     conversation.faults.push(error instanceof FaultError ? error.message : String((error as Error).stack));
@@ -81,6 +94,15 @@ async function readAll(
   for (const result of await Promise.allSettled(readers.map((read) => read()))) {
     if (result.status === 'fulfilled') readings.push({ taskId, reading: result.value });
     else faults.push(String(result.reason));
+  }
+}
+
+async function approve(approver: Approver, { taskId, plan }: AcceptedRun, conversation: Conversation): Promise<void> {
+  if (plan.payment === undefined) return;
+  try {
+    conversation.approvals.push(await approver.answer(taskId, plan.payment));
+  } catch (error) {
+    conversation.faults.push(String(error));
   }
 }
 
@@ -108,12 +130,15 @@ async function post(
   return { taskId, plan, text };
 }
 
-function planOf(run: string, random: Random): RunPlan {
+function planOf(run: string, random: Random, luck: Random): RunPlan {
   return {
     run,
     steps: Array.from({ length: random.integer(1, 2) }, () => random.integer(0, 12)),
     words: random.integer(5, 60),
     wordMs: random.integer(2, 25),
     toolMs: random.integer(0, 400),
+    ...(luck.chance(0.25) && {
+      payment: { decision: luck.pick(['approve', 'deny', 'both'] as const), afterMs: luck.integer(0, 300) },
+    }),
   };
 }

@@ -18,11 +18,12 @@ it.each(backends)(
     const report = await runTrial({ ...SHORT, backend });
     process.stdout.write(formatReport(report));
     expect(report.faults).toEqual([]);
-    const { accepted, answered, readers, expiredReaders, foldedStreams } = report.counts;
+    const { accepted, answered, readers, expiredReaders, foldedStreams, approved, denied, contested } = report.counts;
     expect({ accepted, answered }).toEqual({ accepted: SHORT.runs, answered: SHORT.runs });
     expect(foldedStreams + expiredReaders).toBe(readers);
     // A Redis that loses everything takes the streams of a few runs with it, never of most.
     expect(foldedStreams).toBeGreaterThan(readers / 2);
+    expect([approved, denied, contested]).not.toContain(0);
     expect(Object.values(report.kills).reduce((sum, kills) => sum + kills)).toBeGreaterThan(2);
   },
   WITHIN_MS,

@@ -31,6 +31,16 @@ export function formatReport(report: TrialReport): string {
         `${wrong.bookedUnknown} reported a call that never arrived`,
     ],
     [
+      'approvals',
+      `${counts.approved} approved, ${counts.denied} denied, ${counts.contested} of them answered both ways at once; ` +
+        `${wrong.notAnsweredOnce} not answered once, ${wrong.waiting} left waiting`,
+    ],
+    [
+      'payments',
+      `${counts.approved - counts.paymentsUnknown} made, ${counts.paymentsUnknown} with an unknown outcome, ` +
+        `${wrong.paidTwice} more than once, ${wrong.paidUnapproved} without approval, ${wrong.paidUnknown} reported and not made`,
+    ],
+    [
       'SIGTERM',
       `slowest exit ${(report.slowestExitMs / 1000).toFixed(1)} s; ${report.endedBeforeMain} ended before Node.js ran main.js`,
     ],

@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateApiKey } from '../../src/common/api-key-value.js';
 import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { type Backstage, startBackstage } from './backstage.js';
+import { type Backstage, GATED_TOOL, startBackstage } from './backstage.js';
 import { Caller } from './caller.js';
 import { converse } from './conversation.js';
 import { disturb } from './disturbance.js';
 import { Processes } from './processes.js';
 import { Random } from './random.js';
 import { type Store, startPersistentRedis, startPostgres } from './stores.js';
-import { judge, type Verdict } from './verdict.js';
+import type { Verdict } from './tally.js';
+import { judge } from './verdict.js';
 
 /** Where queue and streams are: PostgreSQL alone, a Redis that keeps its data at its restart, or one that loses all. */
 export type Backend = 'postgres' | 'redis' | 'redis-losing-all';
@@ -72,7 +73,7 @@ export async function runTrial(options: TrialOptions): Promise<TrialReport> {
     });
     const seconds = (performance.now() - begun) / 1000;
     const mayExpire = backend === 'redis-losing-all';
-    const verdict = await judge(caller, conversations, backstage.bookings, { mayExpire });
+    const verdict = await judge(caller, conversations, backstage, { mayExpire });
     await processes.stop();
     verdict.faults.push(...processes.faults);
     const { kills, failedStarts, endedBeforeMain, slowestExitMs } = processes;
@@ -111,7 +112,7 @@ async function prepare(caller: Caller, { modelUrl, upstreamUrl }: Backstage): Pr
     connection_type: 'HTTP',
     connection_url: upstreamUrl,
   });
-  const connections = [{ connection_id: connection, selected_tools: null }];
+  const connections = [{ connection_id: connection, selected_tools: null, approval: [GATED_TOOL] }];
   return create('COLLECTION_VIRTUAL_MCP_CREATE', { title: 'Agent', connections });
 }
 

@@ -2,84 +2,24 @@ import { isDeepStrictEqual } from 'node:util';
 import type { RunItem } from '../../src/runs/records/run.dto.js';
 import type { MessageItem } from '../../src/threads/thread.dto.js';
 import { fold } from '../support/fold-message.js';
+import { judgeApprovals } from './approval-verdict.js';
+import type { Backstage } from './backstage.js';
 import type { Caller } from './caller.js';
 import type { Conversation } from './conversation.js';
-
-/** What a trial counts. Every number under `wrong` must be 0. */
-export interface Verdict {
-  readonly counts: {
-    accepted: number;
-    answered: number;
-    repeatedPosts: number;
-    messages: number;
-    readers: number;
-    /** Readers that were told with 410 that the run is over and its frames are gone. */
-    expiredReaders: number;
-    connections: number;
-    frames: number;
-    restarts: number;
-    foldedStreams: number;
-    booked: number;
-    notBooked: number;
-    repeatedAttempts: number;
-  };
-  readonly wrong: {
-    unanswered: number;
-    lost: number;
-    double: number;
-    disordered: number;
-    gaps: number;
-    repeats: number;
-    differing: number;
-    inProgress: number;
-    bookedTwice: number;
-    bookedUnknown: number;
-  };
-  /** One sentence for each fault. */
-  readonly faults: string[];
-}
+import { count, newVerdict, type Verdict } from './tally.js';
 
 /**
  * Compares what the clients of a trial saw with what the service has stored.
- * @param bookings how often the tool that is not idempotent was called, by run
+ * @param calls how often the tools were called, by run
  * @param options.mayExpire the live buffer lost everything, so that a finished run can have no stream
  */
 export async function judge(
   caller: Caller,
   conversations: readonly Conversation[],
-  bookings: ReadonlyMap<string, number>,
+  calls: Pick<Backstage, 'bookings' | 'payments'>,
   { mayExpire }: { mayExpire: boolean },
 ): Promise<Verdict> {
-  const verdict: Verdict = {
-    counts: {
-      accepted: 0,
-      answered: 0,
-      repeatedPosts: 0,
-      messages: 0,
-      readers: 0,
-      expiredReaders: 0,
-      connections: 0,
-      frames: 0,
-      restarts: 0,
-      foldedStreams: 0,
-      booked: 0,
-      notBooked: 0,
-      repeatedAttempts: 0,
-    },
-    wrong: {
-      unanswered: 0,
-      lost: 0,
-      double: 0,
-      disordered: 0,
-      gaps: 0,
-      repeats: 0,
-      differing: 0,
-      inProgress: 0,
-      bookedTwice: 0,
-      bookedUnknown: 0,
-    },
-    faults: conversations.flatMap(({ faults }) => faults),
-  };
+  const verdict = newVerdict(conversations.flatMap(({ faults }) => faults));
   for (const conversation of conversations) {
     const { threadId: id } = conversation;
     const { item: thread } = await caller.tool<{ item: { status: string } }>('COLLECTION_THREADS_GET', { id });
@@ -87,13 +27,17 @@ export async function judge(
     const list = { thread_id: id, limit: 1000 };
     const { items } = await caller.tool<{ items: MessageItem[] }>('COLLECTION_THREAD_MESSAGES_LIST', list);
     judgeTranscript(verdict, conversation, items);
-    for (const { taskId } of conversation.accepted) {
+    for (const { taskId, plan } of conversation.accepted) {
       const { item: run } = await caller.tool<{ item: RunItem }>('RUN_GET', { id: taskId });
-      if (run.attempt > 1) verdict.counts.repeatedAttempts++;
+      // After an approval, a run continues in another attempt.
+      if (run.attempt > (plan.payment === undefined ? 1 : 2)) verdict.counts.repeatedAttempts++;
       if (run.status === 'completed') verdict.counts.answered++;
       else count(verdict, 'unanswered', `The run ${taskId} is ${run.status}: ${JSON.stringify(run.error)}`);
+      const { length: pending } = run.pending_approvals;
+      if (pending > 0) count(verdict, 'waiting', `The run ${taskId} waits for ${pending} approvals.`);
     }
-    judgeBookings(verdict, conversation, items, bookings);
+    judgeBookings(verdict, conversation, items, calls.bookings);
+    await judgeApprovals(verdict, caller, conversation, items, calls.payments);
     await judgeReadings(verdict, conversation, items);
   }
   const { expiredReaders } = verdict.counts;
@@ -177,9 +121,4 @@ async function judgeReadings(verdict: Verdict, { readings }: Conversation, items
     const [read, kept] = [JSON.stringify(folded), JSON.stringify({ id, role, parts, metadata })];
     count(verdict, 'differing', `${taskId} was read as ${read} and stored as ${kept}`);
   }
-}
-
-function count(verdict: Verdict, what: keyof Verdict['wrong'], fault: string): void {
-  verdict.wrong[what]++;
-  verdict.faults.push(fault);
 }

@@ -126,6 +126,28 @@ describe('paginate on PostgreSQL', () => {
     expect(times).toEqual(times.toSorted((a, b) => b - a));
   });
 
+  it('counts on the first page only', async () => {
+    const first = await list({ limit: 12 });
+    const added = { ...notes[0], id: randomUUID() };
+    await dataSource.getRepository(NoteSchema).insert(added);
+    const second = await list({ limit: 12, cursor: first.nextCursor });
+    const counted = await list({ limit: 12 });
+    await dataSource.getRepository(NoteSchema).delete({ id: added.id });
+    expect([first.totalCount, second.totalCount, counted.totalCount]).toEqual([24, 24, 25]);
+  });
+
+  it.each([
+    [10, 11],
+    [24, 24],
+    [100, 24],
+  ])('stops counting after %i rows', async (limit, totalCount) => {
+    const where = { field: ['size'], operator: 'gte', value: 0 };
+    const first = await list({ where, limit: 13, count_limit: limit });
+    expect(first).toMatchObject({ items: { length: 13 }, totalCount, hasMore: true });
+    const second = await list({ where, limit: 13, cursor: first.nextCursor, count_limit: limit });
+    expect(second).toMatchObject({ items: { length: 11 }, totalCount, hasMore: false });
+  });
+
   it('counts all rows at every position and ends at a full last page', async () => {
     const first = await list({ limit: 12 });
     expect(first).toMatchObject({ totalCount: 24, hasMore: true });

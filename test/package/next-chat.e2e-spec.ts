@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { createAskingAgent, startUpstream } from '../approvals/approvals.support.js';
@@ -12,12 +11,14 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { inBrowser, launchChromium } from '../support/chromium.js';
 import { freePort } from '../support/free-port.js';
 import { until } from '../support/proxy-connections.js';
+import { npm, startNpm, stopNpm } from './npm.js';
 import type { McpUpstream } from '../../src/testing/mcp-upstream.js';
 import type { ThreadItem } from '../../src/threads/thread.dto.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/next-chat', import.meta.url));
 /** Covers the installation of Next.js and its build. */
-const START_MS = 600_000;
+const START_MS = 900_000;
+const NO_TELEMETRY = { NEXT_TELEMETRY_DISABLED: '1' };
 const PERMISSIONS = [
   'COLLECTION_THREADS_CREATE',
   'COLLECTION_THREADS_GET',
@@ -49,10 +50,10 @@ inBrowser('the page of examples/next-chat', () => {
     const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
     const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
     ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
-    // npm has the settings of this machine, such as certificates.
-    await ended(run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], process.env));
-    await ended(run('npm', ['run', 'build']));
-    server = run('npm', ['start', '--', '--port', String(port)], {
+    await npm(folder, ['install', '--prefer-offline', '--no-audit', '--no-fund']);
+    await npm(folder, ['run', 'build'], NO_TELEMETRY);
+    server = startNpm(folder, ['start', '--', '--port', String(port)], {
+      ...NO_TELEMETRY,
       SIGNALBOX_URL: app.url,
       SIGNALBOX_API_KEY: key,
       SIGNALBOX_AGENT_ID: agentId,
@@ -69,26 +70,11 @@ inBrowser('the page of examples/next-chat', () => {
 
   afterAll(async () => {
     await browser?.close();
-    await stop(server);
+    await stopNpm(server);
     await app?.close();
     await upstream?.close();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
-
-  /** A process of its own group: npm does not pass signals on to what it starts. */
-  function run(command: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    return spawn(command, args, {
-      cwd: folder,
-      detached: true,
-      env: {
-        ...env,
-        PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
-        HOME: process.env['HOME'],
-        NEXT_TELEMETRY_DISABLED: '1',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-  }
 
   async function newPage(): Promise<Page> {
     const opened = await (await browser.newContext()).newPage();
@@ -195,18 +181,3 @@ inBrowser('the page of examples/next-chat', () => {
     expect(await threads()).toHaveLength(before + 1);
   });
 });
-
-async function ended(child: ChildProcess): Promise<void> {
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}: ${output}`);
-}
-
-async function stop(child: ChildProcess | undefined): Promise<void> {
-  if (child?.pid === undefined || child.exitCode !== null) return;
-  const gone = once(child, 'close');
-  process.kill(-child.pid, 'SIGTERM');
-  await gone;
-}

@@ -114,7 +114,10 @@ describe('a test application', () => {
       await using app = await createTestApp();
       const [model, upstream] = await Promise.all([
         startScriptedModel(),
-        startMcpUpstream({ first: { description: 'The first tool', handler: () => 'one' } }),
+        startMcpUpstream({
+          first: { description: 'The first tool', handler: () => 'one' },
+          second: { handler: () => 'two' },
+        }),
       ]);
       await app.useModel(model);
       const connection = await app.connect(upstream, { connection_token: 'secret-of-the-connection' });
@@ -138,6 +141,24 @@ describe('a test application', () => {
       ]);
       expect((await thread.transcript()).map(({ role }) => role)).toEqual(['system', 'user', 'assistant']);
       expect(await thread.run(taskId)).toMatchObject({ status: 'completed', steps: 2 });
+
+      const asking = await app.createThread(
+        await app.createAgent([], { connections: [{ connection_id: connection, approval: ['first'] }] }),
+      );
+      expect(await asking.pendingApprovals()).toEqual([]);
+      const calls = ['first', 'second', 'first'].map((name) => ({ name, arguments: {} }));
+      model.script({ kind: 'tool-calls', calls }, { kind: 'text', deltas: ['Answered.'] });
+      upstream.calls.length = 0;
+      const answering = asking.ask('Start');
+      const [one, other, ...more] = await asking.waitForApprovals();
+      expect([one?.tool_name, other?.tool_name, more]).toEqual(['first', 'first', []]);
+      await asking.answerApproval(one?.id ?? '', true);
+      expect(await asking.pendingApprovals()).toEqual([other]);
+      await asking.answerApproval(other?.id ?? '', false, 'Once is enough');
+      expect((await answering).text).toBe('Answered.');
+      expect(upstream.calls.map(({ tool }) => tool)).toEqual(['second', 'first']);
+      expect(await asking.pendingApprovals()).toEqual([]);
+      await expect(asking.answerApproval(other?.id ?? '', true)).rejects.toMatchObject({ code: 'approval_closed' });
 
       model.script({ kind: 'hang' });
       const hanging = await thread.post('Wait');

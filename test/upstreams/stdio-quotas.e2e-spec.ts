@@ -50,11 +50,13 @@ async function call(caller: Caller, name: string, args: object = {}): Promise<Rp
   return rpcOf(await post(caller, 'tools/call', { name, arguments: args }));
 }
 
-async function pidOf(caller: Caller): Promise<string> {
-  const { result, error } = await call(caller, 'pid');
+async function textOf(caller: Caller, tool: string): Promise<string> {
+  const { result, error } = await call(caller, tool);
   expect(error).toBeUndefined();
   return result?.content?.[0]?.text ?? '';
 }
+
+const pidOf = (caller: Caller): Promise<string> => textOf(caller, 'pid');
 
 /** A call that is not answered; `end` hangs up. */
 async function occupy(caller: Caller): Promise<{ end(): void }> {
@@ -67,8 +69,7 @@ async function occupy(caller: Caller): Promise<{ end(): void }> {
     headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json', ...headersOf(caller) },
     body: JSON.stringify(body),
   }).catch(() => undefined);
-  // The answer to the next message in the session shows that the call has arrived.
-  await pidOf(caller);
+  await until('the call has arrived', async () => (await textOf(caller, 'waiting')) !== '0');
   return {
     end() {
       abort.abort();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import { createTestApp, startMcpUpstream, startScriptedModel } from 'signalbox/testing';
 
 const app = await createTestApp();
@@ -10,12 +10,26 @@ const upstream = await startMcpUpstream({
     annotations: { readOnlyHint: true },
     handler: ({ number }) => `Order ${String(number)} was shipped.`,
   },
+  'refund-order': {
+    inputSchema: { type: 'object', properties: { number: { type: 'string' } }, required: ['number'] },
+    annotations: { destructiveHint: true },
+    handler: ({ number }) => `Order ${String(number)} is refunded.`,
+  },
 });
 let agentId: string;
+const refund = { kind: 'tool-calls' as const, calls: [{ name: 'refund-order', arguments: { number: 'A-7' } }] };
 
 before(async () => {
   await app.useModel(model);
-  agentId = await app.createAgent([await app.connect(upstream)], { instructions: 'Answer briefly.' });
+  const connection_id = await app.connect(upstream);
+  agentId = await app.createAgent([], {
+    instructions: 'Answer briefly.',
+    connections: [{ connection_id, approval: 'destructive' }],
+  });
+});
+
+beforeEach(() => {
+  upstream.calls.length = 0;
 });
 
 after(async () => {
@@ -59,4 +73,31 @@ test('the model calls a tool of the agent and answers with its result', async ()
   );
   // The second request to the model contains the result.
   assert.match(JSON.stringify(model.requests.at(-1)?.body.messages), /Order A-7 was shipped/);
+});
+
+test('a denied call is not made, and the model learns the reason', async () => {
+  model.script(refund, { kind: 'text', deltas: ['I did not refund it.'] });
+  const thread = await app.createThread(agentId);
+
+  const answering = thread.ask('Refund order A-7.');
+  const [approval] = await thread.waitForApprovals();
+  assert.ok(approval);
+  assert.deepEqual([approval.tool_name, approval.input], ['refund-order', { number: 'A-7' }]);
+  await thread.answerApproval(approval.id, false, 'Ask the customer first.');
+
+  assert.equal((await answering).text, 'I did not refund it.');
+  assert.deepEqual(upstream.calls, []);
+  assert.match(JSON.stringify(model.requests.at(-1)?.body.messages), /Ask the customer first/);
+});
+
+test('an approved call is made once', async () => {
+  model.script(refund, { kind: 'text', deltas: ['Done.'] });
+  const thread = await app.createThread(agentId);
+
+  const answering = thread.ask('Refund order A-7.');
+  for (const { id } of await thread.waitForApprovals()) await thread.answerApproval(id, true);
+
+  assert.equal((await answering).text, 'Done.');
+  assert.equal(upstream.calls.length, 1);
+  assert.deepEqual(await thread.pendingApprovals(), []);
 });

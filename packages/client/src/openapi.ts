@@ -288,7 +288,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Renames an API key, replaces its permissions, or changes its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions, it must not expire before the key. */
+        /** Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. */
         post: operations["API_KEY_UPDATE"];
         delete?: never;
         options?: never;
@@ -526,7 +526,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at (orderBy does not accept description). */
+        /** Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at (orderBy does not accept description). connection_id lists the agents that use a connection or agent. */
         post: operations["COLLECTION_VIRTUAL_MCP_LIST"];
         delete?: never;
         options?: never;
@@ -730,7 +730,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an item except names, arguments and result, and order by those that are not nullable. */
+        /** Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an item except names, arguments and result, and by management (the calls of management tools); and order by those that are not nullable. */
         post: operations["MONITORING_LOGS_LIST"];
         delete?: never;
         options?: never;
@@ -747,7 +747,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
+        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. include_management: false leaves out management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
         post: operations["MONITORING_STATS"];
         delete?: never;
         options?: never;
@@ -1584,6 +1584,27 @@ export interface components {
             created_at: string;
             updated_at: string;
         };
+        AgentListInput: {
+            /** Format: uuid */
+            connection_id?: string;
+            /**
+             * @description Maximum number of items per page. A page of large items holds fewer.
+             * @default 100
+             */
+            limit?: number;
+            /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
+            cursor?: string;
+            /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
+            offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
+            /** @description Sort order, most significant term first. Each field can occur once. */
+            orderBy?: components["schemas"]["ListOrder"][];
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
         AgentPage: {
             items: components["schemas"]["AgentItem"][];
             totalCount: number;
@@ -1743,6 +1764,7 @@ export interface components {
             permissions?: {
                 [key: string]: string[];
             };
+            expiresIn?: number | null;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
         };
         ApiKeyUpdated: {
@@ -2042,6 +2064,8 @@ export interface components {
             cursor?: string;
             /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
             offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
             /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
@@ -2209,6 +2233,7 @@ export interface components {
             /** Format: uuid */
             connection_id?: string;
             tool_name?: string;
+            include_management?: boolean;
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
         };
@@ -4906,7 +4931,7 @@ export interface operations {
         requestBody: {
             content: {
                 /** @example {} */
-                "application/json": components["schemas"]["ListInput"];
+                "application/json": components["schemas"]["AgentListInput"];
             };
         };
         responses: {

@@ -21,6 +21,7 @@ import {
   type SettableStatus,
 } from '../../connections/connection.js';
 import { IsText, IsTitle } from '../../connections/field-rules.js';
+import { ListInput } from '../../common/paging/list-input.js';
 import { IsOptionalObject } from '../../common/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
 import { type Tier, TIERS } from '../../common/tier.js';
@@ -167,6 +168,13 @@ export class AgentUpdateInput {
   @ValidateNested()
   @Type(() => AgentUpdateData)
   data: AgentUpdateData;
+}
+
+export class AgentListInput extends ListInput {
+  /** Lists only the agents that use this connection or agent. */
+  @MayBeAbsent()
+  @IsUUID()
+  connection_id?: string;
 }
 
 export class AgentIdInput {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
+import type { SqlClause } from '../../common/paging/sql-clause.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';
@@ -15,6 +16,14 @@ export const AGENT_BYTES = `
   coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
     + coalesce((SELECT sum(100 + json_octets(member.selected_tools) + json_octets(member.approval))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
+
+/** Selects the agents that use a connection, as `connection.id`. */
+export function usesConnection(id: string): SqlClause {
+  return {
+    sql: 'EXISTS (SELECT FROM agent_connections member WHERE member.agent_id = connection.id AND member.connection_id = :used)',
+    parameters: { used: id },
+  };
+}
 
 /** An agent's settings, with its connections in their order. */
 export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {

@@ -5,15 +5,14 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { HeldAnswer } from '../../common/answers/answer-budget.js';
 import { DomainError } from '../../common/domain-error.js';
 import { newId } from '../../common/ids.js';
-import type { ListInput } from '../../common/paging/list-input.js';
 import type { Principal } from '../../common/principal.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
 import { type AgentConnection, DEFAULT_APPROVAL_TIMEOUT_S, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
-import type { AgentCreateData, AgentItem, AgentPage, AgentUpdateData } from './agent.dto.js';
+import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
-import { AGENT_BYTES, AgentRepository, type StoredAgent } from './agent.repository.js';
+import { AGENT_BYTES, AgentRepository, type StoredAgent, usesConnection } from './agent.repository.js';
 
 /**
  * Creates, reads, updates and deletes agents. An agent is a connection of type VIRTUAL and its settings, written
@@ -38,11 +37,16 @@ export class AgentsService {
     return this.repository.findAllRunnable(organizationId, ids);
   }
 
-  async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<AgentPage> {
-    const page = await this.virtual.list(caller.organization.id, input, answer, AGENT_BYTES);
-    const agents = await this.repository.findAll(page.items.map(({ id }) => id));
+  async list(
+    { connection_id: used, ...input }: AgentListInput,
+    caller: Principal,
+    answer: HeldAnswer,
+  ): Promise<AgentPage> {
+    const agents = { bytes: AGENT_BYTES, ...(used !== undefined && { condition: usesConnection(used) }) };
+    const page = await this.virtual.list(caller.organization.id, input, answer, agents);
+    const stored = await this.repository.findAll(page.items.map(({ id }) => id));
     const items = page.items.flatMap((connection) => {
-      const agent = agents.get(connection.id);
+      const agent = stored.get(connection.id);
       // Deleted since the page was read.
       return agent === undefined ? [] : [toItem(connection, agent)];
     });

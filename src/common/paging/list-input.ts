@@ -60,6 +60,16 @@ export class ListInput {
   offset?: number | null;
 
   @IsOptional()
+  @IsInt()
+  @Min(1)
+  @JSONSchema({
+    description:
+      'Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. ' +
+      'Default: counts all.',
+  })
+  count_limit?: number | null;
+
+  @IsOptional()
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => ListOrder)

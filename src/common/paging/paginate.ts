@@ -14,7 +14,7 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
-/** One page of a list; `totalCount` counts the items of all pages. */
+/** One page of a list; `totalCount` counts the items of all pages, when the first page was read, up to `count_limit`. */
 export interface Page<E> {
   readonly items: E[];
   readonly totalCount: number;
@@ -45,23 +45,46 @@ export async function paginate<E extends ObjectLiteral>(
   const order = resolveOrder(spec, input.orderBy ?? []);
   const where = input.where == null ? undefined : compileWhere(input.where, spec);
   const scope: CursorScope = { list: spec.name, order, where };
-  const after = cursor == null ? undefined : afterRow(order, decodeCursor(scope, cursor));
+  const position = cursor == null ? undefined : decodeCursor(scope, cursor);
 
   const matching = query.clone();
   if (where !== undefined) matching.andWhere(where.sql, where.parameters);
   const page = matching.clone();
-  if (after !== undefined) page.andWhere(after.sql, after.parameters);
+  if (position !== undefined) {
+    const after = afterRow(order, position.values);
+    page.andWhere(after.sql, after.parameters);
+  }
   if (offset != null) page.offset(offset);
   orderQuery(page, order);
 
-  const totalCount = await matching.getCount();
+  // Counting reads all matching rows, so only the first page does.
+  const countLimit = input.count_limit ?? Infinity;
+  const totalCount = position?.totalCount ?? (await countRows(matching, countLimit));
+  const isWhole = position === undefined && totalCount <= countLimit;
   const { items, hasMore } =
     spec.rowBytes === undefined
-      ? await readShortRows(page, Math.min(limit, totalCount), answer)
+      ? await readShortRows(page, isWhole ? Math.min(limit, totalCount) : limit, answer)
       : await readMeasuredRows(page, limit, spec.rowBytes, answer);
   const last = items.at(-1);
-  const nextCursor = hasMore && last !== undefined ? encodeCursor(scope, orderValues(last, order)) : null;
+  const nextCursor =
+    hasMore && last !== undefined ? encodeCursor(scope, { values: orderValues(last, order), totalCount }) : null;
   return { items, totalCount, hasMore, nextCursor };
+}
+
+/** How many rows match; `limit + 1` if there are more than `limit`. */
+async function countRows<E extends ObjectLiteral>(matching: SelectQueryBuilder<E>, limit: number): Promise<number> {
+  if (limit === Infinity) return matching.getCount();
+  const counted = matching
+    .clone()
+    .select('1', 'one')
+    .limit(limit + 1);
+  const row = await matching
+    .createQueryBuilder()
+    .select('count(*)::integer', 'count')
+    .from(`(${counted.getQuery()})`, 'counted')
+    .setParameters(counted.getParameters())
+    .getRawOne<{ count: number }>();
+  return row?.count ?? 0;
 }
 
 type PageRows<E> = Pick<Page<E>, 'items' | 'hasMore'>;

@@ -106,6 +106,8 @@ describe('summarize', () => {
   it('is one sentence about the first fault and the number of the others', () => {
     expect(summarize([fault])).toBe('a.b: Must be a string.');
     expect(summarize([fault, fault, fault])).toBe('a.b: Must be a string. (and 2 more)');
+    const missing = { path: 'data', code: 'required', message: 'This property is required.' };
+    expect(summarize([fault, missing])).toBe('data: This property is required. (and 1 more)');
     expect(summarize([{ ...fault, path: '' }])).toBe('Must be a string.');
   });
 });

@@ -34,9 +34,9 @@ export function inspectInput<T extends object>(type: InputClass<T>, body: unknow
   return { value, faults: errors.flatMap((error) => flatten(error, '')) };
 }
 
-/** One sentence for the `detail` of the problem document. */
+/** One sentence for the `detail` of the problem document: what is missing says best what was expected. */
 export function summarize(faults: readonly FieldError[]): string {
-  const first = faults[0];
+  const first = faults.find(({ code }) => code === REQUIRED.code) ?? faults[0];
   if (first === undefined) return 'The request is not valid.';
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : '';
   return first.path === '' ? `${first.message}${more}` : `${first.path}: ${first.message}${more}`;

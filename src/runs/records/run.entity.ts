@@ -31,6 +31,7 @@ export interface RunUsage {
 })
 @Index('runs_running_idx', ['organizationId'], { where: "status = 'running'" })
 @Index('runs_waiting_idx', ['id'], { where: "status = 'waiting'" })
+@Index('runs_failed_idx', ['organizationId', 'createdAt'], { where: "status = 'failed'" })
 @Index('runs_idempotency_idx', ['organizationId', 'threadId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',

@@ -1,6 +1,7 @@
 // An MCP server over stdio that does what no server should. Its tools, which are public:
 //   pid          tells the process's id
 //   never        is not answered
+//   waiting      tells how many calls of `never` have arrived
 //   values       answers with `count` empty objects
 //   text         answers with `mebibytes` of text
 //   deep         answers with lists in lists, `depth` of them
@@ -11,7 +12,7 @@
 import { createInterface } from 'node:readline';
 
 const options = process.argv.slice(2);
-const names = ['pid', 'never', 'values', 'text', 'deep', 'flood', 'pour', 'complain'];
+const names = ['pid', 'never', 'waiting', 'values', 'text', 'deep', 'flood', 'pour', 'complain'];
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'.repeat(700);
 
 const print = (id, result) => process.stdout.write(`{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`);
@@ -25,9 +26,11 @@ function writeForEver(stream, text) {
 }
 
 const content = (text) => `{"content":[{"type":"text","text":${JSON.stringify(text)}}]}`;
+let waiting = 0;
 const tools = {
   pid: (id) => print(id, content(String(process.pid))),
-  never: () => undefined,
+  never: () => (waiting += 1),
+  waiting: (id) => print(id, content(String(waiting))),
   values: (id, { count }) => print(id, `{"content":[],"x":[${'{},'.repeat(count)}{}]}`),
   text: (id, { mebibytes }) => print(id, content('x'.repeat(mebibytes * 2 ** 20))),
   deep: (id, { depth }) => print(id, `{"content":[],"x":${'['.repeat(depth)}${']'.repeat(depth)}}`),

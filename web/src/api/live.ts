@@ -9,7 +9,7 @@ import { toolKey } from './queries.js';
 
 /** The tools whose answers show what a change is about. */
 const SHOWN_BY = {
-  run: ['RUN_LIST', 'RUN_GET', 'RUN_STATS', 'COLLECTION_THREAD_MESSAGES_LIST'],
+  run: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
   approval: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
   thread: ['COLLECTION_THREADS_LIST', 'COLLECTION_THREADS_GET'],
   connection: ['COLLECTION_CONNECTIONS_LIST', 'COLLECTION_CONNECTIONS_GET', 'COLLECTION_VIRTUAL_MCP_GET'],

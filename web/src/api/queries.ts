@@ -92,6 +92,8 @@ export interface ListRequest {
   readonly where?: Condition | undefined;
   readonly orderBy?: readonly { readonly field: string[]; readonly direction: 'asc' | 'desc' }[];
   readonly limit?: number;
+  /** Stops counting after so many items, `COUNT_LIMIT` without it. */
+  readonly count_limit?: number;
 }
 
 /** A condition of a list (`where`): a comparison of a field, or conditions joined. */
@@ -110,6 +112,8 @@ export function allOf(...conditions: readonly (Condition | undefined)[]): Condit
 }
 
 const PAGE_SIZE = 50;
+/** A list counts at most so many items; with more, its `totalCount` is greater. */
+const COUNT_LIMIT = 10_000;
 
 /** Reads a list page by page. */
 export function useList<Name extends ListToolName>(
@@ -121,7 +125,7 @@ export function useList<Name extends ListToolName>(
   const query = useInfiniteQuery({
     queryKey: toolKey(slug, name, request),
     queryFn: async ({ signal, pageParam }) => {
-      const input = { limit: PAGE_SIZE, ...request, ...(pageParam && { cursor: pageParam }) };
+      const input = { limit: PAGE_SIZE, count_limit: COUNT_LIMIT, ...request, ...(pageParam && { cursor: pageParam }) };
       return (await client.tool(name, input as ToolInput<Name>, { signal })) as ListPage<ListItem<Name>>;
     },
     initialPageParam: null as string | null,
@@ -134,10 +138,13 @@ export function useList<Name extends ListToolName>(
         state.data?.pages.flatMap(({ items }) => items),
       ),
   });
+  const totalCount = query.data?.pages[0]?.totalCount;
   return {
     query,
     rows: query.data?.pages.flatMap((page) => page.items) ?? [],
-    totalCount: query.data?.pages[0]?.totalCount,
+    totalCount,
+    /** Were only `totalCount - 1` items counted, and there are more? */
+    isCountCut: totalCount !== undefined && totalCount > (request.count_limit ?? COUNT_LIMIT),
   };
 }
 

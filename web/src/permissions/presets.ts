@@ -43,6 +43,7 @@ export const PRESETS: readonly Preset[] = [
       self: [
         'MONITORING_LOGS_LIST',
         'MONITORING_STATS',
+        'RUN_STATS',
         'USAGE_STATS',
         'AUDIT_EVENTS_LIST',
         'RUN_LIST',

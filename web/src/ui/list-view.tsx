@@ -3,19 +3,21 @@ import type { ReactNode } from 'react';
 import { Button } from './button.js';
 import { type Column, DataTable } from './data-table.js';
 import { ErrorState, Loading } from './states.js';
-import { formatNumber } from './time.js';
+import { formatCount, formatNumber } from './time.js';
 
 /** Rows that `useList` reads page by page. */
 export interface List<Row> {
   readonly query: UseInfiniteQueryResult<InfiniteData<unknown>>;
   readonly rows: readonly Row[];
   readonly totalCount: number | undefined;
+  /** Are there more, of which `totalCount` counts only the first? */
+  readonly isCountCut: boolean;
 }
 
 /** A list of the API as a table with its states: loading, error, nothing, more pages. */
 export function ListView<Row>({
   label,
-  list: { query, rows, totalCount },
+  list: { query, rows, totalCount, isCountCut },
   columns,
   keyOf,
   empty,
@@ -36,7 +38,7 @@ export function ListView<Row>({
       <DataTable label={label} columns={columns} rows={rows} keyOf={keyOf} />
       <div className="flex items-center justify-between gap-3 text-sm text-muted-foreground">
         <span aria-live="polite">
-          {formatNumber(rows.length)} of {formatNumber(totalCount ?? rows.length)}
+          {formatNumber(rows.length)} of {formatCount(totalCount ?? rows.length, isCountCut)}
         </span>
         {query.hasNextPage && (
           <Button

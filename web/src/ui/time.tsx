@@ -45,6 +45,11 @@ export function formatNumber(value: number): string {
   return NUMBERS.format(value);
 }
 
+/** The number of items of a list; `10,000+` if only so many were counted and there are more. */
+export function formatCount(count: number, isCut = false): string {
+  return isCut ? `${formatNumber(count - 1)}+` : formatNumber(count);
+}
+
 /** `12.3K`. */
 export function formatShort(value: number): string {
   return SHORT_NUMBERS.format(value);

@@ -10,6 +10,7 @@ import { type Manifest, readManifest } from './manifest.js';
 import { Roles } from './roles.js';
 import { Schedules } from './schedules.js';
 import type { Change, Section } from './section.js';
+import { Webhooks } from './webhooks.js';
 
 interface ApplyOptions {
   readonly file: string;
@@ -22,7 +23,7 @@ const SIGNS = { create: '+', update: '~', delete: '-' };
 
 export function applyCommand(): Command {
   return serviceCommand('apply')
-    .description('bring connections, agents, roles and schedules to what a file says; shows the plan first')
+    .description('bring connections, agents, roles, schedules and webhooks to what a file says; shows the plan first')
     .option('-f, --file <file>', 'the file', 'signalbox.yaml')
     .option('--plan', 'only show the plan; the exit code is 2 if something would change')
     .option('--prune', 'delete what the file’s sections do not name')
@@ -46,7 +47,9 @@ export function applyCommand(): Command {
 
 export function exportCommand(): Command {
   return serviceCommand('export')
-    .description('print connections, agents, roles and schedules as a file for "apply"; secrets become ${VARIABLES}')
+    .description(
+      'print connections, agents, roles, schedules and webhooks as a file for "apply"; secrets become ${VARIABLES}',
+    )
     .action(async (_options, command: Command) => {
       const entries: Record<string, Record<string, unknown>> = {};
       for (const section of sectionsOf(serviceOf(command).signalbox)) {
@@ -62,7 +65,13 @@ export function exportCommand(): Command {
 function sectionsOf(signalbox: Signalbox): Section[] {
   const connections = new Connections(signalbox);
   const agents = new Agents(signalbox, connections);
-  return [connections, agents, new Roles(signalbox, [connections, agents]), new Schedules(signalbox, agents)];
+  return [
+    connections,
+    agents,
+    new Roles(signalbox, [connections, agents]),
+    new Schedules(signalbox, agents),
+    new Webhooks(signalbox, agents),
+  ];
 }
 
 /** Creates and updates in the order of references, then deletes in the opposite order. */

@@ -1,12 +1,12 @@
-import { useChange, useList } from '../../api/queries.js';
+import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { useToast } from '../../ui/toast.js';
 import { formatNumber } from '../../ui/time.js';
 import type { Connection } from './form/connection-draft.js';
 
-/** The service has no list of the agents of a connection: as many agents as fit in one page are looked through. */
-const AGENTS_READ = 1000;
+/** How many agents are named. */
+const NAMED = 20;
 
 /** Deletes a connection after it has said which agents lose its tools. */
 export function DeleteConnection({
@@ -36,19 +36,19 @@ export function DeleteConnection({
 
 function AgentsOf({ id }: { readonly id: string }) {
   const isAllowed = useOrganization().may('COLLECTION_VIRTUAL_MCP_LIST');
-  const {
-    query,
-    rows,
-    totalCount = 0,
-  } = useList('COLLECTION_VIRTUAL_MCP_LIST', { limit: AGENTS_READ }, { isEnabled: isAllowed });
-  if (!isAllowed || query.isError) return <p className="pt-2">Agents that use it lose its tools.</p>;
-  if (query.isPending) return <p className="pt-2">Looking for agents that use it…</p>;
-  const using = rows.filter(({ connections }) => connections.some(({ connection_id: each }) => each === id));
-  const names = using.map((agent) => `“${agent.title}”`).join(', ');
+  const { data, isError } = useTool(
+    'COLLECTION_VIRTUAL_MCP_LIST',
+    { connection_id: id, limit: NAMED },
+    { isEnabled: isAllowed },
+  );
+  if (!isAllowed || isError) return <p className="pt-2">Agents that use it lose its tools.</p>;
+  if (data === undefined) return <p className="pt-2">Looking for agents that use it…</p>;
+  const { items, totalCount } = data;
+  const names = items.map((agent) => `“${agent.title}”`).join(', ');
+  const more = totalCount > items.length ? ` and ${formatNumber(totalCount - items.length)} more` : '';
   return (
     <p className="pt-2 break-words">
-      {using.length === 0 ? 'No agent uses it.' : `These agents lose its tools: ${names}.`}
-      {totalCount > rows.length && ` (Of the first ${formatNumber(rows.length)} agents.)`}
+      {totalCount === 0 ? 'No agent uses it.' : `These agents lose its tools: ${names}${more}.`}
     </p>
   );
 }

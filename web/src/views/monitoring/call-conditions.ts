@@ -1,4 +1,4 @@
-import { useFilters } from '../../api/filters.js';
+import { type Filters, useFilters } from '../../api/filters.js';
 import { allOf, type Condition } from '../../api/queries.js';
 import { useTimeCondition } from './time-range.js';
 
@@ -22,6 +22,21 @@ const FIELDS = [
   ['person', 'user_id'],
 ] as const;
 
+/** Which calls are shown (`?calls=`): without it, calls of the servers' tools. Management calls are often the most. */
+export const CALL_KINDS = [
+  { value: '', label: 'Tools of connections' },
+  { value: 'management', label: 'Management tools' },
+  { value: 'all', label: 'All tools' },
+] as const;
+
+/** Only management calls come in these ways. */
+const MANAGEMENT_DOORS: readonly (string | undefined)[] = ['api', 'self'];
+
+function kindCondition({ calls, door }: Filters): Condition | undefined {
+  if (calls === 'all' || (!calls && MANAGEMENT_DOORS.includes(door))) return undefined;
+  return { field: ['management'], operator: 'eq', value: calls === 'management' };
+}
+
 /** The filters in the address as a condition of MONITORING_LOGS_LIST; undefined for none. */
 export function useCallCondition(): Condition | undefined {
   const [filters] = useFilters();
@@ -34,5 +49,6 @@ export function useCallCondition(): Condition | undefined {
     }),
     tool ? { field: ['tool_name'], operator: 'contains', value: tool } : undefined,
     time,
+    kindCondition(filters),
   );
 }

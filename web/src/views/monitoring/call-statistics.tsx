@@ -1,5 +1,5 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { useFilters } from '../../api/filters.js';
+import { type Filters, useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { CallsOverTime } from '../../charts/calls-over-time.js';
 import { Chart } from '../../charts/chart.js';
@@ -8,17 +8,50 @@ import { Ranking } from '../../charts/ranking.js';
 import { formatStep, stepsOf } from '../../charts/series.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { useOrganization } from '../../session/organization.js';
+import { SelectField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration, formatNumber } from '../../ui/time.js';
+import { CALL_KINDS } from './call-conditions.js';
 import { UseByKey } from './use-by-key.js';
 
 type Stats = ToolOutput<'MONITORING_STATS'>;
 type ToolStats = Stats['tools'][number];
 
-/** Charts of calls: over time, by connection, by tool, by key. */
+const COUNTED = CALL_KINDS.filter(({ value }) => value !== 'management');
+
+/** What calls are counted by; `none` names the calls without one, and `filter` shows the calls of one. */
+const GROUPINGS = [
+  {
+    value: 'connection',
+    label: 'Connection',
+    none: 'Management of this service',
+    filter: (id: string): Filters => ({ connection: id }),
+  },
+  {
+    value: 'agent',
+    label: 'Agent',
+    none: 'Without an agent',
+    filter: (id: string): Filters => ({ tab: undefined, agent: id }),
+  },
+  { value: 'key', label: 'Key', none: 'Without a key', filter: (id: string): Filters => ({ tab: undefined, key: id }) },
+  {
+    value: 'person',
+    label: 'Person',
+    none: 'Nobody',
+    filter: (id: string): Filters => ({ tab: undefined, person: id }),
+  },
+] as const;
+type Grouping = (typeof GROUPINGS)[number];
+
+function groupingOf(value: string): Grouping {
+  return GROUPINGS.find((grouping) => grouping.value === value) ?? GROUPINGS[0];
+}
+
+/** Charts of calls: over time, by tool, and by connection, agent, key or person. */
 export function CallStatistics() {
-  const [{ connection = '', tool }, filter] = useFilters();
+  const [{ connection = '', tool, calls = '', by = '' }, filter] = useFilters();
+  const grouping = groupingOf(by);
   const { may } = useOrganization();
   const { from } = usePeriod();
   const {
@@ -29,29 +62,38 @@ export function CallStatistics() {
     from,
     ...(connection && { connection_id: connection }),
     ...(tool && { tool_name: tool }),
+    include_management: calls === 'all',
+    group_by: grouping.value,
   });
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <PickerField
-        label="Connection"
-        kind="connection"
-        value={connection}
-        emptyLabel="All connections"
-        onChange={(id) => filter({ connection: id, tool: undefined })}
-        className="max-w-sm"
-      />
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-3">
+        <PickerField
+          label="Connection"
+          kind="connection"
+          value={connection}
+          emptyLabel="All connections"
+          onChange={(id) => filter({ connection: id, tool: undefined })}
+        />
+        <SelectField label="Calls of" value={calls} options={COUNTED} onChange={(value) => filter({ calls: value })} />
+        <SelectField
+          label="Group by"
+          value={grouping.value}
+          options={GROUPINGS}
+          onChange={(value) => filter({ by: value === 'connection' ? undefined : value })}
+        />
+      </div>
       {error && !stats && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !stats && <Loading label="Loading the statistics" />}
-      {stats && <Charts stats={stats} />}
+      {stats && <Charts stats={stats} grouping={grouping} />}
       {may('USAGE_STATS') && <UseByKey />}
     </div>
   );
 }
 
-function Charts({ stats }: { readonly stats: Stats }) {
+function Charts({ stats, grouping }: { readonly stats: Stats; readonly grouping: Grouping }) {
   const [, filter] = useFilters();
   if (stats.total.calls === 0) return <EmptyState title="No tool was called in this period." />;
-  const connections = byConnection(stats.tools);
   const drill = 'text-left break-all text-primary hover:underline';
   return (
     <>
@@ -64,18 +106,18 @@ function Charts({ stats }: { readonly stats: Stats }) {
         </Section>
       </div>
       <div className="grid min-w-0 grid-cols-1 gap-4 items-start lg:grid-cols-[2fr_3fr]">
-        <Section title="By connection">
+        <Section title={`By ${grouping.value}`}>
           <Ranking
-            label="Calls by connection"
-            rows={connections}
-            keyOf={({ id }) => id ?? ''}
-            nameHeader="Connection"
-            name={({ id, title }) =>
-              id === null ? (
-                title
+            label={`Calls by ${grouping.value}`}
+            rows={stats.groups}
+            keyOf={({ group }) => group ?? ''}
+            nameHeader={grouping.label}
+            name={({ group, name }) =>
+              group === null ? (
+                grouping.none
               ) : (
-                <button type="button" className={drill} onClick={() => filter({ connection: id })}>
-                  {title}
+                <button type="button" className={drill} onClick={() => filter(grouping.filter(group))}>
+                  {name ?? group}
                 </button>
               )
             }
@@ -143,18 +185,6 @@ function Durations({ stats }: { readonly stats: Stats }) {
       formatValue={formatDuration}
     />
   );
-}
-
-function byConnection(tools: readonly ToolStats[]) {
-  const groups = Map.groupBy(tools, ({ connection_id: id }) => id);
-  return [...groups]
-    .map(([id, members]) => ({
-      id,
-      title: id === null ? 'Management of this service' : (members[0]?.connection_title ?? id),
-      calls: members.reduce((sum, { calls }) => sum + calls, 0),
-      errors: members.reduce((sum, { errors }) => sum + errors, 0),
-    }))
-    .sort((a, b) => b.calls - a.calls);
 }
 
 /** Without dots, which the chart would take for a path. */

@@ -11,7 +11,7 @@ import { ListView } from '../../ui/list-view.js';
 import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { formatDuration, Time } from '../../ui/time.js';
-import { DOORS, useCallCondition } from './call-conditions.js';
+import { CALL_KINDS, DOORS, useCallCondition } from './call-conditions.js';
 import { TimeRangeFields } from './time-range.js';
 import { ExportButtons } from './export-buttons.js';
 
@@ -59,7 +59,7 @@ export function CallsList() {
     { header: 'Caller', isSecondary: true, cell: callerOf },
     { header: 'When', cell: (call) => <Time value={call.at} /> },
   ];
-  const isFiltered = where !== undefined;
+  const isFiltered = Object.entries(filters).some(([name, value]) => value && name !== 'tab' && name !== 'record');
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <CallFilters />
@@ -73,6 +73,11 @@ export function CallsList() {
         keyOf={(call) => call.id}
         empty={
           <EmptyState title={isFiltered ? 'No call matches.' : 'No tool has been called yet.'}>
+            {!filters['calls'] && (
+              <Button variant="secondary" onClick={() => filter({ calls: 'all' })}>
+                Show management tools, too
+              </Button>
+            )}
             {isFiltered && (
               <Button
                 variant="secondary"
@@ -95,18 +100,26 @@ export function callerOf({ user_email: email, key_name: key, public: isPublic }:
 }
 
 function CallFilters() {
-  const [{ tool = '', status = '', door = '', connection = '', agent = '', key = '', person = '' }, filter] =
-    useFilters();
+  const [
+    { tool = '', status = '', calls = '', door = '', connection = '', agent = '', key = '', person = '' },
+    filter,
+  ] = useFilters();
   const search = useCallback((text: string) => filter({ tool: text }), [filter]);
   return (
     <div className="flex min-w-0 flex-col gap-3">
       <SearchField label="Search by tool name" value={tool} onSearch={search} />
-      <div className="grid grid-cols-2 gap-3 md:grid-cols-4 xl:grid-cols-7">
+      <div className="grid grid-cols-2 gap-3 md:grid-cols-4 xl:grid-cols-8">
         <SelectField
           label="Outcome"
           value={status}
           options={STATUSES}
           onChange={(value) => filter({ status: value })}
+        />
+        <SelectField
+          label="Calls of"
+          value={calls}
+          options={CALL_KINDS}
+          onChange={(value) => filter({ calls: value })}
         />
         <SelectField
           label="Came as"

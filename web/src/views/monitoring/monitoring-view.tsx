@@ -53,6 +53,8 @@ const NO_FILTERS = {
   tool: undefined,
   status: undefined,
   door: undefined,
+  calls: undefined,
+  by: undefined,
   connection: undefined,
   agent: undefined,
   key: undefined,

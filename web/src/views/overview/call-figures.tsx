@@ -18,7 +18,11 @@ export function CallFigures() {
 function Figures() {
   const { slug } = useOrganization();
   const { from, period } = usePeriod();
-  const { data: stats, error, refetch } = useTool('MONITORING_STATS', { from }, { refreshMs: 30_000 });
+  const {
+    data: stats,
+    error,
+    refetch,
+  } = useTool('MONITORING_STATS', { from, include_management: false }, { refreshMs: 30_000 });
   if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!stats) return <Loading label="Loading the statistics of calls" />;
   const { total } = stats;

@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { Section } from '../../ui/page.js';
 
-const ONE = { limit: 1 };
+const ONE = { limit: 1, count_limit: 1 };
 
 /** What to do next on an empty installation: three steps. Gone when all are done. */
 export function FirstSteps() {

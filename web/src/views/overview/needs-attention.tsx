@@ -6,7 +6,7 @@ import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { ErrorState } from '../../ui/states.js';
-import { formatNumber, Time } from '../../ui/time.js';
+import { formatCount, Time } from '../../ui/time.js';
 
 const SHOWN = 5;
 /** A person who looks at this page should see a new approval without a reload. */
@@ -104,18 +104,20 @@ function FailedRuns() {
 
 function Attention({
   title,
-  list: { query, rows, totalCount = 0 },
+  list: { query, rows, totalCount = 0, isCountCut },
   nothing,
   children,
 }: {
   readonly title: string;
-  readonly list: Pick<ReturnType<typeof useList>, 'query' | 'totalCount'> & { readonly rows: readonly unknown[] };
+  readonly list: Pick<ReturnType<typeof useList>, 'query' | 'totalCount' | 'isCountCut'> & {
+    readonly rows: readonly unknown[];
+  };
   readonly nothing: string;
   readonly children: ReactNode;
 }) {
   if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   return (
-    <Section title={totalCount > 0 ? `${title} (${formatNumber(totalCount)})` : title}>
+    <Section title={totalCount > 0 ? `${title} (${formatCount(totalCount, isCountCut)})` : title}>
       {query.isPending ? (
         <p className="text-sm text-muted-foreground">Loading…</p>
       ) : rows.length === 0 ? (

@@ -8,7 +8,7 @@ import { NeedsAttention } from './needs-attention.js';
 import { RunFigures } from './run-figures.js';
 
 /** Without any of these there is nothing to show. */
-const SHOWN_WITH = ['MONITORING_STATS', 'USAGE_STATS', 'RUN_LIST', 'COLLECTION_CONNECTIONS_LIST'];
+const SHOWN_WITH = ['MONITORING_STATS', 'RUN_STATS', 'RUN_LIST', 'COLLECTION_CONNECTIONS_LIST'];
 
 /** The picture of the organization on one page. */
 export function OverviewView() {

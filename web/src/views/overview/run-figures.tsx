@@ -5,13 +5,11 @@ import { usePeriod } from '../../charts/period.js';
 import { Ranking } from '../../charts/ranking.js';
 import { formatStep, pointsOf, type Series, stepsOf } from '../../charts/series.js';
 import { StatTile } from '../../charts/stat-tile.js';
-import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatNumber, formatShort } from '../../ui/time.js';
 
-const DAY_S = 86_400;
 const SHOWN = 10;
 const RUNS: readonly Series[] = [
   { id: 'completed', label: 'Completed', color: 'var(--chart-1)' },
@@ -24,44 +22,46 @@ const TOKENS: readonly Series[] = [
   { id: 'output', label: 'Output tokens', color: 'var(--chart-4)' },
 ];
 
+interface Tokens {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+}
+
 /** Runs of agents and the tokens that they used. */
 export function RunFigures() {
   const { may } = useOrganization();
-  if (!may('USAGE_STATS')) return null;
+  if (!may('RUN_STATS')) return null;
   return <Figures />;
 }
 
 function Figures() {
   const { slug } = useOrganization();
   const { from } = usePeriod();
-  const byDay = useTool('USAGE_STATS', { from, by: 'day' }, { refreshMs: 30_000 });
-  const byAgent = useTool('USAGE_STATS', { from, by: 'agent' }, { refreshMs: 30_000 });
-  const top = byAgent.data?.groups.slice(0, SHOWN) ?? [];
-  const agents = useChoicesById(
-    'agent',
-    top.flatMap(({ group }) => group ?? []),
-  );
-  const error = byDay.error ?? byAgent.error;
-  if (error && !byDay.data) return <ErrorState error={error} onRetry={() => void byDay.refetch()} />;
-  if (!byDay.data || !byAgent.data) return <Loading label="Loading the statistics of runs" />;
+  const { data: stats, error, refetch } = useTool('RUN_STATS', { from }, { refreshMs: 30_000 });
+  if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!stats) return <Loading label="Loading the statistics of runs" />;
 
-  const { total, groups, to } = byDay.data;
-  const days = groups.map(({ group, ...counts }) => ({ at: `${group}T00:00:00.000Z`, ...counts }));
-  const steps = stepsOf(from, to, DAY_S);
-  const formatAt = formatStep(DAY_S, 0);
-  const open = (counts: typeof total): number => counts.runs - counts.completed - counts.failed - counts.cancelled;
+  const { total, over_time: overTime, agents, to, bucket_seconds: bucket } = stats;
+  const steps = stepsOf(from, to, bucket);
+  const formatAt = formatStep(bucket, (Date.parse(to) - Date.parse(from)) / 1000);
+  const tokens = (counts: Tokens): number => counts.input_tokens + counts.output_tokens;
+  const top = agents.toSorted((a, b) => tokens(b) - tokens(a)).slice(0, SHOWN);
   return (
     <>
       <dl className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
-        <StatTile label="Runs" value={formatShort(total.runs)} note={`${formatNumber(open(total))} not finished`} />
+        <StatTile
+          label="Runs"
+          value={formatShort(total.runs)}
+          note={`${formatNumber(total.queued + total.running + total.waiting)} not finished`}
+        />
         <StatTile label="Completed runs" value={formatShort(total.completed)} />
         <StatTile label="Failed" value={formatShort(total.failed)} isBad={total.failed > 0} />
-        <StatTile label="Tokens" value={formatShort(total.total_tokens)} />
+        <StatTile label="Tokens" value={formatShort(tokens(total))} />
         <StatTile label="Input tokens" value={formatShort(total.input_tokens)} note="sent to models" />
         <StatTile label="Output tokens" value={formatShort(total.output_tokens)} note="written by models" />
       </dl>
       <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
-        <Section title="Runs per day">
+        <Section title="Runs over time">
           {total.runs === 0 ? (
             <EmptyState title="No agent ran in this period.">
               <Link to="/$org/playground" params={{ org: slug }} className="text-primary underline">
@@ -70,32 +70,37 @@ function Figures() {
             </EmptyState>
           ) : (
             <Chart
-              label="Runs per day"
+              label="Runs over time"
               kind="bars"
               series={RUNS}
               formatAt={formatAt}
               points={pointsOf(
                 steps,
-                days,
-                (day) => ({ completed: day.completed, failed: day.failed, cancelled: day.cancelled, open: open(day) }),
+                overTime,
+                ({ completed, failed, cancelled, queued, running, waiting }) => ({
+                  completed,
+                  failed,
+                  cancelled,
+                  open: queued + running + waiting,
+                }),
                 RUNS.map(({ id }) => id),
               )}
             />
           )}
         </Section>
-        <Section title="Tokens per day">
-          {total.total_tokens === 0 ? (
+        <Section title="Tokens over time">
+          {tokens(total) === 0 ? (
             <EmptyState title="No tokens were used in this period." />
           ) : (
             <Chart
-              label="Tokens per day"
+              label="Tokens over time"
               kind="bars"
               series={TOKENS}
               formatAt={formatAt}
               points={pointsOf(
                 steps,
-                days,
-                (day) => ({ input: day.input_tokens, output: day.output_tokens }),
+                overTime,
+                (counts) => ({ input: counts.input_tokens, output: counts.output_tokens }),
                 TOKENS.map(({ id }) => id),
               )}
             />
@@ -107,19 +112,19 @@ function Figures() {
           <Ranking
             label="Tokens by agent"
             rows={top}
-            keyOf={({ group }) => group ?? ''}
+            keyOf={({ agent_id: id }) => id}
             nameHeader="Agent"
-            name={({ group }) => (
+            name={({ agent_id: id, agent_title: title }) => (
               <Link
                 to="/$org/agents/$agentId"
-                params={{ org: slug, agentId: group ?? '' }}
+                params={{ org: slug, agentId: id }}
                 className="text-primary hover:underline"
               >
-                {agents.get(group ?? '')?.label ?? 'A deleted agent'}
+                {title ?? 'A deleted agent'}
               </Link>
             )}
             valueHeader="Tokens"
-            value={({ total_tokens: tokens }) => tokens}
+            value={tokens}
             formatValue={formatNumber}
             columns={[
               { header: 'Runs', align: 'right', cell: ({ runs }) => formatNumber(runs) },

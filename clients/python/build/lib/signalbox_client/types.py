@@ -1,0 +1,53 @@
+"""What the service answers, as far as the client reads it. Objects can have further members."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Optional, TypedDict
+
+#: A UI-message chunk of the AI SDK: its ``type``, and the members of that type.
+UiMessageChunk = Dict[str, Any]
+
+
+class RunError(TypedDict):
+    """Why a run failed. ``code`` is stable."""
+
+    code: str
+    message: str
+
+
+class RunUsage(TypedDict):
+    inputTokens: int
+    outputTokens: int
+    totalTokens: int
+
+
+class Message(TypedDict):
+    """A message of the transcript; ``parts`` are those of the AI SDK's ``UIMessage``."""
+
+    id: str
+    thread_id: str
+    role: Literal["system", "user", "assistant"]
+    parts: List[Dict[str, Any]]
+    metadata: Dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+class RunResult(TypedDict):
+    """What a run has come to: over, or so far."""
+
+    taskId: str
+    status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
+    message: Optional[Message]
+    usage: Optional[RunUsage]
+    error: Optional[RunError]
+    pending_approvals: List[Dict[str, Any]]
+
+
+class Page(TypedDict):
+    """One page of a list."""
+
+    items: List[Any]
+    totalCount: int
+    hasMore: bool
+    nextCursor: Optional[str]

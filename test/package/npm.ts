@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname } from 'node:path';
+
+/**
+ * How this machine reaches the registry, as far as the environment tells it: the certificates it trusts, its proxy, and
+ * the configuration that npm cannot find by itself when another Node.js than its own comes first in `PATH`.
+ */
+const REGISTRY_ACCESS =
+  /^(NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(HTTPS?|NO)_PROXY|npm_config_(cafile|registry|cache|(global|user)config))$/i;
+/** Longer than any of the commands takes, shorter than the time that Jest gives a suite. */
+const TIMEOUT_MS = 400_000;
+
+/**
+ * Starts npm outside the repository, in a process group of its own: npm does not pass signals on to what it starts.
+ *
+ * @param env all variables of the environment beside `PATH`, `HOME` and those that lead to the registry
+ */
+export function startNpm(cwd: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  const access = Object.entries(process.env).filter(([name]) => REGISTRY_ACCESS.test(name));
+  return spawn('npm', args, {
+    cwd,
+    detached: true,
+    env: {
+      ...Object.fromEntries(access),
+      // The required version of Node.js comes first in PATH.
+      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+      HOME: process.env['HOME'],
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/**
+ * What the command prints.
+ *
+ * @throws Error when it fails, or does not end: it is killed then, so that it cannot outlive the suite
+ */
+export async function npm(cwd: string, args: readonly string[], env?: Record<string, string>): Promise<string> {
+  const child = startNpm(cwd, args, env);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), TIMEOUT_MS);
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  clearTimeout(timer);
+  if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${signal ?? code}: ${output}`);
+  return output;
+}
+
+/** Ends what `startNpm` has started, with all that it has started. */
+export async function stopNpm(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'close');
+  signalGroup(child, 'SIGTERM');
+  await gone;
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined) process.kill(-pid, signal);
+}
