@@ -10,6 +10,7 @@ const PLACES = {
   // The second one is the entry of the root package.
   'package-lock.json': [/^ {2}"version": "(.+)",$/m, /^ {6}"version": "(.+)",$/m],
   'packages/client/package.json': [/^ {2}"version": "(.+)",$/m],
+  'packages/client/README.md': [/signalbox-client-(.+)\.tgz/],
   'clients/python/pyproject.toml': [/^version = "(.+)"$/m],
   'deploy/helm/signalbox/Chart.yaml': [/^version: (.+)$/m, /^appVersion: (.+)$/m],
   'examples/qa-suite/package.json': [/"signalbox": "file:signalbox-(.+)\.tgz"/],

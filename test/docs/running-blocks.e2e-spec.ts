@@ -66,7 +66,7 @@ describe('the file of the command line', () => {
     const [block] = await codeBlocksOf('docs/cli.md');
     const file = join(folder, 'signalbox.yaml');
     await writeFile(file, block?.code ?? '');
-    const env = { SIGNALBOX_URL: app.url, SEARCH_TOKEN: 'secret' };
+    const env = { SIGNALBOX_URL: app.url, SEARCH_TOKEN: 'secret', BILLING_HOOK: 'https://billing.example.com/hook' };
     const main = join(ROOT, 'dist/packages/cli/src/main.js');
     // 2: something would change.
     const output = await run(process.execPath, [main, 'apply', '-f', file, '--plan'], env, 2);
@@ -95,7 +95,7 @@ describe('the tutorial', () => {
 
 describe('the example of a client', () => {
   it('runs in TypeScript', async () => {
-    const [block] = await codeBlocksOf('packages/client/README.md');
+    const block = (await codeBlocksOf('packages/client/README.md')).find(({ language }) => language === 'ts');
     const client = pathToFileURL(join(ROOT, 'dist/packages/client/src/index.js')).href;
     const file = join(folder, 'example.ts');
     await writeFile(file, adapted(block?.code ?? '').replace('@signalbox/client', client));
@@ -105,7 +105,7 @@ describe('the example of a client', () => {
   });
 
   (hasPython ? it : it.skip)('runs in Python', async () => {
-    const [block] = await codeBlocksOf('clients/python/README.md');
+    const block = (await codeBlocksOf('clients/python/README.md')).find(({ language }) => language === 'python');
     const file = join(folder, 'example.py');
     await writeFile(file, adapted(block?.code ?? ''));
     const env = { PYTHONPATH: join(ROOT, 'clients/python'), PYTHONDONTWRITEBYTECODE: '1' };
