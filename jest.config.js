@@ -49,7 +49,8 @@ export const e2e = {
 export default {
   projects: [{ ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] }, e2e],
   testTimeout: 60_000,
-  maxWorkers: 2,
+  // A third of what a worker does is waiting: three keep two cores busy.
+  maxWorkers: 3,
   // A worker keeps what the modules of its specs hold: beyond this it is replaced, or its collections of garbage take seconds.
   workerIdleMemoryLimit: '1GB',
 };
