@@ -56,7 +56,13 @@ export function faultOf(
   if (step.label.includes('health') && status === 503) return isJson(text) ? undefined : 'The answer is not JSON.';
   if (status >= 400)
     return problemFault(status, type, text, requestId) ?? refusedServerError(step, status, codeOf(text));
+  if (type.startsWith('application/jsonl')) return isJsonLines(text) ? undefined : 'The answer is not JSON lines.';
   return type.startsWith('application/json') && !isJson(text) ? 'The answer is not JSON.' : undefined;
+}
+
+/** Every line ends; without a record, there is none. */
+function isJsonLines(text: string): boolean {
+  return text === '' || (text.endsWith('\n') && text.slice(0, -1).split('\n').every(isJson));
 }
 
 /** The stable word of an error, whichever form it has. */

@@ -134,7 +134,9 @@ function learn(step: Step, { path }: SentRequest, { headers, text }: Answer, wor
     for (const [, id] of text.matchAll(/^id: (.*)$/gm)) world.add('event', id);
     return;
   }
-  if (!text.startsWith('{')) return;
+  const type = String(headers['content-type']);
+  // An export has an object on each line.
+  if (!text.startsWith('{') || type.startsWith('application/jsonl')) return;
   const body = JSON.parse(text) as Record<string, unknown>;
   // Management tools answer over MCP too.
   const { structuredContent } = (body['result'] ?? {}) as { structuredContent?: Record<string, unknown> };

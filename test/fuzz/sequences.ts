@@ -231,7 +231,7 @@ const forms: fc.Arbitrary<Record<string, string>> = fc.oneof(
 /** A route of the document that is neither a tool nor MCP. */
 function routeStep(path: string, method: string, operation: Operation): fc.Arbitrary<Step> {
   const { parameters = [] } = operation;
-  const isStream = path.endsWith('/stream');
+  const isStream = /\/(?:stream|events)$/.test(path);
   const isAsked = isStream || path.endsWith('/{taskId}');
   const isTurn = /\/(?:messages|regenerate)$/.test(path);
   const schema = schemaOf(operation);
