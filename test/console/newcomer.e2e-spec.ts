@@ -144,7 +144,8 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
 
   it('sees it all in one picture', async () => {
     await view('Overview');
-    await page.getByRole('region', { name: 'Calls over time' }).waitFor();
+    // The labels of the axes: the code of the charts is loaded last.
+    await page.getByRole('region', { name: 'Calls over time' }).locator('svg text').first().waitFor();
     await opened.settled();
     await picture(page, '8-overview');
   });
