@@ -1,6 +1,7 @@
 import type { ToolInput } from '../../../client/src/api.js';
 import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
+import { AgentReferences } from './agent-references.js';
 import type { Entry, Manifest } from './manifest.js';
 import { compare, type Change, type Existing, type Section } from './section.js';
 
@@ -13,17 +14,20 @@ export class Schedules implements Section {
   readonly name = 'schedules';
   readonly properties = new Set<string>([...COPIED, 'agent']);
 
+  private readonly agents: AgentReferences;
+
   constructor(
     private readonly signalbox: Signalbox,
-    private readonly agents: Section,
-  ) {}
+    agents: Section,
+  ) {
+    this.agents = new AgentReferences(this.name, agents);
+  }
 
   async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
-    const existing = await this.agents.existing();
+    const check = await this.agents.checkFor(manifest);
     for (const [title, { agent }] of entries) {
       if (typeof agent !== 'string') throw new Refusal(`schedules.${title}.agent must be the title of an agent.`);
-      if (existing.has(agent) || manifest.get(this.agents.name)?.has(agent)) continue;
-      throw noAgent(title, agent);
+      check(title, agent);
     }
     return compare(this, entries, {
       create: async (title, entry) =>
@@ -36,7 +40,7 @@ export class Schedules implements Section {
   }
 
   async existing(): Promise<ReadonlyMap<string, Existing>> {
-    const titles = new Map([...(await this.agents.existing())].map(([title, { id }]) => [id, title]));
+    const titles = await this.agents.titles();
     const found = new Map<string, Existing>();
     for await (const schedule of this.signalbox.list('SCHEDULE_LIST', { limit: 100 })) {
       if (found.has(schedule.title)) {
@@ -54,12 +58,7 @@ export class Schedules implements Section {
   }
 
   private async dataOf(title: string, { agent, ...rest }: Entry): Promise<Partial<ScheduleData>> {
-    const id = (await this.agents.existing()).get(String(agent))?.id;
-    if (id === undefined) throw noAgent(title, String(agent));
-    return { ...rest, virtual_mcp_id: id };
+    const idOf = await this.agents.idOf(title);
+    return { ...rest, virtual_mcp_id: idOf(String(agent)) };
   }
-}
-
-function noAgent(title: string, agent: string): Refusal {
-  return new Refusal(`schedules.${title}: there is no agent "${agent}".`);
 }

@@ -2,6 +2,7 @@ import type { ToolInput } from '../../../client/src/api.js';
 import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
 import { printable, say } from '../terminal.js';
+import { AgentReferences } from './agent-references.js';
 import type { Entry, Manifest } from './manifest.js';
 import { compare, type Change, type Existing, type Section } from './section.js';
 
@@ -20,20 +21,20 @@ export class Webhooks implements Section {
   /** The names of the manifest's webhooks by their addresses. */
   private names: ReadonlyMap<string, string> = new Map();
 
+  private readonly agents: AgentReferences;
+
   constructor(
     private readonly signalbox: Signalbox,
-    private readonly agents: Section,
-  ) {}
+    agents: Section,
+  ) {
+    this.agents = new AgentReferences(this.name, agents);
+  }
 
   async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
     this.names = namesOf(entries);
     const addresses = new Map([...this.names].map(([address, name]) => [name, address]));
-    const existing = await this.agents.existing();
-    for (const [name, { agents }] of entries) {
-      for (const agent of titlesOf(name, agents) ?? []) {
-        if (!existing.has(agent) && !manifest.get(this.agents.name)?.has(agent)) throw noAgent(name, agent);
-      }
-    }
+    const check = await this.agents.checkFor(manifest);
+    for (const [name, { agents }] of entries) for (const agent of titlesOf(name, agents) ?? []) check(name, agent);
     const withoutUrl = new Map([...entries].map(([name, { url: _url, ...entry }]) => [name, entry]));
     return compare(this, withoutUrl, {
       create: async (name, entry) => {
@@ -48,7 +49,7 @@ export class Webhooks implements Section {
   }
 
   async existing(): Promise<ReadonlyMap<string, Existing>> {
-    const titles = new Map([...(await this.agents.existing())].map(([title, { id }]) => [id, title]));
+    const titles = await this.agents.titles();
     const found = new Map<string, Existing>();
     for await (const { id, url, agent_ids: agentIds, ...rest } of this.signalbox.list('WEBHOOK_LIST', { limit: 100 })) {
       const name = this.names.get(url) ?? url;
@@ -67,13 +68,7 @@ export class Webhooks implements Section {
   private async dataOf(name: string, { agents, ...rest }: Entry): Promise<Partial<WebhookData>> {
     const titles = titlesOf(name, agents);
     if (titles === undefined) return rest;
-    const existing = await this.agents.existing();
-    const ids = titles?.map((agent) => {
-      const id = existing.get(agent)?.id;
-      if (id === undefined) throw noAgent(name, agent);
-      return id;
-    });
-    return { ...rest, agent_ids: ids ?? null };
+    return { ...rest, agent_ids: titles?.map(await this.agents.idOf(name)) ?? null };
   }
 }
 
@@ -101,8 +96,4 @@ function titlesOf(name: string, agents: unknown): string[] | null | undefined {
   if (agents === undefined || agents === null) return agents;
   if (Array.isArray(agents) && agents.every((agent) => typeof agent === 'string')) return agents;
   throw new Refusal(`webhooks.${name}.agents must be a list of titles of agents.`);
-}
-
-function noAgent(name: string, agent: string): Refusal {
-  return new Refusal(`webhooks.${name}: there is no agent "${agent}".`);
 }
