@@ -13,6 +13,7 @@ import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeyRepository, type NewApiKey } from './api-key.repository.js';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../common/api-key-value.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
+import { expiryIn, hasExpired, outlives } from './key-expiry.js';
 import { KeyMaker } from './key-rights.js';
 
 const KEY_LIST: ListSpec = {
@@ -43,7 +44,7 @@ export class ApiKeyService {
    */
   async create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
     const value = generateApiKey();
-    const expiresAt = expiryOf(input.expiresIn ?? null);
+    const expiresAt = expiryIn(input.expiresIn ?? null);
     const { permissions } = input;
     const rateLimit = changedRateLimit<KeyRateLimit>(null, input.rate_limit ?? null);
     const { id: organizationId } = caller.organization;
@@ -89,7 +90,7 @@ export class ApiKeyService {
   /** @throws DomainError `not_found`, `permission_widening`, `conflict` for a new expiry of a key that has expired */
   async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
     const { id, name, permissions, expiresIn, rate_limit: limitChange } = input;
-    const expiresAt = expiresIn === undefined ? undefined : expiryOf(expiresIn);
+    const expiresAt = expiresIn === undefined ? undefined : expiryIn(expiresIn);
     const updated = await this.repository.updateAs({ caller, id }, (key, locked) => {
       const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
@@ -98,9 +99,9 @@ export class ApiKeyService {
       if (rateLimit !== undefined) maker.assertLimits(rateLimit);
       // The permissions of a key that expires later would outlive the granting key.
       const addsPermissions = permissions !== undefined && !isWithin(permissions, key.permissions);
-      const isProlonged = expiresAt !== undefined && endOf(expiresAt) > endOf(key.expiresAt);
+      const isProlonged = expiresAt !== undefined && outlives(expiresAt, key.expiresAt);
       if (addsPermissions || isProlonged) maker.assertOutlives(expiresAt === undefined ? key.expiresAt : expiresAt);
-      if (expiresAt !== undefined && endOf(key.expiresAt) <= Date.now())
+      if (expiresAt !== undefined && hasExpired(key.expiresAt))
         throw new DomainError('conflict', 'The key has expired. Create a new one.');
       return {
         ...(name === undefined ? {} : { name }),
@@ -145,16 +146,6 @@ export class ApiKeyService {
 function toKey(value: string, key: Omit<NewApiKey, 'id' | 'keyPrefix' | 'keyHash'>): NewApiKey {
   const keyPrefix = value.slice(0, VISIBLE_PREFIX_LENGTH);
   return { ...key, id: newId(), keyPrefix, keyHash: hashApiKey(value) };
-}
-
-/** @param seconds from now; null for a key that does not expire */
-function expiryOf(seconds: number | null): Date | null {
-  return seconds === null ? null : new Date(Date.now() + seconds * 1000);
-}
-
-/** For comparisons. */
-function endOf(expiresAt: Date | null): number {
-  return expiresAt?.getTime() ?? Infinity;
 }
 
 function unknownKey(): DomainError {

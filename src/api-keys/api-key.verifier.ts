@@ -8,6 +8,7 @@ import { type Principal, principalOrganization } from '../common/principal.js';
 import { ReadThroughCache } from '../common/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
+import { hasExpired } from './key-expiry.js';
 
 /** A deletion in another process must take effect within a second, so keys are cached for slightly less. */
 const CACHED_MS = 900;
@@ -71,7 +72,7 @@ export class ApiKeyVerifier implements CredentialSource {
 
   private principalOf(key: ActiveApiKey | undefined): Principal {
     if (key === undefined) throw new DomainError('credential_invalid');
-    if (key.expiresAt !== null && key.expiresAt.getTime() <= Date.now()) throw new DomainError('credential_expired');
+    if (hasExpired(key.expiresAt)) throw new DomainError('credential_expired');
     this.noteUse(key.id);
     return {
       kind: 'api_key',

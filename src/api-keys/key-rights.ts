@@ -4,6 +4,7 @@ import { isLifted, type KeyRateLimit } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import type { LockedMaker } from './api-key.repository.js';
+import { hasExpired, outlives } from './key-expiry.js';
 
 /** The rights of a caller who changes keys: those when it was verified, and those of this moment. */
 export class KeyMaker {
@@ -18,8 +19,7 @@ export class KeyMaker {
     maker: LockedMaker | undefined,
   ) {
     if (maker === undefined) throw new DomainError('credential_invalid', 'The credential has been revoked.');
-    if (maker.expiresAt !== null && maker.expiresAt.getTime() <= Date.now())
-      throw new DomainError('credential_expired');
+    if (hasExpired(maker.expiresAt)) throw new DomainError('credential_expired');
     this.now = maker;
   }
 
@@ -32,7 +32,7 @@ export class KeyMaker {
   /** @throws DomainError `permission_widening` if `expiresAt` is after the maker's expiry; null means no expiry */
   assertOutlives(expiresAt: Date | null): void {
     const end = this.now.expiresAt;
-    if (end === null || (expiresAt !== null && expiresAt.getTime() <= end.getTime())) return;
+    if (end === null || !outlives(expiresAt, end)) return;
     const seconds = Math.floor((end.getTime() - Date.now()) / 1000);
     const message =
       `The calling key expires at ${end.toISOString()} and cannot grant permissions beyond that time. ` +
