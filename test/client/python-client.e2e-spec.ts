@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn, spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Signalbox } from '../../packages/client/src/index.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { withPython } from '../support/python.js';
 import { type BuiltService, startBuiltService } from './client.support.js';
 
 const FOLDER = fileURLToPath(new URL('../../clients/python/', import.meta.url));
-/** In CI the test always runs, and fails without Python. */
-const hasPython = spawnSync('python3', ['--version']).status === 0 || process.env['CI'] !== undefined;
-if (!hasPython) process.stderr.write('There is no python3. The tests of the Python client are left out.\n');
 
 let service: BuiltService;
 let everything: EverythingServer;
@@ -23,7 +21,7 @@ afterAll(async () => {
   await everything?.close();
 });
 
-(hasPython ? describe : describe.skip)('the Python client', () => {
+withPython('the Python client', () => {
   it('passes its own tests against the built service', async () => {
     const { url, apiKey } = service;
     const signalbox = new Signalbox({ url, apiKey });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,15 +7,13 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
+import { withPython } from '../support/python.js';
 import { codeBlocksOf, ROOT } from './code-blocks.support.js';
 
 /** Commands that start what this test has started already. */
 const STARTS = ['npm ci && npm start', 'npx @modelcontextprotocol/server-everything streamableHttp'];
 /** Between the outputs of two blocks. */
 const END = '--- end of block ---';
-
-const hasPython = spawnSync('python3', ['--version']).status === 0 || process.env['CI'] !== undefined;
-if (!hasPython) process.stderr.write('There is no python3. The example of the Python client is left out.\n');
 
 let app: TestApp;
 let upstream: EverythingServer;
@@ -103,8 +101,10 @@ describe('the example of a client', () => {
     expect(output).toContain('completed');
     expect(output).toContain('You said: Tell me more');
   });
+});
 
-  (hasPython ? it : it.skip)('runs in Python', async () => {
+withPython('the example of the Python client', () => {
+  it('runs', async () => {
     const block = (await codeBlocksOf('clients/python/README.md')).find(({ language }) => language === 'python');
     const file = join(folder, 'example.py');
     await writeFile(file, adapted(block?.code ?? ''));
