@@ -111,7 +111,7 @@ const LAYERS = {
   agents: ['agents/composition', 'agents/records', 'connections', 'database', 'upstreams', 'upstreams/*'],
   threads: ['agents', 'agents/records', 'database'],
   'thread-tokens': ['credentials', 'threads'],
-  'runs/records': ['database', 'names', 'threads'],
+  'runs/records': ['database', 'names', 'telemetry', 'threads'],
   runs: [
     'agents',
     'agents/records',
@@ -151,6 +151,7 @@ const LAYERS = {
     'organizations',
     'runs',
     'runs/records',
+    'telemetry',
     'threads',
   ],
   'mcp/protocol': [

@@ -49,6 +49,7 @@ describe('readSettings', () => {
       upstreamAllow: [],
       allowedOrigins: [],
       authorizationServerUrl: undefined,
+      traceUrl: undefined,
       oauthAccessTokenTtlS: 3_600,
       oauthRefreshTokenTtlS: 2_592_000,
       bootstrapOwner: undefined,
@@ -159,6 +160,8 @@ describe('readSettings', () => {
     ['STREAM_RETENTION_MS', '1'],
     ['STREAM_KEEP_ALIVE_MS', '1'],
     ['UPSTREAM_ALLOW_PRIVATE', 'yes'],
+    ['TRACE_URL', 'https://jaeger.example.com/trace/'],
+    ['TRACE_URL', 'jaeger/{traceId}'],
   ])('rejects %s=%s with one sentence that names the variable, not the value', (name, value) => {
     const sentence = faultOf({ [name]: value });
     expect(sentence).toMatch(new RegExp(`^${name}\\b[^\\n]*\\.$`));

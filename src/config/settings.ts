@@ -88,6 +88,8 @@ export interface Settings {
   metricsAllowedHosts: readonly string[];
   /** Whether the `OTEL_*` variables enable traces. */
   exportTraces: boolean;
+  /** Where a trace can be seen: an address with `{traceId}` in place of the id. */
+  traceUrl: string | undefined;
   /** Set if the `OTEL_*` variables enable metrics. */
   exportMetrics: OtlpMetrics | undefined;
 }
@@ -173,6 +175,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     metricsPort: read.text('METRICS_PORT') === 'off' ? undefined : read.integer('METRICS_PORT', 0, 65_535, 9464),
     metricsAllowedHosts: read.list('METRICS_ALLOWED_HOSTS', []),
     exportTraces: isExported(read, 'TRACES', () => true),
+    traceUrl: readTraceUrl(read),
     exportMetrics: isExported(read, 'METRICS', (exporter) => exporter === 'otlp') ? readOtlpMetrics(read) : undefined,
     stdioOrganizations: read.list('STDIO_ORGANIZATIONS', [bootstrapOrg]).map(toSlug),
     stdioCommands: read.list('STDIO_COMMANDS', embedded ? ['npx', 'node'] : []).map(toStdioCommand),
@@ -254,6 +257,12 @@ function readBaseUrl(read: EnvReader): string | undefined {
     throw new ConfigError('BASE_URL must be an origin such as https://signalbox.example.com, without a path.');
   }
   return text?.toLowerCase();
+}
+
+function readTraceUrl(read: EnvReader): string | undefined {
+  const template = read.url('TRACE_URL', ['http:', 'https:']);
+  if (template === undefined || template.includes('{traceId}')) return template;
+  throw new ConfigError('TRACE_URL must contain {traceId}, such as https://jaeger.example.com/trace/{traceId}.');
 }
 
 function toOrigin(text: string): string {

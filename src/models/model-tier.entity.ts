@@ -1,5 +1,6 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../common/tier.js';
+import type { ModelPrice } from './model-price.js';
 
 /** Which model serves a tier of an organization. A tier without a row is not set. */
 @Entity('model_tiers')
@@ -19,4 +20,8 @@ export class ModelTierEntity {
   /** The provider's name for the model. */
   @Column({ type: 'varchar', length: 256 })
   model: string;
+
+  /** Null if nobody has set one: runs of the tier then have no cost. */
+  @Column({ type: 'jsonb', nullable: true })
+  price: ModelPrice | null;
 }

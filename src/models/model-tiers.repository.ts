@@ -4,23 +4,25 @@ import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
+import type { ModelPrice } from './model-price.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
 import { DEFAULT_TIER, type Tier, TIERS } from '../common/tier.js';
 
-/** The new value of each named tier: a model at a provider, or null to clear the tier. */
-export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model'> | null>>;
+/** The new value of each named tier: a model at a provider with its price, or null to clear the tier. */
+export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model' | 'price'> | null>>;
 
 /** The model that serves a tier, and its provider. */
 export interface ServingModel {
   provider: StoredProvider;
   model: string;
+  price: ModelPrice | null;
 }
 
 const SERVING_MODEL = {
   name: 'model_tiers_serving',
   text: `
-    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model
+    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model, t.price
       FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
      WHERE t.organization_id = $1 AND t.tier = ANY($2)
      ORDER BY t.tier = $3 DESC LIMIT 1`,
@@ -41,10 +43,13 @@ export class ModelTiersRepository {
   /** The model of this tier, or of the default tier if this one is not set. */
   async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
     const values = [organizationId, [tier, DEFAULT_TIER], tier];
-    const [row] = await this.statements.rowsByKey<StoredProvider & { model: string }>(SERVING_MODEL, values);
+    const [row] = await this.statements.rowsByKey<StoredProvider & Omit<ServingModel, 'provider'>>(
+      SERVING_MODEL,
+      values,
+    );
     if (row === undefined) return undefined;
-    const { model, ...provider } = row;
-    return { provider, model };
+    const { model, price, ...provider } = row;
+    return { provider, model, price };
   }
 
   /**
@@ -79,7 +84,13 @@ export class ModelTiersRepository {
   ): Promise<void> {
     const set = Object.entries(changes).map(([tier, target]) => [
       tier,
-      { to: target && { provider_id: target.providerId, model: target.model } },
+      {
+        to: target && {
+          provider_id: target.providerId,
+          model: target.model,
+          ...(target.price && { price: target.price }),
+        },
+      },
     ]);
     if (set.length === 0) return;
     const target = { type: 'tiers', id: null, name: null } as const;

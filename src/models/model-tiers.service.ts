@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../common/domain-error.js';
 import type { Principal } from '../common/principal.js';
-import type { ModelTiersChange, ModelTiersItem } from './model-tiers.dto.js';
+import type { ModelTiersChange, ModelTiersItem, TierTarget } from './model-tiers.dto.js';
+import type { ModelTierEntity } from './model-tier.entity.js';
 import { ModelTiersRepository, type TierChanges } from './model-tiers.repository.js';
 import { type Tier, TIERS } from '../common/tier.js';
 
@@ -14,7 +15,7 @@ export class ModelTiersService {
     const tiers = await this.repository.findAllOfOrganization(caller.organization.id);
     const targetOf = (tier: Tier) => {
       const found = tiers.find((row) => row.tier === tier);
-      return found === undefined ? null : { provider_id: found.providerId, model: found.model };
+      return found === undefined ? null : toTarget(found);
     };
     return { fast: targetOf('fast'), smart: targetOf('smart'), thinking: targetOf('thinking') };
   }
@@ -27,13 +28,21 @@ export class ModelTiersService {
   }
 }
 
+function toTarget({ providerId, model, price }: ModelTierEntity): TierTarget {
+  return { provider_id: providerId, model, ...(price && { price }) };
+}
+
 function toTierChanges(change: ModelTiersChange): TierChanges {
   const changes: TierChanges = {};
   for (const tier of TIERS) {
     const target = change[tier];
     if (target === undefined) continue;
     // PostgreSQL writes UUIDs in lower case; callers can use upper case.
-    changes[tier] = target && { providerId: target.provider_id.toLowerCase(), model: target.model };
+    changes[tier] = target && {
+      providerId: target.provider_id.toLowerCase(),
+      model: target.model,
+      price: target.price ?? null,
+    };
   }
   return changes;
 }

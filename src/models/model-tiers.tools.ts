@@ -12,7 +12,8 @@ export class ModelTiersTools {
     name: 'MODEL_TIERS_SET',
     description:
       'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; ' +
-      'a tier without a value falls back to smart, then to the built-in model.',
+      'a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the ' +
+      'runs that start from then on a cost; a target without a price removes it.',
     input: ModelTiersSetInput,
     output: ModelTiersAnswer,
     annotations: UPDATES,
@@ -23,7 +24,7 @@ export class ModelTiersTools {
 
   @ManagementTool({
     name: 'MODEL_TIERS_GET',
-    description: 'Shows which provider and model serve each tier; null means not set.',
+    description: 'Shows which provider and model serve each tier, with the price if one is set; null means not set.',
     input: ModelTiersGetInput,
     output: ModelTiersAnswer,
     annotations: READ_ONLY,

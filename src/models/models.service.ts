@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { createEchoModel } from './builtin/echo-model.js';
+import type { ModelPrice } from './model-price.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ProviderModels } from './provider-models.js';
 import type { Tier } from '../common/tier.js';
@@ -9,6 +10,8 @@ import type { Tier } from '../common/tier.js';
 export interface ResolvedModel {
   model: LanguageModelV4;
   name: string;
+  /** Null if none is set, and for the built-in model. */
+  price: ModelPrice | null;
 }
 
 /** Finds the model that serves a tier of an organization. */
@@ -27,9 +30,9 @@ export class ModelsService {
     const serving = await this.tiers.findServing(organizationId, tier);
     if (serving === undefined) {
       const model = createEchoModel();
-      return { model, name: `${model.provider}/${model.modelId}` };
+      return { model, name: `${model.provider}/${model.modelId}`, price: null };
     }
-    const { provider, model } = serving;
-    return { model: this.providers.open(provider, model), name: `${provider.kind}/${model}` };
+    const { provider, model, price } = serving;
+    return { model: this.providers.open(provider, model), name: `${provider.kind}/${model}`, price };
   }
 }

@@ -14,6 +14,7 @@ import type { AttemptApprovals } from './attempt-approvals.js';
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {
   model: ResolvedModel['model'];
+  price: ResolvedModel['price'];
   instructions: string;
   history: readonly UIMessage[];
   tools: readonly AgentTool[];
@@ -70,19 +71,24 @@ export async function runAgentLoop(
   return finishReason;
 }
 
-/** Calls the model once, in a span of the run. */
+/** Calls the model once, in a span of the run, and records the call with the run. */
 async function callModel(
-  input: ModelStepInput,
+  input: ModelStepInput & Pick<AgentLoopInput, 'price'>,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
   const chat = observation.beginChat(input);
+  const call = answer.modelCalls.begin(answer.finishedSteps + 1, input.price);
+  const watch = { onFirstChunk: () => chat.firstChunk(), onRetry: () => call.retry() };
   try {
-    const result = await chat.within(() => streamModelStep(input, answer, () => chat.firstChunk()));
+    const result = await chat.within(() => streamModelStep(input, answer, watch));
     chat.succeed(result.finishReason, result.usage);
+    call.succeed(result.usage);
     return result;
   } catch (error) {
-    chat.fail(input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code);
+    const code = input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code;
+    chat.fail(code);
+    call.fail(code);
     throw error;
   }
 }

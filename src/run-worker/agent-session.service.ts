@@ -12,7 +12,7 @@ import type { AgentLoopInput } from './agent-loop.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-export type AgentSession = Omit<AgentLoopInput, 'model' | 'approvals' | 'shouldYield' | 'observation'> & {
+export type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
   agentName: string;
 };
 

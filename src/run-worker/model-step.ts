@@ -18,7 +18,7 @@ import {
 import type { AgentTool } from '../agents/agent-toolset.js';
 import type { ResolvedModel } from '../models/models.service.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
-import { withRetries } from './provider-retries.js';
+import { type RetryChunk, withRetries } from './provider-retries.js';
 import type { RunAnswer } from './run-answer.js';
 import { toModelOutput } from './tool-output.js';
 import { usableParts } from './usable-history.js';
@@ -44,6 +44,14 @@ export interface ModelStepInput {
   signal: AbortSignal;
 }
 
+/** Told what happens during a call. */
+export interface ModelStepWatch {
+  /** Called once, when the first content of the answer arrives. */
+  onFirstChunk(): void;
+  /** Called before the provider is called again. */
+  onRetry(): void;
+}
+
 /** How the call ended. */
 export interface ModelStepResult {
   finishReason: FinishReason;
@@ -53,20 +61,19 @@ export interface ModelStepResult {
 /**
  * Calls the model once and adds its text, reasoning and tool calls to the answer. It does not execute the tools, because the
  * calls are stored first.
- * @param onFirstChunk called once, when the first content of the answer arrives
  * @throws the provider's error; parts that have arrived stay in the answer
  */
 export async function streamModelStep(
   input: ModelStepInput,
   answer: RunAnswer,
-  onFirstChunk: () => void,
+  watch: ModelStepWatch,
 ): Promise<ModelStepResult> {
   const { tools } = input;
   const guard = new ModelChunkGuard(answer.parts(), tools);
   // Aborts the provider's stream when reading stops.
   const reading = new AbortController();
   const result = streamText({
-    model: wrapLanguageModel({ model: input.model, middleware: callMiddleware(guard, answer, input.signal) }),
+    model: wrapLanguageModel({ model: input.model, middleware: callMiddleware(guard, answer, input.signal, watch) }),
     // `callMiddleware` repeats calls.
     maxRetries: 0,
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
@@ -93,7 +100,7 @@ export async function streamModelStep(
       if (accepted === undefined) continue;
       if (awaitsFirstChunk && accepted.type !== 'start-step') {
         awaitsFirstChunk = false;
-        onFirstChunk();
+        watch.onFirstChunk();
       }
       await answer.push(accepted);
     }
@@ -109,11 +116,20 @@ export async function streamModelStep(
 }
 
 /** Shows the repetitions of a call in the answer's stream, and guards the stream of the model. */
-function callMiddleware(guard: ModelChunkGuard, answer: RunAnswer, signal: AbortSignal): LanguageModelMiddleware {
+function callMiddleware(
+  guard: ModelChunkGuard,
+  answer: RunAnswer,
+  signal: AbortSignal,
+  watch: ModelStepWatch,
+): LanguageModelMiddleware {
   return {
     specificationVersion: 'v4',
     wrapStream: async ({ doStream }) => {
-      const result = await withRetries(doStream, (chunk) => answer.push(chunk), signal);
+      const report = (chunk: RetryChunk): Promise<void> => {
+        watch.onRetry();
+        return answer.push(chunk);
+      };
+      const result = await withRetries(doStream, report, signal);
       return { ...result, stream: guard.stream(result.stream) };
     },
   };

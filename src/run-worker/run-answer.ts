@@ -8,6 +8,7 @@ import type { RunUsage } from '../runs/records/run.entity.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
+import { ModelCallLog } from './model-call-log.js';
 import {
   type GatedPart,
   gatedToolCalls,
@@ -39,6 +40,7 @@ export class RunAnswer {
   private steps: number;
   private usage: RunUsage;
   private modelName: string | null;
+  readonly modelCalls: ModelCallLog;
 
   constructor(
     private readonly run: ClaimedRun,
@@ -48,6 +50,7 @@ export class RunAnswer {
   ) {
     this.steps = run.step;
     this.modelName = run.model;
+    this.modelCalls = new ModelCallLog(run);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
   }
 
@@ -215,7 +218,9 @@ export class RunAnswer {
   private async streamedState(): Promise<AnswerState> {
     this.stopTimer();
     const { steps: step, usage } = this;
-    const state = { parts: this.folder.parts(), metadata: this.folder.metadata ?? {}, step, usage };
+    const { costUsd, calls } = this.modelCalls;
+    const metadata = this.folder.metadata ?? {};
+    const state = { parts: this.folder.parts(), metadata, step, usage, costUsd, modelCalls: [...calls] };
     await this.publisher.flush();
     return state;
   }

@@ -102,7 +102,7 @@ export class RunExecutorService {
     observation: RunObservation,
   ): Promise<NextRun | undefined> {
     const { id: runId, attempt } = run;
-    const [answer, { model, name }, approvals] = await Promise.all([
+    const [answer, { model, name, price }, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
       this.resolveModel(run),
       AttemptApprovals.open(run, this.approvals),
@@ -110,7 +110,7 @@ export class RunExecutorService {
     answer.model = name;
     observation.setModel(name);
     try {
-      const conclusion = await this.conclusionOf(run, answer, { control, model, approvals, observation });
+      const conclusion = await this.conclusionOf(run, answer, { control, model, price, approvals, observation });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -162,18 +162,20 @@ export class RunExecutorService {
   }
 
   /** A provider whose key cannot be read fails the run, like a provider that rejects the request. */
-  private async resolveModel(run: RunEntity): Promise<{ model: ResolvedModel['model'] | Error; name: string }> {
+  private async resolveModel(
+    run: RunEntity,
+  ): Promise<Omit<ResolvedModel, 'model'> & { model: ResolvedModel['model'] | Error }> {
     try {
       return await throughOutage(() => this.models.resolveModel(run.organizationId, run.tier));
     } catch (error) {
-      return { model: error as Error, name: '' };
+      return { model: error as Error, name: '', price: null };
     }
   }
 
   private async conclusionOf(
     run: ClaimedRun,
     answer: RunAnswer,
-    { control, model, approvals, observation }: AttemptParts,
+    { control, model, price, approvals, observation }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
       if (model instanceof Error) throw model;
@@ -185,7 +187,7 @@ export class RunExecutorService {
       observation.setAgentName(session.agentName);
       const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
       const finishReason = await runAgentLoop(
-        { ...session, model, approvals, shouldYield, observation },
+        { ...session, model, price, approvals, shouldYield, observation },
         answer,
         control,
       );
@@ -209,6 +211,7 @@ export class RunExecutorService {
 interface AttemptParts {
   control: RunAttemptControl;
   model: ResolvedModel['model'] | Error;
+  price: ResolvedModel['price'];
   approvals: AttemptApprovals;
   observation: RunObservation;
 }

@@ -3,7 +3,7 @@ import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
 import { RunEvents } from '../events/run-events.js';
 import { RunTelemetry } from '../telemetry/run-telemetry.js';
-import type { RunItem } from './records/run.dto.js';
+import type { RunDetails } from './records/run.dto.js';
 import type { RunEntity } from './records/run.entity.js';
 import { RunCancelling } from './records/run-cancelling.js';
 import { RunReader } from './records/run-reader.js';
@@ -51,7 +51,7 @@ export class RunCancellationService {
   }
 
   /** Cancels one run; a finished run does not change. @throws DomainError `run_not_found`, `permission_denied` */
-  async cancelRun(id: string, caller: Principal): Promise<RunItem> {
+  async cancelRun(id: string, caller: Principal): Promise<RunDetails> {
     const run = await this.runs.findRun(caller.organization.id, id);
     if (run !== null) {
       requireRunAccess(caller, run.agentId);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { StatsRange } from '../common/paging/stats-range.js';
 import { RunReads } from './run-reads.js';
-import { tokens } from './usage.repository.js';
+import { COSTS, tokens } from './usage.repository.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
 export interface CountedRuns {
@@ -14,6 +14,8 @@ export interface CountedRuns {
   readonly cancelled: number;
   readonly input_tokens: number;
   readonly output_tokens: number;
+  readonly cost_usd: number | null;
+  readonly unpriced_runs: number;
   readonly duration: readonly [number, number, number] | null;
 }
 
@@ -35,7 +37,7 @@ const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancel
 // One scan of the runs in question, for all groupings.
 const COUNT = `
   WITH question AS MATERIALIZED (
-    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage,
+    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage, cost_usd,
            CASE WHEN status IN ('completed', 'failed')
                 THEN extract(epoch FROM finished_at - started_at)::float8 * 1000 - waited_ms END AS duration
       FROM runs
@@ -44,7 +46,7 @@ const COUNT = `
   SELECT CASE grouping(at, agent_id, model) WHEN 3 THEN 'bucket' WHEN 5 THEN 'agent' WHEN 6 THEN 'model' ELSE 'total' END AS kind,
          at, agent_id AS "agentId", model, count(*)::integer AS runs,
          ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
-         ${tokens('inputTokens')} AS input_tokens, ${tokens('outputTokens')} AS output_tokens,
+         ${tokens('inputTokens')} AS input_tokens, ${tokens('outputTokens')} AS output_tokens, ${COSTS},
          percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration) FILTER (WHERE duration IS NOT NULL) AS duration
     FROM question
    GROUP BY GROUPING SETS ((), (at), (agent_id), (model))

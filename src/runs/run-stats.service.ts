@@ -48,7 +48,8 @@ export class RunStatsService {
 }
 
 function toCounts(set: CountedRuns): RunCounts {
-  const { runs, queued, running, waiting, completed, failed, cancelled, input_tokens, output_tokens, duration } = set;
+  const { runs, queued, running, waiting, completed, failed, cancelled, duration } = set;
+  const { input_tokens, output_tokens, cost_usd, unpriced_runs } = set;
   return {
     runs,
     queued,
@@ -59,6 +60,8 @@ function toCounts(set: CountedRuns): RunCounts {
     cancelled,
     input_tokens,
     output_tokens,
+    cost_usd,
+    unpriced_runs,
     duration_ms: duration === null ? null : { p50: duration[0], p95: duration[1], p99: duration[2] },
   };
 }

@@ -4,7 +4,7 @@ import { DESTROYS, ManagementTool, READ_ONLY } from '../common/tools/management-
 import { ListInput } from '../common/paging/list-input.js';
 import type { Principal } from '../common/principal.js';
 import { requireOwnThread } from '../common/thread-access.js';
-import { RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
+import { type RunDetails, RunGetInput, RunOutput, RunPage } from './records/run.dto.js';
 import { RunReader } from './records/run-reader.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 
@@ -17,7 +17,8 @@ export class RunTools {
 
   @ManagementTool({
     name: 'RUN_GET',
-    description: 'Reads a run by its taskId: status, error, token usage, attempt, pending approvals.',
+    description:
+      'Reads a run by its taskId: status, error, token usage, cost, attempt, trace, model calls with times, pending approvals.',
     input: RunGetInput,
     output: RunOutput,
     annotations: READ_ONLY,
@@ -25,7 +26,8 @@ export class RunTools {
   async get(input: RunGetInput, caller: Principal, answer: HeldAnswer): Promise<RunOutput> {
     const item = await this.runs.getRun(caller.organization.id, input.id, answer);
     requireOwnThread(caller, item.thread_id);
-    return { item };
+    // The users of a website need not know what its operator pays, and where its traces are.
+    return { item: caller.thread === undefined ? item : withoutInternals(item) };
   }
 
   @ManagementTool({
@@ -49,4 +51,9 @@ export class RunTools {
   async cancel(input: RunGetInput, caller: Principal): Promise<RunOutput> {
     return { item: await this.cancellation.cancelRun(input.id, caller) };
   }
+}
+
+function withoutInternals(run: RunDetails): RunDetails {
+  const calls = run.model_calls.map((call) => ({ ...call, cost_usd: null }));
+  return { ...run, cost_usd: null, trace_url: null, model_calls: calls };
 }

@@ -42,6 +42,15 @@ export class UsageCounts {
 
   @IsNumber()
   total_tokens: number;
+
+  /** In US dollars, at the prices of the time of each run; null if no run had a price. */
+  @MayBeNull()
+  @IsNumber()
+  cost_usd: number | null;
+
+  /** The runs that used tokens of a model without a price. They have no cost. */
+  @IsInt()
+  unpriced_runs: number;
 }
 
 export class UsageGroup extends UsageCounts {

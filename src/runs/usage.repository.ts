@@ -13,6 +13,11 @@ const GROUPS: Readonly<Record<UsageGrouping, string>> = {
 /** SQL: the sum of a field of the usage of runs. */
 export const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
 
+/** SQL: the sum of the costs of runs, and how many of them used a model that had no price. */
+export const COSTS = `
+  sum(cost_usd) AS cost_usd,
+  (count(*) FILTER (WHERE cost_usd IS NULL AND (usage->>'totalTokens')::numeric > 0))::integer AS unpriced_runs`;
+
 const COUNTS = `
   count(*)::integer AS runs,
   (count(*) FILTER (WHERE status = 'completed'))::integer AS completed,
@@ -20,7 +25,8 @@ const COUNTS = `
   (count(*) FILTER (WHERE status = 'cancelled'))::integer AS cancelled,
   ${tokens('inputTokens')} AS input_tokens,
   ${tokens('outputTokens')} AS output_tokens,
-  ${tokens('totalTokens')} AS total_tokens`;
+  ${tokens('totalTokens')} AS total_tokens,
+  ${COSTS}`;
 
 const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3';
 

@@ -9,6 +9,7 @@ import { CredentialSources } from '../credentials/credential-sources.js';
 import { OrganizationCaps } from '../limits/organization-caps.js';
 import { RequestLimits } from '../limits/request-limits.js';
 import { RunPosting, type RunRoom } from '../runs/records/run-posting.js';
+import { RunTelemetry } from '../telemetry/run-telemetry.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { ScheduleEntity } from './schedule.entity.js';
 import { type ScheduledRun, ScheduleRepository } from './schedule.repository.js';
@@ -37,6 +38,7 @@ export class ScheduleRunner {
     private readonly sources: CredentialSources,
     private readonly caps: OrganizationCaps,
     private readonly limits: RequestLimits,
+    private readonly telemetry: RunTelemetry,
   ) {}
 
   /**
@@ -85,6 +87,7 @@ export class ScheduleRunner {
     const { organizationId, title, virtualMcpId, userId } = schedule;
     const threadId =
       schedule.threadId ?? (await this.threads.createWithin(manager, { organizationId, title, virtualMcpId, userId }));
+    const requestId = newId();
     const run = {
       organizationId,
       threadId,
@@ -92,13 +95,15 @@ export class ScheduleRunner {
       userId,
       apiKeyId: schedule.apiKeyId,
       grantId: schedule.grantId,
-      requestId: newId(),
+      requestId,
       tier,
       temperature: null,
       messages: [{ id: newId(), role: 'user' as const, parts: [{ type: 'text' as const, text: schedule.message }] }],
       idempotency: undefined,
     };
-    const { runId, isHead } = await this.posting.postRun(run, room, manager).catch(rethrow);
+    const { runId, isHead } = await this.telemetry.withinScheduleTrace(schedule.id, requestId, (trace) =>
+      this.posting.postRun({ ...run, trace }, room, manager).catch(rethrow),
+    );
     await this.posting.markScheduled(manager, runId, schedule.id);
     return { runId, threadId, isHead };
   }

@@ -5,6 +5,7 @@ import { CredentialsModule } from '../credentials/credentials.module.js';
 import { LimitsModule } from '../limits/limits.module.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { RunQueueModule } from '../runs/run-queue.module.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { ScheduleEntity } from './schedule.entity.js';
 import { ScheduleRepository } from './schedule.repository.js';
@@ -22,6 +23,7 @@ import { Scheduler } from './scheduler.js';
     LimitsModule,
     RunRecordsModule,
     RunQueueModule,
+    TelemetryModule,
     ThreadsModule,
   ],
   providers: [ScheduleRepository, ScheduleRunner, ScheduleService, ScheduleTools, Scheduler],

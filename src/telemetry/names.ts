@@ -71,6 +71,8 @@ export const REQUEST_ID = 'request.id';
 export const RUN_ID = 'signalbox.run.id';
 export const RUN_ATTEMPT = 'signalbox.run.attempt';
 export const RUN_STATUS = 'signalbox.run.status';
+export const POST_SCHEDULED_RUN = 'post_scheduled_run';
+export const SCHEDULE_ID = 'signalbox.schedule.id';
 
 /*
  * Of the GenAI convention, instructions, messages, and arguments and results of tools are omitted: they are content.

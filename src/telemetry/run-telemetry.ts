@@ -1,5 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { type Attributes, type Context, context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  type Context,
+  context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { withoutCredentials } from '../common/credential-forms.js';
 import {
   CHAT,
@@ -22,13 +31,21 @@ import {
   GEN_AI_USAGE_INPUT_TOKENS,
   GEN_AI_USAGE_OUTPUT_TOKENS,
   INVOKE_AGENT,
+  POST_SCHEDULED_RUN,
   REQUEST_ID,
   RUN_ATTEMPT,
   RUN_ID,
   RUN_STATUS,
+  SCHEDULE_ID,
 } from './names.js';
 import { type NamedModel, type RunEnd, RunMetrics, type TokenUsage } from './run-metrics.js';
-import { type IncomingTraceContext, parentOf, traceContextOf, validTraceContext } from './trace-context.js';
+import {
+  type IncomingTraceContext,
+  parentOf,
+  type TraceContext,
+  traceContextOf,
+  validTraceContext,
+} from './trace-context.js';
 import { Tracing } from './tracing.js';
 
 /** Longer span attributes are truncated. */
@@ -66,6 +83,24 @@ export class RunTelemetry {
   /** Starts to observe an attempt. Every attempt is a span of its own in the trace of the request that posted the run. */
   begin(run: ObservedRun): RunObservation {
     return new RunObservation(run, this.tracing, this.metrics);
+  }
+
+  /**
+   * Begins the trace of a run that no request asks for. Without it, each attempt would have a trace of its own.
+   * @param post gets the trace context for the run, if tracing is enabled
+   */
+  async withinScheduleTrace<T>(
+    scheduleId: string,
+    requestId: string,
+    post: (trace: TraceContext | undefined) => Promise<T>,
+  ): Promise<T> {
+    const attributes = { [SCHEDULE_ID]: scheduleId, [REQUEST_ID]: requestId };
+    const span = this.tracing.tracer?.startSpan(POST_SCHEDULED_RUN, { attributes }, ROOT_CONTEXT);
+    try {
+      return await post(span && traceContextOf(span.spanContext()));
+    } finally {
+      span?.end();
+    }
   }
 
   /** Counts a run that ended without a start. */

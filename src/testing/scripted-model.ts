@@ -37,6 +37,8 @@ export interface ModelToolCall {
 export interface ModelUsage {
   inputTokens: number;
   outputTokens: number;
+  /** The part of the input that came from the provider's cache. */
+  cachedInputTokens?: number;
 }
 
 /** The part of a chat-completions request that tests read. */
@@ -185,12 +187,14 @@ class StreamedAnswer {
     }
   }
 
-  async finish(reason: 'stop' | 'tool_calls', { inputTokens, outputTokens }: ModelUsage = USAGE): Promise<void> {
+  async finish(reason: 'stop' | 'tool_calls', reported: ModelUsage = USAGE): Promise<void> {
+    const { inputTokens, outputTokens, cachedInputTokens } = reported;
     await this.chunk({}, { finish_reason: reason });
     const usage = {
       prompt_tokens: inputTokens,
       completion_tokens: outputTokens,
       total_tokens: inputTokens + outputTokens,
+      ...(cachedInputTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedInputTokens } }),
     };
     await this.send({ choices: [], usage });
     await this.frame('[DONE]');

@@ -4,6 +4,8 @@ import { ModelsService } from '../../src/models/models.service.js';
 import type { Tier } from '../../src/common/tier.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from '../support/model-tools.js';
 
+const TARGET = { provider_id: NOBODY, model: 'm' };
+
 let tools: ModelTools;
 
 beforeAll(async () => {
@@ -41,6 +43,25 @@ describe('model tiers', () => {
     });
     expect(await setTiers({})).toEqual(await getTiers());
     expect(await setTiers(NONE)).toEqual(NONE);
+  });
+
+  it('have a price until a target without one is set', async () => {
+    const { id: provider_id } = await tools.createProvider();
+    const price = { input: 2.5, output: 10, cached_input: 0 };
+    const smart = { provider_id, model: 'large', price };
+    expect(await setTiers({ ...NONE, smart })).toEqual({ ...NONE, smart });
+    expect(await getTiers()).toEqual({ ...NONE, smart });
+    const [event] = (
+      await tools.call<{ items: object[] }>('AUDIT_EVENTS_LIST', {
+        where: { field: ['event'], operator: 'eq', value: 'provider.tiers_set' },
+        limit: 1,
+      })
+    ).items;
+    expect(event).toMatchObject({ changes: { smart: { to: { model: 'large', price } } } });
+    expect(await setTiers({ smart: { provider_id, model: 'large' } })).toEqual({
+      ...NONE,
+      smart: { provider_id, model: 'large' },
+    });
   });
 
   it('change all together or not at all when a provider is unknown or foreign', async () => {
@@ -83,6 +104,16 @@ describe('model tiers', () => {
     [{ data: { smart: { provider_id: NOBODY, model: '' } } }, 'data.smart.model'],
     [{ data: { smart: { provider_id: NOBODY, model: 'm', temperature: 1 } } }, 'data.smart.temperature'],
     [{ data: { huge: null } }, 'data.huge'],
+    [{ data: { smart: { ...TARGET, price: { input: 1 } } } }, 'data.smart.price.output'],
+    [{ data: { smart: { ...TARGET, price: { input: -1, output: 1 } } } }, 'data.smart.price.input'],
+    [{ data: { smart: { ...TARGET, price: { input: '1', output: 1 } } } }, 'data.smart.price.input'],
+    [{ data: { smart: { ...TARGET, price: { input: 1, output: 1_000_001 } } } }, 'data.smart.price.output'],
+    [
+      { data: { smart: { ...TARGET, price: { input: 1, output: 1, cached_input: null } } } },
+      'data.smart.price.cached_input',
+    ],
+    [{ data: { smart: { ...TARGET, price: { input: 1, output: 1, currency: 'EUR' } } } }, 'data.smart.price.currency'],
+    [{ data: { smart: { ...TARGET, price: null } } }, 'data.smart.price'],
     [{ fast: null }, 'fast'],
   ])('refuse %j', async (body, path) => {
     const answer = await tools.service.tool('MODEL_TIERS_SET', body);

@@ -61,6 +61,8 @@ describe('RUN_STATS', () => {
       cancelled: 1,
       input_tokens: 30,
       output_tokens: 3,
+      cost_usd: null,
+      unpriced_runs: 2,
       duration_ms: { p50: 200, p95: expect.closeTo(290), p99: expect.closeTo(298) },
     });
     const times = answer.over_time.map(({ at, runs }) => [at, runs]);

@@ -9,7 +9,14 @@ import { RunPosting } from '../../src/runs/records/run-posting.js';
 import { createAgent, createThread } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
-const ANSWER = { parts: [{ type: 'text' as const, text: 'yes' }], metadata: { n: 1 }, step: 1, usage: usageOf(3) };
+const ANSWER = {
+  parts: [{ type: 'text' as const, text: 'yes' }],
+  metadata: { n: 1 },
+  step: 1,
+  usage: usageOf(3),
+  costUsd: 0.5,
+  modelCalls: [],
+};
 const COMPLETED = { status: 'completed' as const, error: null, finishReason: 'stop' };
 const FAILED = { status: 'failed' as const, error: { code: 'internal', message: 'no' }, finishReason: 'error' };
 
@@ -127,7 +134,15 @@ describe('finishing', () => {
     expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual({ runId: next.runId, attempt: 1 });
     expect(await threadStatus()).toBe('in_progress');
     expect(await runsInOrder()).toMatchObject([
-      { status: 'completed', step: 1, usage: ANSWER.usage, model: 'm', finish_reason: 'stop', error: null },
+      {
+        status: 'completed',
+        step: 1,
+        usage: ANSWER.usage,
+        cost_usd: 0.5,
+        model: 'm',
+        finish_reason: 'stop',
+        error: null,
+      },
       { status: 'queued' },
     ]);
     expect(await answers()).toEqual([{ run_id: claim.runId, parts: ANSWER.parts, metadata: ANSWER.metadata }]);

@@ -59,6 +59,11 @@ function tokensOf(...indices: number[]): object {
   return { input_tokens: sum('inputTokens'), output_tokens: sum('outputTokens'), total_tokens: sum('totalTokens') };
 }
 
+/** No model has a price; the failed run and the cancelled one used no tokens. */
+function unpriced(runs: number): object {
+  return { cost_usd: null, unpriced_runs: runs };
+}
+
 describe('USAGE_STATS', () => {
   it('counts runs and tokens', async () => {
     const { groups, ...rest } = await stats({ by: 'agent' });
@@ -67,7 +72,7 @@ describe('USAGE_STATS', () => {
       from: '2026-01-01T00:00:00.000Z',
       to: '2026-02-01T00:00:00.000Z',
       by: 'agent',
-      total: { runs: 4, completed: 2, failed: 1, cancelled: 1, ...tokensOf(0, 1, 2) },
+      total: { runs: 4, completed: 2, failed: 1, cancelled: 1, ...tokensOf(0, 1, 2), ...unpriced(2) },
       truncated: false,
     });
     expect(usage[0]?.totalTokens).toBeGreaterThan(0);
@@ -80,8 +85,17 @@ describe('USAGE_STATS', () => {
       failed: 1,
       cancelled: 0,
       ...tokensOf(0, 1),
+      ...unpriced(1),
     });
-    expect(groups).toContainEqual({ group: agents[1], runs: 2, completed: 1, failed: 0, cancelled: 1, ...tokensOf(2) });
+    expect(groups).toContainEqual({
+      group: agents[1],
+      runs: 2,
+      completed: 1,
+      failed: 0,
+      cancelled: 1,
+      ...tokensOf(2),
+      ...unpriced(1),
+    });
   });
 
   it('groups by model, those with the most tokens first', async () => {
@@ -126,7 +140,7 @@ describe('USAGE_STATS', () => {
     const { from, to, total } = await succeed<UsageStats>(app, 'USAGE_STATS', { by: 'day' });
 
     expect(Date.parse(to) - Date.parse(from)).toBe(30 * 86_400_000);
-    expect(total).toEqual({ runs: 0, completed: 0, failed: 0, cancelled: 0, ...tokensOf() });
+    expect(total).toEqual({ runs: 0, completed: 0, failed: 0, cancelled: 0, ...tokensOf(), ...unpriced(0) });
   });
 
   it('counts the own organization only', async () => {

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunSupervisor } from '../../src/run-worker/run-supervisor.js';
-import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
+import type { RunPage } from '../../src/runs/records/run.dto.js';
+import { createSchedule } from '../schedules/schedules.support.js';
+import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { OtlpCollector, type ReceivedSpan } from '../support/otlp-collector.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
@@ -32,8 +34,8 @@ afterEach(async () => {
   await Promise.all([collector.close(), tools.close()]);
 });
 
-async function startTracing(): Promise<{ thread: ThreadClient; running: TestApp }> {
-  const env = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+async function startTracing(settings: object = {}): Promise<{ thread: ThreadClient; running: TestApp }> {
+  const env = { ...settings, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
   // The SDK reads the environment of the process.
   Object.assign(process.env, env);
   const running = await startTestApp({ env });
@@ -171,6 +173,38 @@ describe('the trace of a run', () => {
     expect(JSON.stringify(all)).not.toContain('the words of the failure');
   });
 
+  it('is named by the run, with a link where the operator has set one', async () => {
+    const { thread, running } = await startTracing({ TRACE_URL: 'https://traces.example/t/{traceId}?of={traceId}' });
+    await post(thread, 'hello');
+    const [run] = (await succeed<RunPage>(running, 'RUN_LIST', {})).items;
+    expect(run).toMatchObject({
+      trace_id: TRACE_ID,
+      trace_url: `https://traces.example/t/${TRACE_ID}?of=${TRACE_ID}`,
+    });
+  });
+
+  it('is not named by the run if it is not sampled', async () => {
+    const { thread, running } = await startTracing({ TRACE_URL: 'https://traces.example/t/{traceId}' });
+    await post(thread, 'hello', { traceparent: `00-${TRACE_ID}-${SPAN_ID}-00` });
+    const [run] = (await succeed<RunPage>(running, 'RUN_LIST', {})).items;
+    expect(run).toMatchObject({ trace_id: null, trace_url: null });
+  });
+
+  it('includes all of a scheduled run', async () => {
+    const { thread, running } = await startTracing();
+    const { id } = await createSchedule(running, thread.agentId, { message: '/call echo {"text":"one"}' });
+    const { taskId } = await succeed<{ taskId: string }>(running, 'SCHEDULE_RUN', { id });
+    await thread.waitFor(taskId, 'completed');
+    const { trace_id: traceId, trace_url: url } = await thread.run(taskId);
+    expect(url).toBeNull();
+    await spans();
+    const all = collector.spans.filter((span) => span.traceId === traceId);
+    const [posted] = named(all, 'post_scheduled_run');
+    expect(posted?.attributes).toMatchObject({ 'signalbox.schedule.id': id });
+    expect(named(all, 'invoke_agent Agent')).toMatchObject([{ parentSpanId: posted?.spanId }]);
+    expect(named(all, 'chat echo')).toHaveLength(2);
+  });
+
   it('starts with the request if the caller sends no trace', async () => {
     const { thread } = await startTracing();
     await post(thread, 'hello', { traceparent: 'rubbish' });
@@ -188,6 +222,8 @@ it("forwards the caller's trace context to the upstreams of its run without trac
   app = await startTestApp();
   await post(await threadOn(app), '/call echo {"text":"one"}');
 
+  const [run] = (await succeed<RunPage>(app, 'RUN_LIST', {})).items;
+  expect(run).toMatchObject({ trace_id: TRACE_ID, trace_url: null });
   expect(collector.requests).toBe(0);
   expect(tools.calls('tools/call')[0]?.headers).toMatchObject(INCOMING);
 });

@@ -31,7 +31,7 @@ let threadId: string;
 let otherThreadId: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ modules: [NotesModule] });
+  service = await startTestApp({ modules: [NotesModule], env: { TRACE_URL: 'https://traces.example/{traceId}' } });
   database = service.app.get(DataSource);
   agentId = await createAgent(service);
   threadId = await createThread(service, agentId);
@@ -86,8 +86,18 @@ describe('a browser token', () => {
     expect(thread.body.item).toMatchObject({ id: threadId });
     const page = await service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId }, body.token).expect(200);
     expect(page.body.items).toHaveLength(2);
+    await database.query('UPDATE runs SET cost_usd = 1, traceparent = $2, model_calls = $3 WHERE id = $1', [
+      taskId,
+      `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      JSON.stringify([{ step: 1, cost_usd: 1 }]),
+    ]);
     const run = await service.tool('RUN_GET', { id: taskId }, body.token).expect(200);
     expect(run.body.item).toMatchObject({ id: taskId, thread_id: threadId });
+    // Not what the operator pays, and where the traces are.
+    const internals = { cost_usd: null, trace_url: null, model_calls: [{ step: 1, cost_usd: null }] };
+    expect(run.body.item).toMatchObject(internals);
+    const { item } = (await service.tool('RUN_GET', { id: taskId }).expect(200)).body;
+    expect(item).toMatchObject({ cost_usd: 1, trace_url: `https://traces.example/${'a'.repeat(32)}` });
     expect((await cancel(body.token).expect(202)).body).toEqual({ taskIds: [] });
   });
 

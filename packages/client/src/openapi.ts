@@ -696,7 +696,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shows which provider and model serve each tier; null means not set. */
+        /** Shows which provider and model serve each tier, with the price if one is set; null means not set. */
         post: operations["MODEL_TIERS_GET"];
         delete?: never;
         options?: never;
@@ -713,7 +713,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; a tier without a value falls back to smart, then to the built-in model. */
+        /** Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the runs that start from then on a cost; a target without a price removes it. */
         post: operations["MODEL_TIERS_SET"];
         delete?: never;
         options?: never;
@@ -968,7 +968,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads a run by its taskId: status, error, token usage, attempt, pending approvals. */
+        /** Reads a run by its taskId: status, error, token usage, cost, attempt, trace, model calls with times, pending approvals. */
         post: operations["RUN_GET"];
         delete?: never;
         options?: never;
@@ -1002,7 +1002,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs by status with their tokens and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
+        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
         post: operations["RUN_STATS"];
         delete?: never;
         options?: never;
@@ -1155,7 +1155,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs and the tokens that they used, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. */
+        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. */
         post: operations["USAGE_STATS"];
         delete?: never;
         options?: never;
@@ -1624,6 +1624,8 @@ export interface components {
             cancelled: number;
             input_tokens: number;
             output_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
             duration_ms: components["schemas"]["RunDurations"] | null;
         };
         AgentToolItem: {
@@ -2158,6 +2160,18 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        ModelCallItem: {
+            step: number;
+            attempt: number;
+            started_at: string;
+            duration_ms: number;
+            retries: number;
+            input_tokens: number | null;
+            cached_input_tokens: number | null;
+            output_tokens: number | null;
+            cost_usd: number | null;
+            error_code: string | null;
+        };
         ModelRunCounts: {
             model: string | null;
             runs: number;
@@ -2169,6 +2183,8 @@ export interface components {
             cancelled: number;
             input_tokens: number;
             output_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
             duration_ms: components["schemas"]["RunDurations"] | null;
         };
         ModelTiersAnswer: {
@@ -2419,6 +2435,8 @@ export interface components {
             cancelled: number;
             input_tokens: number;
             output_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
             duration_ms: components["schemas"]["RunDurations"] | null;
         };
         RunCountsAt: {
@@ -2432,7 +2450,45 @@ export interface components {
             cancelled: number;
             input_tokens: number;
             output_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
             duration_ms: components["schemas"]["RunDurations"] | null;
+        };
+        RunDetails: {
+            model_calls: components["schemas"]["ModelCallItem"][];
+            /** Format: uuid */
+            id: string;
+            thread_id: string;
+            /** Format: uuid */
+            agent_id: string;
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            /** @enum {string} */
+            status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            tier: string;
+            temperature: number | null;
+            model: string | null;
+            message_id: string;
+            error: components["schemas"]["RunErrorItem"] | null;
+            usage: components["schemas"]["RunUsageItem"] | null;
+            cost_usd: number | null;
+            finish_reason: string | null;
+            attempt: number;
+            steps: number;
+            request_id: string;
+            trace_id: string | null;
+            trace_url: string | null;
+            schedule_id: string | null;
+            metadata: {
+                [key: string]: unknown;
+            };
+            pending_approvals: components["schemas"]["PendingApprovalItem"][];
+            started_at: (string) | null;
+            finished_at: (string) | null;
+            created_at: string;
+            updated_at: string;
         };
         RunDurations: {
             p50: number;
@@ -2469,10 +2525,13 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
+            cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
             steps: number;
             request_id: string;
+            trace_id: string | null;
+            trace_url: string | null;
             schedule_id: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -2484,7 +2543,7 @@ export interface components {
             updated_at: string;
         };
         RunOutput: {
-            item: components["schemas"]["RunItem"];
+            item: components["schemas"]["RunDetails"];
         };
         RunPage: {
             items: components["schemas"]["RunItem"][];
@@ -2728,10 +2787,16 @@ export interface components {
             id: string;
             data: components["schemas"]["ThreadUpdateData"];
         };
+        TierPrice: {
+            input: number;
+            output: number;
+            cached_input?: number;
+        };
         TierTarget: {
             /** Format: uuid */
             provider_id: string;
             model: string;
+            price?: components["schemas"]["TierPrice"];
         };
         ToolAnnotationsItem: {
             readOnlyHint?: boolean;
@@ -2901,6 +2966,8 @@ export interface components {
             input_tokens: number;
             output_tokens: number;
             total_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
         };
         UsageGroup: {
             group: string | null;
@@ -2911,6 +2978,8 @@ export interface components {
             input_tokens: number;
             output_tokens: number;
             total_tokens: number;
+            cost_usd: number | null;
+            unpriced_runs: number;
         };
         UsageStats: {
             from: string;
@@ -5451,15 +5520,30 @@ export interface operations {
                      *       "item": {
                      *         "fast": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         },
                      *         "smart": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         },
                      *         "thinking": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         }
                      *       }
                      *     }
@@ -5505,15 +5589,30 @@ export interface operations {
                      *       "item": {
                      *         "fast": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         },
                      *         "smart": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         },
                      *         "thinking": {
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "model": "gpt-5"
+                     *           "model": "gpt-5",
+                     *           "price": {
+                     *             "input": 0,
+                     *             "output": 0,
+                     *             "cached_input": 0
+                     *           }
                      *         }
                      *       }
                      *     }
@@ -6271,6 +6370,20 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "model_calls": [
+                     *           {
+                     *             "step": 1,
+                     *             "attempt": 1,
+                     *             "started_at": "2026-11-23T08:30:00.000Z",
+                     *             "duration_ms": 1,
+                     *             "retries": 1,
+                     *             "input_tokens": 1,
+                     *             "cached_input_tokens": 1,
+                     *             "output_tokens": 1,
+                     *             "cost_usd": 1,
+                     *             "error_code": "text"
+                     *           }
+                     *         ],
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6292,10 +6405,13 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
                      *         "steps": 1,
                      *         "request_id": "text",
+                     *         "trace_id": "text",
+                     *         "trace_url": "text",
                      *         "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "metadata": {
                      *           "customer": "4711"
@@ -6357,6 +6473,20 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "model_calls": [
+                     *           {
+                     *             "step": 1,
+                     *             "attempt": 1,
+                     *             "started_at": "2026-11-23T08:30:00.000Z",
+                     *             "duration_ms": 1,
+                     *             "retries": 1,
+                     *             "input_tokens": 1,
+                     *             "cached_input_tokens": 1,
+                     *             "output_tokens": 1,
+                     *             "cost_usd": 1,
+                     *             "error_code": "text"
+                     *           }
+                     *         ],
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6378,10 +6508,13 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
                      *         "steps": 1,
                      *         "request_id": "text",
+                     *         "trace_id": "text",
+                     *         "trace_url": "text",
                      *         "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "metadata": {
                      *           "customer": "4711"
@@ -6461,10 +6594,13 @@ export interface operations {
                      *             "outputTokens": 1,
                      *             "totalTokens": 1
                      *           },
+                     *           "cost_usd": 1,
                      *           "finish_reason": "text",
                      *           "attempt": 1,
                      *           "steps": 1,
                      *           "request_id": "text",
+                     *           "trace_id": "text",
+                     *           "trace_url": "text",
                      *           "schedule_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "metadata": {
                      *             "customer": "4711"
@@ -6538,6 +6674,8 @@ export interface operations {
                      *         "cancelled": 1,
                      *         "input_tokens": 1,
                      *         "output_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "unpriced_runs": 1,
                      *         "duration_ms": {
                      *           "p50": 1,
                      *           "p95": 1,
@@ -6556,6 +6694,8 @@ export interface operations {
                      *           "cancelled": 1,
                      *           "input_tokens": 1,
                      *           "output_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "unpriced_runs": 1,
                      *           "duration_ms": {
                      *             "p50": 1,
                      *             "p95": 1,
@@ -6576,6 +6716,8 @@ export interface operations {
                      *           "cancelled": 1,
                      *           "input_tokens": 1,
                      *           "output_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "unpriced_runs": 1,
                      *           "duration_ms": {
                      *             "p50": 1,
                      *             "p95": 1,
@@ -6595,6 +6737,8 @@ export interface operations {
                      *           "cancelled": 1,
                      *           "input_tokens": 1,
                      *           "output_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "unpriced_runs": 1,
                      *           "duration_ms": {
                      *             "p50": 1,
                      *             "p95": 1,
@@ -7139,7 +7283,9 @@ export interface operations {
                      *         "cancelled": 1,
                      *         "input_tokens": 1,
                      *         "output_tokens": 1,
-                     *         "total_tokens": 1
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "unpriced_runs": 1
                      *       },
                      *       "groups": [
                      *         {
@@ -7150,7 +7296,9 @@ export interface operations {
                      *           "cancelled": 1,
                      *           "input_tokens": 1,
                      *           "output_tokens": 1,
-                     *           "total_tokens": 1
+                     *           "total_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "unpriced_runs": 1
                      *         }
                      *       ],
                      *       "truncated": true

@@ -24,7 +24,7 @@ export class Approvals1763700000674 implements MigrationInterface {
       ${APPROVALS}`);
     await queryRunner.query(WAIT);
     await queryRunner.query(replaced(POST, ...POSTS, OPEN_CHANGE));
-    await queryRunner.query(replaced(FINISH, ...FINISH_CHANGES, OPEN_CHANGE, ...APPROVAL_CHANGES));
+    await queryRunner.query(replaced(FINISH, ...FINISH_CHANGES_WITH_APPROVALS));
     await queryRunner.query(replaced(REGENERATE, OPEN_CHANGE));
   }
 
@@ -111,3 +111,5 @@ const APPROVAL_CHANGES: readonly Change[] = [
     organization := _ended.organization_id;`,
   ],
 ];
+
+export const FINISH_CHANGES_WITH_APPROVALS: readonly Change[] = [...FINISH_CHANGES, OPEN_CHANGE, ...APPROVAL_CHANGES];

@@ -1,4 +1,5 @@
 import type { UIMessage } from 'ai';
+import type { ModelCall } from './model-call.js';
 import type { RunError, RunStatus, RunUsage } from './run.entity.js';
 
 /**
@@ -18,6 +19,9 @@ export interface AnswerState {
   /** The number of its finished steps. */
   step: number;
   usage: RunUsage;
+  /** Null if no model call had a price. */
+  costUsd: number | null;
+  modelCalls: readonly ModelCall[];
 }
 
 /** How a run ended. */

@@ -41,7 +41,7 @@ export const SAVE_ANSWER = {
   name: 'run_save_answer',
   text: `
     WITH fenced AS (
-      UPDATE runs SET step = $3, usage = $4, model = $5, heartbeat_at = now(), updated_at = now()
+      UPDATE runs SET step = $3, usage = $4, model = $5, cost_usd = $9, model_calls = $10, heartbeat_at = now(), updated_at = now()
        WHERE id = $1 AND attempt = $2 AND epoch = $8 AND status = 'running' RETURNING *
     ), answer AS (
       INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
@@ -67,6 +67,8 @@ export function answerValues(
     JSON.stringify(answer.parts),
     JSON.stringify(answer.metadata),
     epoch,
+    answer.costUsd,
+    JSON.stringify(answer.modelCalls),
   ];
 }
 

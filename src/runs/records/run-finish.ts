@@ -28,7 +28,7 @@ const FINISH = {
   name: 'run_finish',
   text: `SELECT organization AS "organizationId", thread AS "threadId", answer AS "messageId", last_attempt AS attempt,
                 next_run AS "nextRunId", next_attempt AS "nextAttempt", next_status AS "nextStatus"
-           FROM run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+           FROM run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 };
 
 type FinishRow = Omit<FinishedRun['run'], 'id'> & {
@@ -41,7 +41,7 @@ const THREAD_STATUS = { completed: 'completed', failed: 'failed', cancelled: 'fa
 
 /**
  * Ends an open run, stores its final answer, and advances its thread: to the next queued run, or out of `in_progress`.
- * One transaction, the function `run_finish` (migration 1763700000400); an attempt can repeat the call.
+ * One transaction, the function `run_finish` (migration 1763700000690); an attempt can repeat the call.
  * @param attempt only if this is still the current attempt; undefined ends a run that is still queued and has no answer
  * @returns undefined when the run was deleted, had ended before, or belongs to another attempt
  */
@@ -66,6 +66,8 @@ export async function finishRun(
     answer === undefined ? null : JSON.stringify(answer.parts),
     answer === undefined ? null : JSON.stringify(answer.metadata),
     ANSWER_ORDINAL,
+    answer?.costUsd ?? null,
+    answer === undefined ? null : JSON.stringify(answer.modelCalls),
   ]);
   if (row === undefined) return undefined;
   const { nextRunId, nextAttempt, nextStatus, ...run } = row;

@@ -8,12 +8,14 @@ import type { ListInput } from '../../common/paging/list-input.js';
 import type { ListSpec } from '../../common/paging/list-spec.js';
 import { paginate } from '../../common/paging/paginate.js';
 import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../common/run-status.js';
+import { AppConfig } from '../../config/app-config.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type NameOf, Names } from '../../names/names.js';
 import type { PendingApprovalItem } from './approval.dto.js';
 import { RunApprovals } from './run-approvals.js';
-import type { RunItem, RunPage } from './run.dto.js';
+import type { RunDetails, RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
+import { type RunTrace, traceOf } from './run-trace.js';
 
 const RUN_LIST: ListSpec = {
   name: 'runs',
@@ -68,14 +70,15 @@ export class RunReader {
     private readonly statements: PreparedStatements,
     private readonly names: Names,
     private readonly approvals: RunApprovals,
+    private readonly config: AppConfig,
   ) {}
 
   /** @throws DomainError `run_not_found` */
-  async getRun(organizationId: string, id: string, answer?: HeldAnswer): Promise<RunItem> {
-    const run = await this.findRun(organizationId, id);
+  async getRun(organizationId: string, id: string, answer?: HeldAnswer): Promise<RunDetails> {
+    const run = await this.findDetailed(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
     const pending = await this.pendingOf([run], answer);
-    return toRunItem(run, await this.namesIn([run]), pending.get(run.id));
+    return { ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)), model_calls: run.modelCalls };
   }
 
   async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
@@ -83,7 +86,7 @@ export class RunReader {
     const page = await paginate(query, RUN_LIST, input, answer);
     const nameOf = await this.namesIn(page.items);
     const pending = await this.pendingOf(page.items, answer);
-    return { ...page, items: page.items.map((run) => toRunItem(run, nameOf, pending.get(run.id))) };
+    return { ...page, items: page.items.map((run) => this.toItem(run, nameOf, pending.get(run.id))) };
   }
 
   /** The approvals that these runs wait for, by run. @throws DomainError `answer_memory_exhausted` */
@@ -105,6 +108,17 @@ export class RunReader {
 
   async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
+  }
+
+  /** With its model calls. */
+  private async findDetailed(organizationId: string, id: string): Promise<RunEntity | null> {
+    if (!isUuid(id)) return null;
+    const query = this.runs.createQueryBuilder('run').addSelect('run.modelCalls');
+    return query.where('run.organizationId = :organizationId AND run.id = :id', { organizationId, id }).getOne();
+  }
+
+  private toItem(run: RunEntity, nameOf: NameOf, pending?: PendingApprovalItem[]): RunItem {
+    return { ...toRunItem(run, nameOf, pending), ...traceOf(run.traceparent, this.config.settings.traceUrl) };
   }
 
   /** @throws DomainError `run_not_found` unless the run is on this thread */
@@ -159,7 +173,7 @@ export class RunReader {
   }
 }
 
-function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[] = []): RunItem {
+function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[] = []): Omit<RunItem, keyof RunTrace> {
   return {
     id: run.id,
     thread_id: run.threadId,
@@ -175,6 +189,7 @@ function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[
     message_id: run.messageId,
     error: run.error,
     usage: run.usage,
+    cost_usd: run.costUsd,
     finish_reason: run.finishReason,
     attempt: run.attempt,
     steps: run.step,

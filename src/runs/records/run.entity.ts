@@ -1,6 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { RUN_STATUSES, type RunStatus } from '../../common/run-status.js';
 import type { Tier } from '../../common/tier.js';
+import type { ModelCall } from './model-call.js';
 import { BIGINT_AS_NUMBER } from '../../database/bigint-as-number.js';
 
 export { RUN_STATUSES, type RunStatus };
@@ -131,6 +132,14 @@ export class RunEntity {
 
   @Column({ type: 'jsonb', nullable: true })
   usage: RunUsage | null;
+
+  /** What its model calls cost, each at the price of its time; null if none had a price. */
+  @Column({ type: 'double precision', name: 'cost_usd', nullable: true })
+  costUsd: number | null;
+
+  /** Its model calls that have ended. Only reads of a single run select them. */
+  @Column({ type: 'jsonb', name: 'model_calls', default: [], select: false })
+  modelCalls: ModelCall[];
 
   @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;

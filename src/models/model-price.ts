@@ -1,0 +1,36 @@
+/** Prices are in US dollars for this many tokens. */
+const PRICED_TOKENS = 1_000_000;
+
+/** The precision of stored costs: `runs.cost_usd` has as many decimal places. */
+const COST_DECIMALS = 10;
+
+/** What a model costs, in US dollars per million tokens. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  /** Of input that the provider read from its cache; without it, such input costs as much as other input. */
+  readonly cached_input?: number;
+}
+
+/** The tokens of one model call. */
+export interface PricedTokens {
+  /** Including the cached ones. */
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly output: number;
+}
+
+/** The cost of one model call in US dollars, to ten decimal places. */
+export function costOf({ input, cachedInput, output }: PricedTokens, price: ModelPrice): number {
+  // A provider that counts cached tokens apart from the input must not lower the cost below zero.
+  const cached = Math.min(cachedInput, input);
+  const dollars =
+    ((input - cached) * price.input + cached * (price.cached_input ?? price.input) + output * price.output) /
+    PRICED_TOKENS;
+  return roundCost(dollars);
+}
+
+/** Removes the error of binary fractions that sums of costs have. */
+export function roundCost(dollars: number): number {
+  return Number(dollars.toFixed(COST_DECIMALS));
+}
