@@ -51,7 +51,11 @@ inBrowser('Overview and monitoring', () => {
       await page.getByRole('link', { name: 'Careful: echo' }).waitFor();
       await page.getByRole('link', { name: 'Dead server' }).waitFor();
       await page.getByRole('link', { name: /The model is down/ }).waitFor();
-      await page.getByRole('region', { name: 'Tokens by agent' }).last().getByText('Support').waitFor();
+      const byAgent = page.getByRole('region', { name: 'Tokens and cost by agent' }).last();
+      await byAgent
+        .getByRole('row', { name: /Support/ })
+        .getByText('no price set')
+        .waitFor();
       const runs = page.getByRole('figure', { name: 'Runs over time' });
       await runs.getByText('Show as table').click();
       const rows = await runs.getByRole('row').allTextContents();

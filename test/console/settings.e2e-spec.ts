@@ -102,8 +102,13 @@ inBrowser('Settings', () => {
     await tier.getByLabel('Model').fill('tiny');
     await tier.getByRole('button', { name: 'Test' }).click();
     await tier.getByText(/It failed after/).waitFor();
+    await tier.getByLabel('Input price', { exact: true }).fill('0.15');
+    await tier.getByLabel('Output price').fill('0.6');
+    await opened.expectAccessible();
     await tier.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The tier “Fast” was saved.').waitFor();
+    const tiers = await fixture.service.tool('MODEL_TIERS_GET');
+    expect(tiers.body.item.fast).toMatchObject({ model: 'tiny', price: { input: 0.15, output: 0.6 } });
 
     await page.getByRole('link', { name: 'Limits and retention' }).click();
     await page.getByLabel('Runs per minute').fill('500');

@@ -5,6 +5,7 @@ import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const TIMEOUT_MS = 120_000;
 
 let fixture: ConsoleFixture;
@@ -104,11 +105,16 @@ inBrowser('Runs', () => {
 
   it('follows a run live, and cancels it after asking', async () => {
     const own = await ThreadClient.create(fixture.service, agentId);
-    const taskId = await own.postMessage('/words 3\n/wait 60000');
+    const headers = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` };
+    const { taskId } = (await own.post(own.request('/words 3\n/wait 60000'), { headers }).expect(202)).body;
     opened = await fixture.open(`runs/${taskId}`, { colorScheme: 'dark' });
     const { page } = opened;
     await page.getByText('word1 word2 word3').waitFor();
     await page.getByText(/^so far/).waitFor();
+    // Without TRACE_URL there is no link.
+    const facts = page.getByRole('region', { name: 'Facts' });
+    await facts.locator('code', { hasText: TRACE_ID }).waitFor();
+    expect(await facts.getByRole('link', { name: TRACE_ID }).count()).toBe(0);
     await opened.expectAccessible();
     await page.getByRole('button', { name: 'Cancel run' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel run' }).click();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStats } from '../../src/runs/run-stats.dto.js';
 import type { RunDetails, RunPage } from '../../src/runs/records/run.dto.js';
 import type { UsageStats } from '../../src/runs/usage.dto.js';
@@ -172,12 +173,12 @@ describe('the model calls of a run', () => {
 
   it('end with the run that is cancelled', async () => {
     provider.script({ kind: 'hang-after', deltas: ['so '] });
+    const made = provider.requests.length;
     const stream = await thread.stream();
     const taskId = await thread.postMessage('hello');
-    await thread.waitFor(taskId, 'running');
+    while (provider.requests.length === made) await sleep(10);
     await thread.cancel(taskId).expect(202);
     await stream.collectUntilDone();
-    const { model_calls: calls } = await detailsOf(taskId);
-    expect(calls.every((call) => call.error_code === 'interrupted')).toBe(true);
+    expect((await detailsOf(taskId)).model_calls).toMatchObject([{ step: 1, error_code: 'interrupted' }]);
   });
 });

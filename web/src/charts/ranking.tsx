@@ -20,10 +20,10 @@ export function Ranking<Row>({
   readonly name: (row: Row) => ReactNode;
   readonly valueHeader: string;
   readonly value: (row: Row) => number;
-  readonly formatValue: (value: number) => string;
+  readonly formatValue: (value: number, row: Row) => ReactNode;
   readonly columns?: readonly Column<Row>[];
 }) {
-  const largest = Math.max(1, ...rows.map(value));
+  const largest = Math.max(...rows.map(value)) || 1;
   return (
     <DataTable
       label={label}
@@ -41,7 +41,7 @@ export function Ranking<Row>({
             </div>
           ),
         },
-        { header: valueHeader, align: 'right', cell: (row) => formatValue(value(row)) },
+        { header: valueHeader, align: 'right', cell: (row) => formatValue(value(row), row) },
         ...columns,
       ]}
     />

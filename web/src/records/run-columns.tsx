@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import type { ListItem } from '../../../packages/client/src/api.js';
+import type { ListItem, ToolOutput } from '../../../packages/client/src/api.js';
 import { StatusBadge } from '../ui/badge.js';
 import type { Column } from '../ui/data-table.js';
-import { formatDuration, formatNumber, Time } from '../ui/time.js';
+import { formatCost, formatDuration, formatNumber, Time } from '../ui/time.js';
 
 export type Run = ListItem<'RUN_LIST'>;
+/** A run with its model calls. */
+export type RunDetails = ToolOutput<'RUN_GET'>['item'];
 
 /** Is the run not over? */
 export function isOpen({ status }: { readonly status: string }): boolean {
@@ -73,6 +75,12 @@ export function runColumns({
       isSecondary: true,
       align: 'right',
       cell: ({ usage }) => (usage === null ? '' : formatNumber(usage.totalTokens)),
+    },
+    {
+      header: 'Cost',
+      isSecondary: true,
+      align: 'right',
+      cell: ({ cost_usd: cost }) => (cost === null ? '' : formatCost(cost)),
     },
     {
       header: 'By',

@@ -7,6 +7,8 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 const NUMBERS = new Intl.NumberFormat('en');
+const DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
+const SMALL_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
 const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /** A moment, as "3 minutes ago" with the exact time as its title. @param value ISO 8601, or null for never */
@@ -48,6 +50,11 @@ export function formatNumber(value: number): string {
 /** The number of items of a list; `10,000+` if only so many were counted and there are more. */
 export function formatCount(count: number, isCut = false): string {
   return isCut ? `${formatNumber(count - 1)}+` : formatNumber(count);
+}
+
+/** US dollars: `$12.30`, and `$0.0000059` for amounts below a cent. */
+export function formatCost(dollars: number): string {
+  return (dollars === 0 || dollars >= 0.01 ? DOLLARS : SMALL_DOLLARS).format(dollars);
 }
 
 /** `12.3K`. */

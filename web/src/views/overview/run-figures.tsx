@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { Chart } from '../../charts/chart.js';
 import { usePeriod } from '../../charts/period.js';
@@ -8,7 +9,7 @@ import { StatTile } from '../../charts/stat-tile.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatNumber, formatShort } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber, formatShort } from '../../ui/time.js';
 
 const SHOWN = 10;
 const RUNS: readonly Series[] = [
@@ -21,6 +22,9 @@ const TOKENS: readonly Series[] = [
   { id: 'input', label: 'Input tokens', color: 'var(--chart-5)' },
   { id: 'output', label: 'Output tokens', color: 'var(--chart-4)' },
 ];
+
+type RunCounts = ToolOutput<'RUN_STATS'>['total'];
+type Costs = Pick<RunCounts, 'cost_usd' | 'unpriced_runs'>;
 
 interface Tokens {
   readonly input_tokens: number;
@@ -45,7 +49,10 @@ function Figures() {
   const steps = stepsOf(from, to, bucket);
   const formatAt = formatStep(bucket, (Date.parse(to) - Date.parse(from)) / 1000);
   const tokens = (counts: Tokens): number => counts.input_tokens + counts.output_tokens;
-  const top = agents.toSorted((a, b) => tokens(b) - tokens(a)).slice(0, SHOWN);
+  const cost = (counts: Costs): number => counts.cost_usd ?? 0;
+  const byCost = cost(total) > 0;
+  const value = byCost ? cost : tokens;
+  const top = agents.toSorted((a, b) => value(b) - value(a)).slice(0, SHOWN);
   return (
     <>
       <dl className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
@@ -56,9 +63,17 @@ function Figures() {
         />
         <StatTile label="Completed runs" value={formatShort(total.completed)} />
         <StatTile label="Failed" value={formatShort(total.failed)} isBad={total.failed > 0} />
-        <StatTile label="Tokens" value={formatShort(tokens(total))} />
-        <StatTile label="Input tokens" value={formatShort(total.input_tokens)} note="sent to models" />
-        <StatTile label="Output tokens" value={formatShort(total.output_tokens)} note="written by models" />
+        <StatTile label="p95 of runs" value={p95Of(total)} note="95 of 100 were faster" />
+        <StatTile
+          label="Tokens"
+          value={formatShort(tokens(total))}
+          note={`${formatShort(total.input_tokens)} in, ${formatShort(total.output_tokens)} out`}
+        />
+        <StatTile
+          label="Cost"
+          value={total.cost_usd === null ? '–' : formatCost(total.cost_usd)}
+          note={<Unpriced {...total} />}
+        />
       </dl>
       <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
         <Section title="Runs over time">
@@ -108,9 +123,9 @@ function Figures() {
         </Section>
       </div>
       {top.length > 0 && (
-        <Section title="Tokens by agent">
+        <Section title="Tokens and cost by agent">
           <Ranking
-            label="Tokens by agent"
+            label="Tokens and cost by agent"
             rows={top}
             keyOf={({ agent_id: id }) => id}
             nameHeader="Agent"
@@ -123,10 +138,14 @@ function Figures() {
                 {title ?? 'A deleted agent'}
               </Link>
             )}
-            valueHeader="Tokens"
-            value={tokens}
-            formatValue={formatNumber}
+            valueHeader={byCost ? 'Cost' : 'Tokens'}
+            value={value}
+            formatValue={(amount, counts) => (byCost ? <AgentCost {...counts} /> : formatNumber(amount))}
             columns={[
+              byCost
+                ? { header: 'Tokens', align: 'right', cell: (counts) => formatNumber(tokens(counts)) }
+                : { header: 'Cost', align: 'right', cell: (counts) => <AgentCost {...counts} /> },
+              { header: 'p95', align: 'right', isSecondary: true, cell: p95Of },
               { header: 'Runs', align: 'right', cell: ({ runs }) => formatNumber(runs) },
               { header: 'Failed', align: 'right', isSecondary: true, cell: ({ failed }) => formatNumber(failed) },
             ]}
@@ -135,4 +154,35 @@ function Figures() {
       )}
     </>
   );
+}
+
+function p95Of({ duration_ms: duration }: Pick<RunCounts, 'duration_ms'>): string {
+  return duration === null ? '–' : formatDuration(duration.p95);
+}
+
+/** Which part of the runs the cost leaves out, and where to change that. */
+function Unpriced({ cost_usd: cost, unpriced_runs: unpriced }: Costs) {
+  const { slug, may } = useOrganization();
+  if (unpriced === 0) return cost === null ? null : 'at the prices of the time';
+  const words = cost === null ? 'no price set' : withoutPrice(unpriced);
+  if (!may('MODEL_TIERS_SET')) return words;
+  return (
+    <Link to="/$org/settings/$section" params={{ org: slug, section: 'models' }} className="text-primary underline">
+      {words}
+    </Link>
+  );
+}
+
+function AgentCost({ cost_usd: cost, unpriced_runs: unpriced }: Costs) {
+  if (cost === null) return unpriced > 0 ? 'no price set' : '–';
+  return (
+    <>
+      {formatCost(cost)}
+      {unpriced > 0 && <span className="block text-xs text-muted-foreground">{withoutPrice(unpriced)}</span>}
+    </>
+  );
+}
+
+function withoutPrice(runs: number): string {
+  return `${formatNumber(runs)} ${runs === 1 ? 'run' : 'runs'} without a price`;
 }

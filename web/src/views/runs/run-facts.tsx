@@ -4,7 +4,7 @@ import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { CopyButton } from '../../ui/copy-button.js';
 import { Facts } from '../../ui/page.js';
-import { formatDuration, formatNumber, Time } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber, Time } from '../../ui/time.js';
 
 /** What is known of a run. */
 export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agentTitle: string }) {
@@ -43,6 +43,7 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
           'Tokens',
           `${formatNumber(usage.totalTokens)} (${formatNumber(usage.inputTokens)} in, ${formatNumber(usage.outputTokens)} out)`,
         ],
+        costOf(run),
         ['Steps', formatNumber(run.steps)],
         ['Attempts', attemptsOf(run)],
         run.finish_reason !== null && ['Finish reason', run.finish_reason],
@@ -51,6 +52,7 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
         ['Finished', <Time key="finished" value={run.finished_at} ifNull="not yet" />],
         duration !== undefined && ['Duration', formatDuration(duration)],
         ['Request', <Id key="request" id={run.request_id} />],
+        run.trace_id !== null && ['Trace', <Trace key="trace" id={run.trace_id} url={run.trace_url} />],
         ['Run', <Id key="run" id={run.id} />],
         metadata.length > 0 && ['Metadata', metadata.map(([key, value]) => `${key}: ${value}`).join(', ')],
       ]}
@@ -62,6 +64,21 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
 function attemptsOf({ attempt }: Run): string {
   if (attempt === 0) return 'none yet';
   return attempt === 1 ? '1' : `${attempt} (a worker goes on after an approval or the loss of another worker)`;
+}
+
+/** A run that used no tokens yet has no cost, whatever the price. */
+function costOf({ cost_usd: cost, usage }: Run): [string, string] | false {
+  if (cost !== null) return ['Cost', formatCost(cost)];
+  return usage !== null && usage.totalTokens > 0 && ['Cost', 'no price set'];
+}
+
+function Trace({ id, url }: { readonly id: string; readonly url: string | null }) {
+  if (url === null) return <Id id={id} />;
+  return (
+    <a href={url} target="_blank" rel="noreferrer" className="text-[0.8125rem] break-all text-primary underline">
+      {id}
+    </a>
+  );
 }
 
 function Id({ id }: { readonly id: string }) {

@@ -45,7 +45,7 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
                 className={cn(
                   'absolute inset-y-0 rounded',
                   COLOURS[span.kind],
-                  span.kind === 'tool' &&
+                  (span.kind === 'tool' || span.kind === 'model') &&
                     (span.outcome === 'error' || span.outcome === 'denied') &&
                     'bg-[var(--chart-2)]',
                   span.isOpen && 'animate-pulse',
@@ -77,6 +77,7 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
+  'model error': 'failed',
   'tool error': 'failed',
   'tool denied': 'denied',
   'approval success': 'approved',

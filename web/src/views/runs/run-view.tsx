@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useChange, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { isOpen, type Run } from '../../records/run-columns.js';
+import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { type ChatMessage, toChatMessage } from '../../transcript/message.js';
 import { MessageCard } from '../../transcript/message-card.js';
@@ -39,7 +39,7 @@ export function RunView() {
   return <LoadedRun key={run.id} run={run} />;
 }
 
-function LoadedRun({ run }: { readonly run: Run }) {
+function LoadedRun({ run }: { readonly run: RunDetails }) {
   const { slug, client, may } = useOrganization();
   const titleOf = useAgentTitles([run.agent_id]);
   const result = useQuery({
@@ -128,7 +128,7 @@ function TimelineSection({
   message,
   retries,
 }: {
-  readonly run: Run;
+  readonly run: RunDetails;
   readonly message: ChatMessage | undefined;
   readonly retries: ReturnType<typeof useLiveRun>['retries'];
 }) {
@@ -144,7 +144,7 @@ function TimelineSection({
       ))}
       <p className="text-[0.8125rem] text-muted-foreground">
         {may('MONITORING_LOGS_LIST')
-          ? 'Tool calls are from the record of calls; the time between them is the model’s.'
+          ? `Tool calls are from the record of calls${run.model_calls.length > 0 ? '.' : '; the time between them is the model’s.'}`
           : 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.'}
         {hasMore && ' Only the first 200 calls are shown.'}
       </p>

@@ -1,6 +1,7 @@
 import type { ListItem } from '../../../../packages/client/src/api.js';
-import type { Run } from '../../records/run-columns.js';
+import type { RunDetails } from '../../records/run-columns.js';
 import type { MessagePart } from '../../transcript/message.js';
+import { formatCost, formatNumber } from '../../ui/time.js';
 
 /** A stretch of time in a run. Times are in milliseconds since 1970. */
 export interface Span {
@@ -11,9 +12,11 @@ export interface Span {
   readonly end: number;
   /** It has not ended yet; `end` is now. */
   readonly isOpen: boolean;
-  /** What came of a tool call, or whether it was approved. */
+  /** What came of a call, or whether it was approved. */
   readonly outcome?: 'success' | 'error' | 'denied';
   readonly note?: string;
+  /** Of a model call: which attempt at the run made it. */
+  readonly attempt?: number;
 }
 
 export type CallRecord = Pick<
@@ -29,7 +32,7 @@ export interface ApprovalAnswer {
 }
 
 interface TimelineInput {
-  readonly run: Run;
+  readonly run: RunDetails;
   readonly calls: readonly CallRecord[];
   readonly parts: readonly MessagePart[];
   readonly answers: readonly ApprovalAnswer[];
@@ -42,8 +45,8 @@ const MIN_GAP_MS = 1;
 const WAITS = { kind: 'queue', label: 'Waiting for a worker' } as const;
 
 /**
- * What a run did when, in order: waiting for a worker, tool calls from the record of calls, waiting for approvals, and the model in
- * between, since the service keeps no times of model calls.
+ * What a run did when, in order: waiting for a worker, model calls as the run recorded them, tool calls from the record of calls, and
+ * waiting for approvals. In runs of versions that recorded no model calls, the model worked while nothing else happened.
  */
 export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): Span[] {
   const created = Date.parse(run.created_at);
@@ -58,11 +61,51 @@ export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): 
     isOpen: started === undefined && finished === undefined,
   };
   if (started === undefined) return [queue];
-  const busy = [...calls.map(callSpan), ...approvalSpans({ run, parts, answers, calls, end })]
+  const busy = [
+    ...run.model_calls.map(modelSpan),
+    ...calls.map(callSpan),
+    ...approvalSpans({ run, parts, answers, calls, end }),
+  ]
     .filter((span) => span.start <= end)
-    .sort((a, b) => a.start - b.start);
-  const models = gapsBetween(busy, started, end, finished === undefined && run.status === 'running');
-  return [queue, ...[...busy, ...models].sort((a, b) => a.start - b.start)];
+    .sort(byTime);
+  const gaps = gapsBetween(busy, started, end, {
+    isRunning: finished === undefined && run.status === 'running',
+    recorded: run.model_calls.length,
+  });
+  return [queue, ...[...busy, ...gaps].sort(byTime)];
+}
+
+function byTime(a: Span, b: Span): number {
+  return a.start - b.start || a.end - b.end;
+}
+
+function modelSpan(call: RunDetails['model_calls'][number], index: number): Span {
+  const { attempt, retries, input_tokens: input, output_tokens: output, cost_usd: cost, error_code: error } = call;
+  const start = Date.parse(call.started_at);
+  const note = [
+    error,
+    retries > 0 && `called ${retries + 1} times`,
+    input !== null && output !== null && `${formatNumber(input)} tokens in, ${formatNumber(output)} out`,
+    cost !== null && formatCost(cost),
+    attempt > 1 && `attempt ${attempt}`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+  return {
+    id: `model-${index}`,
+    kind: 'model',
+    label: modelLabel(index + 1),
+    start,
+    end: start + call.duration_ms,
+    isOpen: false,
+    outcome: error === null ? 'success' : 'error',
+    attempt,
+    ...(note && { note }),
+  };
+}
+
+function modelLabel(number: number): string {
+  return `Model, call ${number}`;
 }
 
 function callSpan(call: CallRecord): Span {
@@ -115,28 +158,34 @@ function approvalSpans({
 }
 
 /**
- * The stretches in which nothing else happened. The model worked then, but right before an approved call, the run waited for a worker
- * that makes the call.
+ * The stretches in which nothing else happened, as far as it is known why. Right before an approved call, and before the first model
+ * call of a later attempt, the run waited for a worker. Otherwise the model worked, if it is a run without recorded calls, or if it is
+ * the call that has not ended yet.
  */
-function gapsBetween(busy: readonly Span[], start: number, end: number, isRunning: boolean): Span[] {
+function gapsBetween(
+  busy: readonly Span[],
+  start: number,
+  end: number,
+  { isRunning, recorded }: { readonly isRunning: boolean; readonly recorded: number },
+): Span[] {
   const gaps: Span[] = [];
-  let calls = 0;
+  let models = recorded;
   let position = start;
+  let attempt = 1;
   let before: Span | undefined;
   const add = (until: number, next: Span | undefined): void => {
-    const waits = before?.kind === 'approval' && before.outcome === 'success' && next?.kind === 'tool';
-    if (!waits) calls += 1;
-    gaps.push({
-      id: `gap-${gaps.length}`,
-      ...(waits ? WAITS : ({ kind: 'model', label: `Model, call ${calls}` } as const)),
-      start: position,
-      end: until,
-      isOpen: next === undefined && isRunning,
-    });
+    const isOpen = next === undefined && isRunning;
+    const isApproved = before?.kind === 'approval' && before.outcome === 'success' && next?.kind === 'tool';
+    const waits = isApproved || (next?.attempt ?? attempt) > attempt;
+    if (!waits && recorded > 0 && !isOpen) return;
+    if (!waits) models += 1;
+    const what = waits ? WAITS : ({ kind: 'model', label: modelLabel(models) } as const);
+    gaps.push({ id: `gap-${gaps.length}`, ...what, start: position, end: until, isOpen });
   };
   for (const span of busy) {
     if (span.start - position >= MIN_GAP_MS || (before === undefined && span.start > position)) add(span.start, span);
     if (span.end >= position) before = span;
+    attempt = span.attempt ?? attempt;
     position = Math.max(position, span.end);
   }
   if (position < end) add(end, undefined);

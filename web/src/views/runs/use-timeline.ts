@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import { useList } from '../../api/queries.js';
-import { isOpen, type Run } from '../../records/run-columns.js';
+import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { MessagePart } from '../../transcript/message.js';
 import { type Span, timelineOf } from './timeline.js';
@@ -9,7 +9,7 @@ const MAX_CALLS = 200;
 
 /** What a run did when, from the records that the caller may read. */
 export function useTimeline(
-  run: Run,
+  run: RunDetails,
   parts: readonly MessagePart[],
 ): { readonly spans: readonly Span[]; readonly hasMore: boolean } {
   const { may } = useOrganization();

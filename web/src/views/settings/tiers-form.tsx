@@ -8,6 +8,7 @@ import { Section } from '../../ui/page.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
+import { isSamePrice, priceDraftOf, PriceFields, priceOf } from './price-fields.js';
 
 type Tiers = ToolOutput<'MODEL_TIERS_GET'>['item'];
 type Tier = keyof Tiers;
@@ -63,14 +64,16 @@ function TierForm({
   const { may } = useOrganization();
   const [providerId, setProviderId] = useState(stored?.provider_id ?? '');
   const [model, setModel] = useState(stored?.model ?? '');
+  const [price, setPrice] = useState(priceDraftOf(stored));
   const save = useChange('MODEL_TIERS_SET', ['MODEL_TIERS_GET']);
   const test = useChange('AI_PROVIDER_TEST', []);
   const say = useToast();
   const isChanged =
-    providerId !== (stored?.provider_id ?? '') || (providerId !== '' && model !== (stored?.model ?? ''));
+    providerId !== (stored?.provider_id ?? '') ||
+    (providerId !== '' && (model !== (stored?.model ?? '') || !isSamePrice(price, priceDraftOf(stored))));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const target = providerId === '' ? null : { provider_id: providerId, model: model.trim() };
+    const target = providerId === '' ? null : { provider_id: providerId, model: model.trim(), ...priceOf(price) };
     save.mutate({ data: { [tier]: target } }, { onSuccess: () => say(`The tier “${title}” was saved.`) });
   };
   return (
@@ -116,6 +119,7 @@ function TierForm({
           )}
         </div>
       </div>
+      {providerId !== '' && <PriceFields draft={price} disabled={!may('MODEL_TIERS_SET')} onChange={setPrice} />}
       <div role="status" className="text-sm empty:hidden">
         {test.data &&
           (test.data.ok ? (

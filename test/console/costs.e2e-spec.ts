@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { RunDetails } from '../../src/runs/records/run.dto.js';
+import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { inBrowser } from '../support/chromium.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
+import { startToolServer, type ToolServer } from '../support/tool-server.js';
+import { ConsoleFixture } from './console-fixture.js';
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+
+inBrowser('Costs, times and traces of runs', () => {
+  let fixture: ConsoleFixture;
+  let model: FakeOpenAI;
+  let tools: ToolServer;
+  let run: RunDetails;
+  let echoed: string;
+
+  beforeAll(async () => {
+    [fixture, model, tools] = await Promise.all([
+      ConsoleFixture.start({ env: { TRACE_URL: 'https://traces.example/trace/{traceId}' } }),
+      startFakeOpenAI(),
+      startToolServer('echo'),
+    ]);
+    const { service } = fixture;
+    const provider = { title: 'Fake', kind: 'openai-compatible', base_url: model.baseUrl };
+    const { item } = await succeed<{ item: { id: string } }>(service, 'AI_PROVIDER_CREATE', { data: provider });
+    const thinking = { provider_id: item.id, model: 'large', price: { input: 3, output: 15 } };
+    await succeed(service, 'MODEL_TIERS_SET', { data: { thinking } });
+    const agent = await createAgent(service, [await connect(service, tools.url, 'Tools')], { title: 'Signaller' });
+    const thread = await ThreadClient.create(service, agent);
+    model.script(
+      { kind: 'status', status: 503, headers: { 'retry-after-ms': '20' } },
+      {
+        kind: 'tool-calls',
+        calls: [{ name: 'echo', arguments: { text: 'a' } }],
+        deltas: ['so'],
+        delayMs: 300,
+        usage: { inputTokens: 100_000, outputTokens: 1_000 },
+      },
+      { kind: 'status', status: 400 },
+    );
+    const headers = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` };
+    const { body } = await thread.post(thread.request('hello', { tier: 'thinking' }), { headers }).expect(202);
+    await thread.waitFor(body.taskId, 'failed');
+    run = (await succeed<{ item: RunDetails }>(service, 'RUN_GET', { id: body.taskId })).item;
+    // The built-in model has no price.
+    echoed = (await (await ThreadClient.create(service, agent)).ask('hello')).taskId;
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await Promise.all([model.close(), tools.close()]);
+  });
+
+  it('shows in a run what it cost, when its model calls were, and where its trace is', async () => {
+    const opened = await fixture.open(`runs/${run.id}`);
+    const { page } = opened;
+    const facts = page.getByRole('region', { name: 'Facts' });
+    await facts.getByText('$0.32', { exact: true }).waitFor();
+    const trace = facts.getByRole('link', { name: TRACE_ID });
+    expect(await trace.getAttribute('href')).toBe(`https://traces.example/trace/${TRACE_ID}`);
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByText('echo', { exact: true }).waitFor();
+    const spans = await timeline.getByRole('listitem').allInnerTexts();
+    expect(spans.map((text) => text.split('\n')[0])).toEqual([
+      'Waiting for a worker',
+      'Model, call 1',
+      'echo',
+      'Model, call 2',
+    ]);
+    expect(spans[1]).toContain('called 2 times · 100,000 tokens in, 1,000 out · $0.32');
+    expect(spans[1]).toContain(`${run.model_calls[0]?.duration_ms} ms`);
+    expect(spans[3]).toContain(`failed · ${run.error?.code}`);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await opened.close();
+  });
+
+  it('says that a run has no price, and names no trace that there is not', async () => {
+    const opened = await fixture.open(`runs/${echoed}`);
+    const { page } = opened;
+    const facts = page.getByRole('region', { name: 'Facts' });
+    await facts.getByText('no price set').waitFor();
+    expect(await facts.getByText('Trace', { exact: true }).count()).toBe(0);
+    await opened.close();
+  });
+
+  it('shows the cost of each agent', async () => {
+    const opened = await fixture.open('overview');
+    const { page } = opened;
+    const agents = page.getByRole('region', { name: 'Tokens and cost by agent' }).last();
+    await agents.getByRole('row', { name: /Signaller.*\$0\.32.*1 run without a price/ }).waitFor();
+    await page.getByRole('link', { name: '1 run without a price' }).click();
+    await page.getByRole('form', { name: 'Tier Thinking' }).getByLabel('Input price', { exact: true }).waitFor();
+    expect(await page.getByLabel('Input price', { exact: true }).inputValue()).toBe('3');
+    await opened.expectAccessible();
+    await opened.close();
+  });
+});
