@@ -1,6 +1,6 @@
 import type { LanguageModelUsage } from 'ai';
 import { costOf, type ModelPrice, roundCost } from '../models/model-price.js';
-import type { ModelCall } from '../runs/records/model-call.js';
+import { type ModelCall, readCall, type StoredModelCall } from '../runs/records/model-call.js';
 
 /** An agent has at most 100 steps; a run that many workers lose in the middle of a call can exceed this. */
 const MAX_RECORDED = 200;
@@ -17,11 +17,11 @@ export class ModelCallLog {
     costUsd,
   }: {
     attempt: number;
-    modelCalls: readonly ModelCall[];
+    modelCalls: readonly StoredModelCall[];
     costUsd: number | null;
   }) {
     this.attempt = attempt;
-    this.recorded = [...modelCalls];
+    this.recorded = modelCalls.map(readCall);
     this.dollars = costUsd;
   }
 

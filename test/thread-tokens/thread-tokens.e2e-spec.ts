@@ -89,7 +89,7 @@ describe('a browser token', () => {
     await database.query('UPDATE runs SET cost_usd = 1, traceparent = $2, model_calls = $3 WHERE id = $1', [
       taskId,
       `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
-      JSON.stringify([{ step: 1, cost_usd: 1 }]),
+      JSON.stringify([[1, 1, 0, 5, 0, 1, 0, 1, 1, null]]),
     ]);
     const run = await service.tool('RUN_GET', { id: taskId }, body.token).expect(200);
     expect(run.body.item).toMatchObject({ id: taskId, thread_id: threadId });

@@ -8,7 +8,7 @@ export class RunCosts1763700000690 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
       ALTER TABLE model_tiers ADD COLUMN price jsonb;
-      ALTER TABLE runs ADD COLUMN cost_usd double precision, ADD COLUMN model_calls jsonb NOT NULL DEFAULT '[]'`);
+      ALTER TABLE runs ADD COLUMN cost_usd double precision, ADD COLUMN model_calls json NOT NULL DEFAULT '[]'`);
     await queryRunner.query(DROP_FINISH);
     await queryRunner.query(replaced(FINISH, ...FINISH_CHANGES_WITH_APPROVALS, ...COST_CHANGES));
   }
@@ -28,7 +28,7 @@ const DROP_FINISH = 'DROP FUNCTION run_finish';
 const COST_CHANGES: readonly Change[] = [
   [
     '_metadata json, _ordinal integer',
-    '_metadata json, _ordinal integer, _cost double precision DEFAULT NULL, _model_calls jsonb DEFAULT NULL',
+    '_metadata json, _ordinal integer, _cost double precision DEFAULT NULL, _model_calls json DEFAULT NULL',
   ],
   [
     'model = coalesce(_model, model),',

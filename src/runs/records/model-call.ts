@@ -1,4 +1,4 @@
-/** One model call of a run, as it is stored and as callers see it. */
+/** One model call of a run, as callers see it. */
 export interface ModelCall {
   /** The step that the call was for, from 1. A call that failed is repeated for the same step by the next attempt. */
   step: number;
@@ -18,4 +18,60 @@ export interface ModelCall {
   cost_usd: number | null;
   /** Why the call failed; `interrupted` if its run was stopped. */
   error_code: string | null;
+}
+
+/**
+ * A call as the column `model_calls` holds it: the values of `ModelCall` in their order, the start in milliseconds since 1970. The
+ * statistics read many runs, and names would take most of their rows.
+ */
+export type StoredModelCall = readonly [
+  step: number,
+  attempt: number,
+  startedMs: number,
+  durationMs: number,
+  retries: number,
+  inputTokens: number | null,
+  cachedInputTokens: number | null,
+  outputTokens: number | null,
+  costUsd: number | null,
+  errorCode: string | null,
+];
+
+/** The value of the column, as JSON. */
+export function storedCalls(calls: readonly ModelCall[]): string {
+  const stored = calls.map((call): StoredModelCall => {
+    const { step, attempt, started_at, duration_ms, retries, cost_usd, error_code } = call;
+    const { input_tokens, cached_input_tokens, output_tokens } = call;
+    const startedMs = Date.parse(started_at);
+    return [
+      step,
+      attempt,
+      startedMs,
+      duration_ms,
+      retries,
+      input_tokens,
+      cached_input_tokens,
+      output_tokens,
+      cost_usd,
+      error_code,
+    ];
+  });
+  return JSON.stringify(stored);
+}
+
+export function readCall(stored: StoredModelCall): ModelCall {
+  const [step, attempt, startedMs, duration_ms, retries, input_tokens, cached_input_tokens, output_tokens] = stored;
+  const [, , , , , , , , cost_usd, error_code] = stored;
+  return {
+    step,
+    attempt,
+    started_at: new Date(startedMs).toISOString(),
+    duration_ms,
+    retries,
+    input_tokens,
+    cached_input_tokens,
+    output_tokens,
+    cost_usd,
+    error_code,
+  };
 }

@@ -4,6 +4,7 @@ import { AppConfig } from '../../config/app-config.js';
 import { OPEN_RUN_STATUS_LIST } from '../../common/run-status.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { storedCalls } from './model-call.js';
 import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
@@ -68,7 +69,7 @@ export function answerValues(
     JSON.stringify(answer.metadata),
     epoch,
     answer.costUsd,
-    JSON.stringify(answer.modelCalls),
+    storedCalls(answer.modelCalls),
   ];
 }
 

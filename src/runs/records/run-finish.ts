@@ -1,6 +1,7 @@
 import { plainText } from '../../common/plain-text.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import type { PreparedStatements } from '../../database/prepared-statements.js';
+import { storedCalls } from './model-call.js';
 import type { AnswerState, RunOutcome } from './run-attempt.js';
 import type { RunEntity, RunStatus } from './run.entity.js';
 
@@ -67,7 +68,7 @@ export async function finishRun(
     answer === undefined ? null : JSON.stringify(answer.metadata),
     ANSWER_ORDINAL,
     answer?.costUsd ?? null,
-    answer === undefined ? null : JSON.stringify(answer.modelCalls),
+    answer === undefined ? null : storedCalls(answer.modelCalls),
   ]);
   if (row === undefined) return undefined;
   const { nextRunId, nextAttempt, nextStatus, ...run } = row;

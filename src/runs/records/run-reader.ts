@@ -11,6 +11,7 @@ import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../common/run-status
 import { AppConfig } from '../../config/app-config.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type NameOf, Names } from '../../names/names.js';
+import { readCall } from './model-call.js';
 import type { PendingApprovalItem } from './approval.dto.js';
 import { RunApprovals } from './run-approvals.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
@@ -78,7 +79,10 @@ export class RunReader {
     const run = await this.findDetailed(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
     const pending = await this.pendingOf([run], answer);
-    return { ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)), model_calls: run.modelCalls };
+    return {
+      ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)),
+      model_calls: run.modelCalls.map(readCall),
+    };
   }
 
   async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {

@@ -1,7 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { RUN_STATUSES, type RunStatus } from '../../common/run-status.js';
 import type { Tier } from '../../common/tier.js';
-import type { ModelCall } from './model-call.js';
+import type { StoredModelCall } from './model-call.js';
 import { BIGINT_AS_NUMBER } from '../../database/bigint-as-number.js';
 
 export { RUN_STATUSES, type RunStatus };
@@ -138,8 +138,8 @@ export class RunEntity {
   costUsd: number | null;
 
   /** Its model calls that have ended. Only reads of a single run select them. */
-  @Column({ type: 'jsonb', name: 'model_calls', default: [], select: false })
-  modelCalls: ModelCall[];
+  @Column({ type: 'json', name: 'model_calls', default: [], select: false })
+  modelCalls: StoredModelCall[];
 
   @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;
