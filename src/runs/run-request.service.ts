@@ -42,7 +42,10 @@ export class RunRequestService {
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
       idempotency,
     };
-    return this.enqueue(await this.posting.postRun(run, this.roomOf(call.caller.organization)));
+    const room = this.roomOf(call.caller.organization);
+    const tenant = { organizationId: run.organizationId, holderId: holderOf(call.caller) };
+    const posted = await this.queue.postAndStart(tenant, (epoch) => this.posting.postRun(run, { room, epoch }));
+    return { taskId: posted.runId, isRepeated: posted.isRepeated };
   }
 
   /**
@@ -108,6 +111,11 @@ function originOf({ caller, requestId, trace }: RunRequestCall) {
     requestId,
     trace,
   };
+}
+
+/** Whose share of the slots the caller's runs use; `run_post` has the same rule. Every caller has a key or is a person. */
+function holderOf({ apiKeyId, userId }: Principal): string {
+  return (apiKeyId ?? userId) as string;
 }
 
 function unknownAgent(): DomainError {

@@ -98,7 +98,7 @@ export class ScheduleRunner {
       messages: [{ id: newId(), role: 'user' as const, parts: [{ type: 'text' as const, text: schedule.message }] }],
       idempotency: undefined,
     };
-    const { runId, isHead } = await this.posting.postRun(run, room, manager).catch(rethrow);
+    const { runId, isHead } = await this.posting.postRun(run, { room, manager }).catch(rethrow);
     await this.posting.markScheduled(manager, runId, schedule.id);
     return { runId, threadId, isHead };
   }

@@ -34,6 +34,8 @@ export interface PostedRun {
   isHead: boolean;
   /** True when an earlier request with the same idempotency key has posted the run. */
   isRepeated: boolean;
+  /** The run's first attempt, if it started in the transaction that posted the run. */
+  started?: ClaimedRun | undefined;
 }
 
 /** The columns of `runs` under the names of the entity, for statements that return rows. */
