@@ -3,7 +3,7 @@ import { POST } from './1763700000400-run-transactions.js';
 import { replaced } from './1763700000540-run-turns.js';
 import { OPEN_CHANGE, POSTS } from './1763700000674-approvals.js';
 
-/** A run can start in the transaction that posts it. */
+/** A run can start in the transaction that posts it, which also checks its agent. */
 export class StartedRuns1763700000690 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('DROP FUNCTION run_post');
@@ -20,18 +20,20 @@ export class StartedRuns1763700000690 implements MigrationInterface {
 // what is wrong with the request; nothing is stored then. The thread's lock comes first, so that requests of one thread are
 // served one after the other; each statement after it sees what was committed before. Foreign keys do not conflict with it.
 // Of all unique keys only a message's id can be taken: the run's own ids are new, and its idempotency key was looked for.
-// With an `_epoch`, the first open run of its thread starts at once, if its organization has room: `_started` is its row, and
+// Without a `_tier`, the run gets its agent's. With an `_epoch`, the first open run of its thread starts at once, if its organization has room: `_started` is its row, and
 // `_previous` the run that was posted to the thread right before it.
 const POST_AND_START = `
   CREATE FUNCTION run_post(
     _organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text,
     _temperature double precision, _messages json, _answer text, _key text, _hash text,
-    _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, _epoch text, _cap integer,
+    _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text,
     INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid
   ) LANGUAGE plpgsql AS $$
   DECLARE
     _thread_agent uuid;
     _thread_metadata jsonb;
+    _agent_status text;
+    _agent_tier text;
     _earlier record;
     _waiting integer;
     _starts boolean := false;
@@ -41,6 +43,15 @@ const POST_AND_START = `
       WHERE organization_id = _organization AND id = _thread FOR NO KEY UPDATE;
     IF NOT FOUND THEN
       _outcome := 'thread_not_found';
+      RETURN;
+    END IF;
+    SELECT connections.status, agents.tier INTO _agent_status, _agent_tier FROM connections JOIN agents ON agents.id = connections.id
+      WHERE connections.organization_id = _organization AND connections.id = _agent;
+    IF NOT FOUND THEN
+      _outcome := 'agent_not_found';
+      RETURN;
+    ELSIF _agent_status = 'inactive' THEN
+      _outcome := 'agent_inactive';
       RETURN;
     ELSIF _thread_agent <> _agent THEN
       _outcome := 'agent_mismatch';
@@ -78,7 +89,7 @@ const POST_AND_START = `
                       temperature, message_id, idempotency_key, idempotency_hash, turn_at, traceparent, tracestate, metadata,
                       attempt, epoch, started_at)
       VALUES (_run, _organization, _thread, _agent, _user, _api_key, _grant, coalesce(_api_key, _user), _request,
-              CASE WHEN _starts THEN 'running' ELSE 'queued' END, _tier, _temperature, _answer, _key, _hash,
+              CASE WHEN _starts THEN 'running' ELSE 'queued' END, coalesce(_tier, _agent_tier, _default_tier), _temperature, _answer, _key, _hash,
               CASE WHEN _is_head THEN now() END, _traceparent, _tracestate, _thread_metadata,
               CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END, CASE WHEN _starts THEN now() END)
       RETURNING * INTO _new;

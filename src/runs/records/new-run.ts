@@ -21,7 +21,8 @@ export interface NewRun {
   requestId: string;
   /** The W3C trace context that the run's attempts continue. */
   trace?: { readonly traceparent: string; readonly tracestate?: string } | undefined;
-  tier: Tier;
+  /** Null is the agent's. */
+  tier: Tier | null;
   temperature: number | null;
   messages: readonly NewMessage[];
   idempotency: { key: string; hash: string } | undefined;

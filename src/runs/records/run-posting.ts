@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AppConfig } from '../../config/app-config.js';
 import { DomainError } from '../../common/domain-error.js';
+import { DEFAULT_TIER } from '../../common/tier.js';
 import { CALLER_ID, newId } from '../../common/ids.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS } from './new-run.js';
@@ -19,7 +20,7 @@ const POST = {
   text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", started.*
            FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
                          CASE WHEN $15::integer IS NULL OR run_has_waiting_room($1, $15, $16) THEN $17::integer ELSE -1 END,
-                         $18, $19, $20, $21, $22) AS posted
+                         $18, $19, $20, $21, $22, $23) AS posted
            LEFT JOIN LATERAL (
              SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
                     run_concurrency_limit(organization_id, $21) IS NOT NULL AS "isLimited"
@@ -39,7 +40,13 @@ type PostRow = { outcome: 'posted' | 'repeated' | Refusal; runId: string; isHead
 );
 
 /** Why a request for a run is refused. */
-export type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
+export type Refusal =
+  | 'thread_not_found'
+  | 'agent_not_found'
+  | 'agent_inactive'
+  | 'agent_mismatch'
+  | 'idempotency_conflict'
+  | 'too_many_runs';
 
 /** How a run is posted. */
 export interface PostOptions {
@@ -67,7 +74,7 @@ export class RunPosting {
   }
 
   /**
-   * @throws DomainError `thread_not_found`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
+   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
    *   that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
@@ -110,6 +117,7 @@ export class RunPosting {
         request.trace?.tracestate ?? null,
         epoch ?? null,
         this.cap,
+        DEFAULT_TIER,
         newId(),
       ];
       const [row] =
@@ -132,6 +140,12 @@ export function refuse(reason: Refusal, room?: RunRoom): DomainError {
   switch (reason) {
     case 'thread_not_found':
       return new DomainError(reason, 'There is no thread with this id in the organization.');
+    case 'agent_not_found':
+      return new DomainError(reason, 'There is no agent with this id in the organization.', [
+        { path: 'agent.id', code: reason, message: 'This agent does not exist.' },
+      ]);
+    case 'agent_inactive':
+      return new DomainError('connection_unavailable', 'The agent is inactive.');
     case 'agent_mismatch':
       return new DomainError(reason, 'agent.id must be the agent that the thread was created for.', [
         { path: 'agent.id', code: reason, message: 'This is not the agent of the thread.' },
