@@ -31,7 +31,7 @@ import { Approvals1763700000674 } from './migrations/1763700000674-approvals.js'
 import { Webhooks1763700000677 } from './migrations/1763700000677-webhooks.js';
 import { Schedules1763700000678 } from './migrations/1763700000678-schedules.js';
 import { FailedRuns1763700000680 } from './migrations/1763700000680-failed-runs.js';
-import { StartedRuns1763700000690 } from './migrations/1763700000690-started-runs.js';
+import { StartedRuns1763700000691 } from './migrations/1763700000691-started-runs.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -70,5 +70,5 @@ export const MIGRATIONS = [
   Webhooks1763700000677,
   Schedules1763700000678,
   FailedRuns1763700000680,
-  StartedRuns1763700000690,
+  StartedRuns1763700000691,
 ];

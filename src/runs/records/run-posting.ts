@@ -60,7 +60,7 @@ export interface PostOptions {
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post` (migration 1763700000690).
+ * lock gives the runs of a thread their order. The transaction is the function `run_post` (migration 1763700000691).
  */
 @Injectable()
 export class RunPosting {

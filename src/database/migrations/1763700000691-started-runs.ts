@@ -4,7 +4,7 @@ import { replaced } from './1763700000540-run-turns.js';
 import { OPEN_CHANGE, POSTS } from './1763700000674-approvals.js';
 
 /** A run can start in the transaction that posts it, which also checks its agent. */
-export class StartedRuns1763700000690 implements MigrationInterface {
+export class StartedRuns1763700000691 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('DROP FUNCTION run_post');
     await queryRunner.query(POST_AND_START);
