@@ -1,69 +1,56 @@
-import { Agent, request } from 'node:http';
+import { Agent, Client } from 'undici';
 
-const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+// The load generator shares the processors with what it measures, so it uses undici's handlers instead of streams: `node:http` takes
+// as long for a run as the service.
+const agent = new Agent({ connections: 64, bodyTimeout: 0 });
 
 /** Posts JSON on a keep-alive connection. Resolves with the parsed answer; rejects unless its status is 2xx. */
-export function postJson(url, headers, body) {
-  const text = JSON.stringify(body);
-  const { promise, resolve, reject } = Promise.withResolvers();
-  const call = request(url, {
-    method: 'POST',
-    agent,
-    headers: { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
-  });
-  call.once('error', reject);
-  call.once('response', async (response) => {
-    const answer = (await response.toArray()).join('');
-    if (response.statusCode >= 200 && response.statusCode < 300) resolve(JSON.parse(answer));
-    else reject(new Error(`POST ${url} answered ${response.statusCode}: ${answer}`));
-  });
-  call.end(text);
-  return promise;
+export async function postJson(url, headers, body) {
+  const answer = [];
+  const { started, ended } = send(agent, url, postOf(headers, body), (data) => answer.push(data));
+  const { status } = await started;
+  await ended;
+  const text = Buffer.concat(answer).toString();
+  if (status < 200 || status >= 300) throw new Error(`POST ${url} answered ${status}: ${text}`);
+  return JSON.parse(text);
 }
 
-/** A reader on a separate connection. Records when each event arrives (`performance.now`, in milliseconds). */
+/** A reader of an event stream. Records when each event arrives (`performance.now`, in milliseconds). */
 export class EventReader {
-  #response;
   #rest = '';
   #arrived = [];
+  #hasEnded = false;
   #wake;
+  #controller;
 
   /**
    * Resolves when the headers have arrived, which means that the stream is open.
-   * @param body is posted, on a keep-alive connection; without it, the request is a GET
+   * @param body is posted, on a keep-alive connection; without it, the request is a GET on a connection of its own
    */
-  static open(url, headers, body) {
-    const { promise, resolve, reject } = Promise.withResolvers();
-    const form =
-      body === undefined
-        ? { agent: false, headers: { ...headers, accept: 'text/event-stream' } }
-        : {
-            agent,
-            method: 'POST',
-            headers: { ...headers, accept: 'text/event-stream', 'content-type': 'application/json' },
-          };
-    const call = request(url, form);
-    call.once('error', reject);
-    call.once('response', (response) => {
-      if (response.statusCode === 200) resolve(new EventReader(response));
-      else reject(new Error(`${call.method} ${url} answered ${response.statusCode}`));
-    });
-    call.end(body && JSON.stringify(body));
-    return promise;
-  }
-
-  constructor(response) {
-    this.#response = response;
+  static async open(url, headers, body) {
+    const reader = new EventReader();
+    const accept = { ...headers, accept: 'text/event-stream' };
+    const own = body === undefined ? new Client(new URL(url).origin, { bodyTimeout: 0 }) : undefined;
+    const options = own === undefined ? postOf(accept, body) : { method: 'GET', headers: accept };
+    const { started, ended } = send(own ?? agent, url, options, (data) => reader.#take(data));
     // Readers disconnect on purpose; an interrupted stream shows as a missing event.
-    response.on('error', () => undefined);
-    response.setEncoding('utf8').on('data', (text) => this.#take(text));
-    response.on('close', () => this.#wake?.(undefined));
+    ended
+      .catch(() => undefined)
+      .finally(() => {
+        reader.#hasEnded = true;
+        reader.#wake?.();
+        void own?.close();
+      });
+    const { status, controller } = await started;
+    if (status !== 200) throw new Error(`${options.method} ${url} answered ${status}`);
+    reader.#controller = controller;
+    return reader;
   }
 
   /** Resolves with the data and arrival time of the next event. @throws if the stream ends instead */
   async next() {
     if (this.#arrived.length > 0) return this.#arrived.shift();
-    if (this.#response.closed) throw new Error('A stream ended too early.');
+    if (this.#hasEnded) throw new Error('A stream ended too early.');
     await new Promise((resolve) => {
       this.#wake = resolve;
     });
@@ -72,14 +59,42 @@ export class EventReader {
   }
 
   close() {
-    this.#response.destroy();
+    this.#controller.abort(new Error('The reader disconnects.'));
   }
 
-  #take(text) {
+  #take(data) {
     const at = performance.now();
-    const lines = (this.#rest + text).split('\n');
+    const lines = (this.#rest + data.toString()).split('\n');
     this.#rest = lines.pop();
     for (const line of lines) if (line.startsWith('data: ')) this.#arrived.push({ data: line.slice(6), at });
     if (this.#arrived.length > 0) this.#wake?.();
   }
+}
+
+function postOf(headers, body) {
+  return { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/**
+ * Sends a request.
+ * @returns `started` resolves with the status and undici's controller when the headers have arrived, `ended` with the end of the body
+ */
+function send(dispatcher, url, options, onData) {
+  const { origin, pathname, search } = new URL(url);
+  const started = Promise.withResolvers();
+  const ended = Promise.withResolvers();
+  dispatcher.dispatch(
+    { origin, path: pathname + search, ...options },
+    {
+      onRequestStart: () => undefined,
+      onResponseStart: (controller, status) => started.resolve({ status, controller }),
+      onResponseData: (_controller, data) => onData(data),
+      onResponseEnd: () => ended.resolve(),
+      onResponseError: (_controller, error) => {
+        started.reject(error);
+        ended.reject(error);
+      },
+    },
+  );
+  return { started: started.promise, ended: ended.promise };
 }

@@ -32,6 +32,7 @@ import { Webhooks1763700000677 } from './migrations/1763700000677-webhooks.js';
 import { Schedules1763700000678 } from './migrations/1763700000678-schedules.js';
 import { FailedRuns1763700000680 } from './migrations/1763700000680-failed-runs.js';
 import { RunCosts1763700000690 } from './migrations/1763700000690-run-costs.js';
+import { StartedRuns1763700000691 } from './migrations/1763700000691-started-runs.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -71,4 +72,5 @@ export const MIGRATIONS = [
   Schedules1763700000678,
   FailedRuns1763700000680,
   RunCosts1763700000690,
+  StartedRuns1763700000691,
 ];

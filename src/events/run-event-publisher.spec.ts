@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { by } from '../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../test/support/scripted-run-event-store.js';
@@ -24,21 +25,22 @@ function hold(store: ScriptedRunEventStore): () => void {
 }
 
 describe('RunEventPublisher', () => {
-  it('writes immediately when idle and batches chunks pushed during a write', async () => {
+  it('writes the chunks of a turn when idle and batches chunks pushed during a write', async () => {
     const { store, publisher } = await publishing();
     const release = hold(store);
-    for (const text of ['a', 'b', 'c']) {
-      await publisher.push(delta(text));
-    }
+    for (const text of ['a', 'b']) await publisher.push(delta(text));
+    await nextTurn();
+    for (const text of ['c', 'd', 'e']) await publisher.push(delta(text));
     release();
     await publisher.flush();
-    await publisher.push(delta('d'));
+    await publisher.push(delta('f'));
+    await publisher.flush();
     await publisher.end();
     expect(store.appended.map(({ first, frames, end }) => [first, frames.length, end])).toEqual([
-      [1, 1, false],
-      [2, 2, false],
-      [4, 1, false],
-      [5, 0, true],
+      [1, 2, false],
+      [3, 3, false],
+      [6, 1, false],
+      [7, 0, true],
     ]);
     expect(store.appended[0]?.frames[0]).toBe('{"type":"text-delta","id":"1","delta":"a"}');
   });
@@ -49,17 +51,34 @@ describe('RunEventPublisher', () => {
     void publisher.push(delta('b'));
     await publisher.end();
     await publisher.end();
-    expect(store.appended.map(({ frames, end }) => [frames.length, end])).toEqual([
-      [1, false],
-      [1, true],
-    ]);
+    expect(store.appended.map(({ frames, end }) => [frames.length, end])).toEqual([[2, true]]);
     await expect(publisher.push(delta('c'))).rejects.toThrow('has ended');
+  });
+
+  it('writes the start of a step with what follows', async () => {
+    const { store, publisher } = await publishing();
+    await publisher.push({ type: 'start-step' });
+    await nextTurn();
+    await nextTurn();
+    expect(store.appended).toEqual([]);
+    await publisher.push(delta('a'));
+    await publisher.flush();
+    await publisher.push({ type: 'start-step' });
+    await publisher.flush();
+    await publisher.push({ type: 'start-step' });
+    await publisher.end();
+    expect(store.appended.map(({ first, frames, end }) => [first, frames.length, end])).toEqual([
+      [1, 2, false],
+      [3, 1, false],
+      [4, 1, true],
+    ]);
   });
 
   it('limits a batch by frames and bytes, and sends a larger frame alone', async () => {
     const { store, publisher } = await publishing();
     const release = hold(store);
     void publisher.push(delta('first'));
+    await nextTurn();
     for (let i = 0; i < 300; i++) {
       void publisher.push(delta('x'));
     }
@@ -76,19 +95,21 @@ describe('RunEventPublisher', () => {
     const release = hold(store);
     await publisher.push(delta('a'.repeat(600_000)));
     let passed = false;
+    await nextTurn();
     const waiting = publisher.push(delta('b'.repeat(600_000))).then(() => (passed = true));
-    await new Promise(setImmediate);
+    await nextTurn();
     expect(passed).toBe(false);
     release();
     await waiting;
     await publisher.end();
-    expect(store.appended).toHaveLength(3);
+    expect(store.appended).toHaveLength(2);
   });
 
   it('retries a write after a transient failure', async () => {
     const { store, publisher } = await publishing();
     store.failures.push(new Error('connection lost'), new Error('connection lost'));
     await publisher.push(delta('a'));
+    await publisher.flush();
     await publisher.end();
     expect(store.appended.map(({ first }) => first)).toEqual([1, 2]);
   });
@@ -108,6 +129,7 @@ describe('RunEventPublisher', () => {
     const { store, publisher } = await publishing({ onStale: () => told++ });
     const release = hold(store);
     void publisher.push(delta('a'));
+    await nextTurn();
     const waiting = publisher.push(delta('b'.repeat(1_100_000)));
     await store.open(topic, 'run', by(2));
     release();

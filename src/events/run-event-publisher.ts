@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
 import { retry } from '../common/retry.js';
 import { isRetryable, StaleWriterError } from './run-event-errors.js';
@@ -23,13 +24,15 @@ export interface PublisherOptions {
 interface QueuedFrame {
   readonly json: string;
   readonly bytes: number;
+  /** Shows nothing by itself, so it is written with what follows. */
+  canWait: boolean;
 }
 
 const DONE = Promise.resolve();
 
 /**
- * Writes one attempt's chunks to the event store, in order. Writes a chunk immediately while the store is idle; chunks pushed
- * during a write form the next batch.
+ * Writes one attempt's chunks to the event store, in order. Writes a chunk at once while the store is idle, together with what else
+ * comes in the same turn of the event loop; chunks pushed during a write form the next batch. A batch costs as much as one chunk.
  *
  * After a permanent write failure, every later call rejects with its error: `StaleWriterError`, or the driver's error once
  * the store has been unreachable for `giveUpAfterMs`.
@@ -95,9 +98,9 @@ export class RunEventPublisher {
     }
     const json = JSON.stringify(chunk);
     const bytes = Buffer.byteLength(json);
-    this.queue.push({ json, bytes });
+    this.queue.push({ json, bytes, canWait: chunk.type === 'start-step' });
     this.queuedBytes += bytes;
-    this.writing ??= this.writeAll();
+    this.startWriting();
     if (this.queuedBytes <= MAX_QUEUED_BYTES) {
       return DONE;
     }
@@ -107,6 +110,8 @@ export class RunEventPublisher {
 
   /** Resolves when everything pushed so far is stored. */
   async flush(): Promise<void> {
+    for (const frame of this.queue) frame.canWait = false;
+    this.startWriting();
     await this.writing;
     await this.failure;
   }
@@ -126,15 +131,24 @@ export class RunEventPublisher {
   async end(): Promise<void> {
     if (!this.ending && !this.failure) {
       this.ending = true;
-      this.writing ??= this.writeAll();
     }
     await this.flush();
   }
 
-  /** Writes batches until the queue is empty. Never rejects: later callers get a stored failure. */
+  private startWriting(): void {
+    if (this.isDue) this.writing ??= this.writeAll();
+  }
+
+  private get isDue(): boolean {
+    return this.queue.some(({ canWait }) => !canWait) || (this.ending && !this.endWritten);
+  }
+
+  /** Writes batches until nothing is due. Never rejects: later callers get a stored failure. */
   private async writeAll(): Promise<void> {
     try {
-      while (this.queue.length > 0 || (this.ending && !this.endWritten)) {
+      while (this.isDue) {
+        // Readers wait for the first chunk of a stream and for its end, and nothing comes with them.
+        if (this.unstarted === undefined && !this.ending) await nextTurn();
         await this.writeBatch();
       }
     } catch (error) {

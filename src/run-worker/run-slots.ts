@@ -63,11 +63,25 @@ export class RunSlots {
     return undefined;
   }
 
+  /** Takes a slot for a run of the tenant that is about to start; false unless the tenant can have one now. */
+  reserve(tenant: Tenant): boolean {
+    if (this.hasWaiting || !this.shares.hasRoomFor(this.claims.size + 1)) return false;
+    const { organizations, holders } = this.shares.exhausted(this.claims.size);
+    if (organizations.includes(tenant.organizationId) || holders.includes(tenant.holderId)) return false;
+    this.occupy(tenant);
+    return true;
+  }
+
+  /** Gives a reserved slot back. */
+  release(tenant: Tenant): void {
+    this.shares.remove(tenant);
+    this.nextSearchAt = 0;
+  }
+
   /** Releases the slot of this run. Its end may let another run of its organization start. */
   free(run: ClaimedRun): void {
-    this.shares.remove(tenantOf(run));
+    this.release(tenantOf(run));
     if (run.isLimited) this.hasWaiting = true;
-    this.nextSearchAt = 0;
   }
 
   /** True if this run should release its slot before its next step. Makes no query while slots are free. */
@@ -105,10 +119,15 @@ export class RunSlots {
 
   private async claimNow(job: NextRun, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
     const run = await this.execution.claim({ ...job, epoch: newEpoch() }, passedOver);
-    if (run !== undefined) this.shares.add(tenantOf(run));
     // A run that cannot start because of its organization's limit must not delay those behind it in the queue.
-    if (this.shares.isFull || run === undefined) this.hasWaiting = true;
+    if (run === undefined) this.hasWaiting = true;
+    else this.occupy(tenantOf(run));
     return run;
+  }
+
+  private occupy(tenant: Tenant): void {
+    this.shares.add(tenant);
+    if (this.shares.isFull) this.hasWaiting = true;
   }
 }
 

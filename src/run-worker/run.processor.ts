@@ -5,7 +5,12 @@ import type { Job } from 'bullmq';
 import { endsWithin } from '../common/with-timeout.js';
 import { AppConfig } from '../config/app-config.js';
 import type { ServiceWorker } from '../queue/service-queue.js';
-import { RUN_QUEUE, type RunJob, RunQueue } from '../runs/run-queue.js';
+import { throughOutage } from '../common/through-outage.js';
+import { newEpoch } from '../events/frame-position.js';
+import type { ClaimedRun } from '../runs/records/new-run.js';
+import { RunExecution } from '../runs/records/run-execution.js';
+import type { Tenant } from '../runs/records/run-turns.js';
+import { type LocalRuns, type ReservedSlot, RUN_QUEUE, type RunJob, RunQueue } from '../runs/run-queue.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
@@ -20,17 +25,18 @@ const FETCHING = 1;
 
 /**
  * Executes runs: claims the run of a job, executes it, and enqueues the next one. Starts an attempt that this process posts
- * without a job while slots are free; together, both ways never use more slots than configured.
+ * without a job while slots are free, or that was started by the request that posted it; together, these ways never use more
+ * slots than configured.
  */
 @Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
 export class RunProcessor
   extends WorkerHost<ServiceWorker<RunJob>>
-  implements OnApplicationBootstrap, BeforeApplicationShutdown
+  implements OnApplicationBootstrap, BeforeApplicationShutdown, LocalRuns
 {
   private readonly logger = new Logger(RunProcessor.name);
   private running: Promise<void> | undefined;
   private isClosing = false;
-  /** The attempts that were started without a job; they never reject. */
+  /** The attempts that were started without a job, and reserved slots; they never reject. */
   private readonly started = new Set<Promise<void>>();
   private jobs = 0;
   /** An attempt must not inherit the log and trace context of the request that posted its run. */
@@ -40,6 +46,7 @@ export class RunProcessor
     private readonly config: AppConfig,
     private readonly slots: RunSlots,
     private readonly executor: RunExecutorService,
+    private readonly execution: RunExecution,
     private readonly supervisor: RunSupervisor,
     private readonly queue: RunQueue,
   ) {
@@ -48,7 +55,7 @@ export class RunProcessor
 
   onApplicationBootstrap(): void {
     this.worker.concurrency = this.config.settings.runConcurrency;
-    this.queue.offerTo((attempt) => this.startHere(attempt));
+    this.queue.offerTo(this);
     this.running = this.worker
       .run()
       .catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
@@ -76,25 +83,55 @@ export class RunProcessor
   override async process({ data }: Job<RunJob>): Promise<void> {
     this.jobs += 1;
     try {
-      await this.executeRuns(data);
+      await this.executeRuns(await this.slots.take(data));
     } finally {
       this.jobs -= 1;
     }
   }
 
-  private startHere(attempt: NextRun): boolean {
-    const { runConcurrency } = this.config.settings;
+  start(attempt: NextRun): boolean {
+    if (!this.hasRoom) return false;
+    this.occupySlot(attempt.runId, () => this.slots.take(attempt));
+    return true;
+  }
+
+  reserve(tenant: Tenant): ReservedSlot | undefined {
+    if (!this.hasRoom || !this.slots.reserve(tenant)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<ClaimedRun | undefined>();
+    this.occupySlot(undefined, () => promise);
+    const epoch = newEpoch();
+    const release = (): void => {
+      this.slots.release(tenant);
+      resolve(undefined);
+    };
+    const abandon = (): void => {
+      release();
+      throughOutage(() => this.execution.releaseUnknown(epoch)).catch((error: Error) =>
+        this.logger.warn(
+          { err: error },
+          'Cannot give up a run whose request failed; it will be found by its heartbeat',
+        ),
+      );
+    };
+    return { epoch, execute: resolve, release, abandon };
+  }
+
+  private get hasRoom(): boolean {
     const used = this.jobs + FETCHING + this.started.size;
-    if (this.isClosing || this.slots.isContended || used >= runConcurrency) return false;
-    const execution = this.outsideRequests(() => this.executeRuns(attempt))
-      .catch((error: Error) => this.reportFailure(attempt.runId, error))
+    return !this.isClosing && !this.slots.isContended && used < this.config.settings.runConcurrency;
+  }
+
+  /** Executes runs without a job, beginning with the one that `take` returns. */
+  private occupySlot(runId: string | undefined, take: () => Promise<ClaimedRun | undefined>): void {
+    const { runConcurrency } = this.config.settings;
+    const execution = this.outsideRequests(async () => this.executeRuns(await take()))
+      .catch((error: Error) => this.reportFailure(runId, error))
       .finally(() => {
         this.started.delete(execution);
         this.worker.concurrency = runConcurrency - this.started.size;
       });
     this.started.add(execution);
     this.worker.concurrency = runConcurrency - this.started.size;
-    return true;
   }
 
   private reportFailure(runId: string | undefined, error: Error): void {
@@ -105,8 +142,8 @@ export class RunProcessor
   }
 
   /** Executes runs in one slot until none waits for it. */
-  private async executeRuns(first: NextRun): Promise<void> {
-    let run = await this.slots.take(first);
+  private async executeRuns(first: ClaimedRun | undefined): Promise<void> {
+    let run = first;
     while (run !== undefined) {
       try {
         const next = await this.executor.execute(run);

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { isUUID } from 'class-validator';
 import type { RunnableAgent } from '../agents/records/agent.js';
 import { AgentsService } from '../agents/records/agents.service.js';
-import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
-import { requireRunAccess } from '../common/run-access.js';
+import { hasRunAccess, requireRunAccess } from '../common/run-access.js';
 import { DEFAULT_TIER } from '../common/tier.js';
 import type { TraceContext } from '../telemetry/trace-context.js';
 import { OrganizationCaps } from '../limits/organization-caps.js';
 import type { PostedRun } from './records/new-run.js';
-import { type RunRoom, RunPosting } from './records/run-posting.js';
+import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
 import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest } from './run-request.dto.js';
@@ -32,17 +32,22 @@ export class RunRequestService {
   /** @throws DomainError for every fault of the request; nothing is stored then */
   async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
-    const agent = await this.findAgent(threadId, request.agent.id, call.caller);
+    const agentId = request.agent.id;
+    // Posting checks the agent; only a caller who cannot run it, or an id that is none, needs the reason first.
+    if (!isUUID(agentId) || !hasRunAccess(call.caller, agentId)) await this.findAgent(threadId, agentId, call.caller);
     const run = {
       ...originOf(call),
       threadId,
-      agentId: agent.id,
-      tier: request.tier ?? agent.tier ?? DEFAULT_TIER,
+      agentId,
+      tier: request.tier ?? null,
       temperature: request.temperature ?? null,
       messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
       idempotency,
     };
-    return this.enqueue(await this.posting.postRun(run, this.roomOf(call.caller.organization)));
+    const room = this.roomOf(call.caller.organization);
+    const tenant = { organizationId: run.organizationId, holderId: holderOf(call.caller) };
+    const posted = await this.queue.postAndStart(tenant, (epoch) => this.posting.postRun(run, { room, epoch }));
+    return { taskId: posted.runId, isRepeated: posted.isRepeated };
   }
 
   /**
@@ -66,7 +71,7 @@ export class RunRequestService {
     if (agent === undefined || agent.status === 'inactive') {
       // A missing thread is reported first; otherwise posting reports it.
       await this.threads.requireExisting(organizationId, threadId);
-      throw agent === undefined ? unknownAgent() : new DomainError('connection_unavailable', 'The agent is inactive.');
+      throw refuse(agent === undefined ? 'agent_not_found' : 'agent_inactive');
     }
     requireRunAccess(caller, agent.id);
     return agent;
@@ -110,8 +115,7 @@ function originOf({ caller, requestId, trace }: RunRequestCall) {
   };
 }
 
-function unknownAgent(): DomainError {
-  return new DomainError('agent_not_found', 'There is no agent with this id in the organization.', [
-    { path: 'agent.id', code: 'agent_not_found', message: 'This agent does not exist.' },
-  ]);
+/** Whose share of the slots the caller's runs use; `run_post_and_start` has the same rule. Every caller has a key or is a person. */
+function holderOf({ apiKeyId, userId }: Principal): string {
+  return (apiKeyId ?? userId) as string;
 }

@@ -102,7 +102,7 @@ export class ScheduleRunner {
       idempotency: undefined,
     };
     const { runId, isHead } = await this.telemetry.withinScheduleTrace(schedule.id, requestId, (trace) =>
-      this.posting.postRun({ ...run, trace }, room, manager).catch(rethrow),
+      this.posting.postRun({ ...run, trace }, { room, manager }).catch(rethrow),
     );
     await this.posting.markScheduled(manager, runId, schedule.id);
     return { runId, threadId, isHead };

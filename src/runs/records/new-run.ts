@@ -21,7 +21,8 @@ export interface NewRun {
   requestId: string;
   /** The W3C trace context that the run's attempts continue. */
   trace?: { readonly traceparent: string; readonly tracestate?: string } | undefined;
-  tier: Tier;
+  /** Null is the agent's. */
+  tier: Tier | null;
   temperature: number | null;
   messages: readonly NewMessage[];
   idempotency: { key: string; hash: string } | undefined;
@@ -34,6 +35,8 @@ export interface PostedRun {
   isHead: boolean;
   /** True when an earlier request with the same idempotency key has posted the run. */
   isRepeated: boolean;
+  /** The run's first attempt, if it started in the transaction that posted the run. */
+  started?: ClaimedRun | undefined;
 }
 
 /** The columns of `runs` under the names of the entity, for statements that return rows. */

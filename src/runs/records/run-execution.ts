@@ -168,6 +168,14 @@ export class RunExecution {
     return count === 1;
   }
 
+  /** Gives up the attempt that a request may have started although its response was lost. */
+  async releaseUnknown(epoch: string): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity' WHERE epoch = $1 AND attempt = 1 AND status = 'running'`,
+      [epoch],
+    );
+  }
+
   /**
    * Gives up an attempt so that another holder's run can start in its place; the run waits for its next turn. False if
    * it was asked to stop meanwhile, or the attempt is no longer current.

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { AppConfig } from '../../config/app-config.js';
 import { DomainError } from '../../common/domain-error.js';
+import { DEFAULT_TIER } from '../../common/tier.js';
 import { CALLER_ID, newId } from '../../common/ids.js';
-import type { NewRun, PostedRun } from './new-run.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
@@ -12,15 +15,17 @@ const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
 
 const POST = {
-  name: 'run_post',
-  text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead"
-           FROM run_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-};
-
-// A thread without any room answers `too_many_runs`, after the checks that come first.
-const POST_LIMITED = {
-  name: 'run_post_limited',
-  text: POST.text.replace('$15', 'CASE WHEN run_has_waiting_room($1, $19, $20) THEN $15::integer ELSE -1 END'),
+  name: 'run_post_and_start',
+  // A thread without any room answers `too_many_runs`, after the checks that come first.
+  text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", started.*
+           FROM run_post_and_start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                         CASE WHEN $15::integer IS NULL OR run_has_waiting_room($1, $15, $16) THEN $17::integer ELSE -1 END,
+                         $18, $19, $20, $21, $22, $23) AS posted
+           LEFT JOIN LATERAL (
+             SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
+                    run_concurrency_limit(organization_id, $21) IS NOT NULL AS "isLimited"
+               FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
+           ) AS started ON true`,
 };
 
 /** The limits of an organization's open runs. */
@@ -29,35 +34,58 @@ export interface RunRoom {
   readonly concurrent: number | undefined;
 }
 
-/** The row that `run_post` returns: the outcome of the request. */
-interface PostRow extends Omit<PostedRun, 'isRepeated'> {
-  outcome: 'posted' | 'repeated' | Refusal;
-}
+/** The row that `run_post_and_start` returns: the outcome of the request, and the run itself if it has started. */
+type PostRow = { outcome: 'posted' | 'repeated' | Refusal; runId: string; isHead: boolean } & (
+  ClaimedRun | { [Column in keyof ClaimedRun]: null }
+);
 
 /** Why a request for a run is refused. */
-export type Refusal = 'thread_not_found' | 'agent_mismatch' | 'idempotency_conflict' | 'too_many_runs';
+export type Refusal =
+  | 'thread_not_found'
+  | 'agent_not_found'
+  | 'agent_inactive'
+  | 'agent_mismatch'
+  | 'idempotency_conflict'
+  | 'too_many_runs';
+
+/** How a run is posted. */
+export interface PostOptions {
+  /** The organization's limits of open runs, if it has a limit of waiting ones. */
+  readonly room?: RunRoom | undefined;
+  /** Of the caller's transaction; without it, the request is a transaction of its own. */
+  readonly manager?: EntityManager;
+  /** Starts the run with this epoch (`RunClaim`) if it is the first open run of its thread and its organization has room. */
+  readonly epoch?: string | undefined;
+}
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post` (migrations 1763700000400 to 671).
+ * lock gives the runs of a thread their order. The transaction is the function `run_post_and_start` (migration 1763700000691).
  */
 @Injectable()
 export class RunPosting {
-  constructor(private readonly statements: PreparedStatements) {}
+  private readonly cap: number | null;
+
+  constructor(
+    private readonly statements: PreparedStatements,
+    config: AppConfig,
+  ) {
+    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
+  }
 
   /**
-   * @param room the organization's limits of open runs, if it has a limit of waiting ones
-   * @param manager of the caller's transaction; without it, the request is a transaction of its own
-   * @throws DomainError `thread_not_found`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
+   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
    *   that the thread already holds
    */
-  async postRun(request: NewRun, room?: RunRoom, manager?: EntityManager): Promise<PostedRun> {
+  async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
-    const { outcome, runId, isHead } = await this.store(request, room, manager);
-    if (outcome === 'posted') return { runId, isHead, isRepeated: false };
+    const { outcome, runId, isHead, ...started } = await this.store(request, options);
+    if (outcome === 'posted') {
+      return { runId, isHead, isRepeated: false, started: started.id === null ? undefined : started };
+    }
     if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
-    throw refuse(outcome, room);
+    throw refuse(outcome, options.room);
   }
 
   /** Records the schedule of a run, in the transaction that posts it. */
@@ -65,13 +93,8 @@ export class RunPosting {
     await manager.query('UPDATE runs SET schedule_id = $2 WHERE id = $1', [runId, scheduleId]);
   }
 
-  private async store(
-    request: NewRun,
-    room: RunRoom | undefined,
-    manager: EntityManager | undefined,
-  ): Promise<PostRow> {
+  private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
     try {
-      const statement = room === undefined ? POST : POST_LIMITED;
       const values = [
         request.organizationId,
         request.threadId,
@@ -87,17 +110,21 @@ export class RunPosting {
         request.idempotency?.key ?? null,
         request.idempotency?.hash ?? null,
         IDEMPOTENCY_HOURS,
+        room?.waiting ?? null,
+        room?.concurrent ?? null,
         MAX_WAITING_RUNS,
         request.trace?.traceparent ?? null,
         request.trace?.tracestate ?? null,
+        epoch ?? null,
+        this.cap,
+        DEFAULT_TIER,
         newId(),
-        ...(room === undefined ? [] : [room.waiting, room.concurrent ?? null]),
       ];
       const [row] =
         manager === undefined
-          ? await this.statements.rows<PostRow>(statement, values)
-          : ((await manager.query(statement.text, values)) as PostRow[]);
-      if (row === undefined) throw new Error('run_post returned no row.');
+          ? await this.statements.rows<PostRow>(POST, values)
+          : ((await manager.query(POST.text, values)) as PostRow[]);
+      if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;
     } catch (error) {
       if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
@@ -113,6 +140,12 @@ export function refuse(reason: Refusal, room?: RunRoom): DomainError {
   switch (reason) {
     case 'thread_not_found':
       return new DomainError(reason, 'There is no thread with this id in the organization.');
+    case 'agent_not_found':
+      return new DomainError(reason, 'There is no agent with this id in the organization.', [
+        { path: 'agent.id', code: reason, message: 'This agent does not exist.' },
+      ]);
+    case 'agent_inactive':
+      return new DomainError('connection_unavailable', 'The agent is inactive.');
     case 'agent_mismatch':
       return new DomainError(reason, 'agent.id must be the agent that the thread was created for.', [
         { path: 'agent.id', code: reason, message: 'This is not the agent of the thread.' },

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import { newId } from '../../common/ids.js';
+import type { Tier } from '../../common/tier.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import type { NewRun, PostedRun } from './new-run.js';
 import { IDEMPOTENCY_HOURS, refuse, type Refusal, type RunRoom } from './run-posting.js';
@@ -13,7 +14,8 @@ const REGENERATE = {
 };
 
 /** A request to answer a question again. The tier is for a question whose own run is no longer stored. */
-export interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature'> {
+export interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tier'> {
+  readonly tier: Tier;
   /** The answer or its question; undefined means the last question of the thread. */
   readonly messageId: string | undefined;
 }
