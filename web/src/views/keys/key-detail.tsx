@@ -122,7 +122,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   };
   return (
     <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <TextField label="Name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
           label="Requests per minute"
