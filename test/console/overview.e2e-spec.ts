@@ -108,7 +108,7 @@ inBrowser('Overview and monitoring', () => {
     const member = await fixture.open('monitoring', { role: 'member' });
     await member.page.getByText('You do not have access to this.').waitFor();
     await member.page.getByRole('link', { name: 'Overview' }).click();
-    await member.page.getByText('Your role shows nothing here.').waitFor();
+    await member.page.getByText('Your role or key shows nothing here.').waitFor();
     await member.expectAccessible();
     await member.close();
 
