@@ -1,5 +1,32 @@
 import type { Page } from 'playwright-core';
 
+/** What these functions use of the DOM, whose types tests do not have. */
+interface PageElement {
+  readonly ownerDocument: PageDocument;
+  readonly parentElement: PageElement | null;
+  readonly children: Iterable<PageElement>;
+  readonly scrollWidth: number;
+  readonly outerHTML: string;
+  contains(other: PageElement): boolean;
+  closest(selector: string): PageElement | null;
+  querySelectorAll(selector: string): Iterable<PageElement>;
+  checkVisibility(options: { visibilityProperty: boolean }): boolean;
+  getBoundingClientRect(): { readonly left: number; readonly right: number; readonly width: number };
+}
+interface PageDocument {
+  readonly body: PageElement;
+  readonly defaultView: {
+    readonly innerWidth: number;
+    getComputedStyle(element: PageElement): { readonly overflowX: string };
+  };
+  createTreeWalker(root: PageElement, what: number): { nextNode(): PageText | null };
+  createRange(): { selectNodeContents(node: PageText): void; getClientRects(): Iterable<{ readonly width: number }> };
+}
+interface PageText {
+  readonly data: string;
+  readonly parentElement: PageElement;
+}
+
 /** A line of prose with more characters is hard to read: the eye does not find the next one (WCAG 2.2 §1.4.8 asks for 80). */
 const MAX_LINE = 110;
 
@@ -19,13 +46,13 @@ export async function layoutFaults(page: Page): Promise<string[]> {
 }
 
 /** Runs in the page. */
-function tooWide(root: any): string[] {
+function tooWide(root: PageElement): string[] {
   const view = root.ownerDocument.defaultView;
   if (root.scrollWidth <= view.innerWidth) return [];
-  const sticksOut = (element: any): boolean => element.getBoundingClientRect().right > view.innerWidth + 1;
+  const sticksOut = (element: PageElement): boolean => element.getBoundingClientRect().right > view.innerWidth + 1;
   /** Something around it that does not stick out clips or scrolls it. */
-  const isHeld = (element: any): boolean => {
-    for (let around = element.parentElement; around !== root; around = around.parentElement)
+  const isHeld = (element: PageElement): boolean => {
+    for (let around = element.parentElement; around !== root && around !== null; around = around.parentElement)
       if (view.getComputedStyle(around).overflowX !== 'visible' && !sticksOut(around)) return true;
     return false;
   };
@@ -36,7 +63,7 @@ function tooWide(root: any): string[] {
 }
 
 /** Runs in the page. */
-function unreachableControls(root: any): string[] {
+function unreachableControls(root: PageElement): string[] {
   const view = root.ownerDocument.defaultView;
   const found: string[] = [];
   for (const control of root.querySelectorAll('a[href], button, input, select, textarea, summary')) {
@@ -59,7 +86,7 @@ function unreachableControls(root: any): string[] {
 }
 
 /** Runs in the page. */
-function longLines(root: any, maxLine: number): string[] {
+function longLines(root: PageElement, maxLine: number): string[] {
   const page = root.ownerDocument;
   const found: string[] = [];
   const SHOW_TEXT = 4;
