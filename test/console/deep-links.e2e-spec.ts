@@ -6,6 +6,9 @@ import { type EverythingServer, startEverything } from '../support/everything-se
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
+/** How often and after which pauses a page is looked at again. */
+const LOOKS = 30;
+const LOOK_MS = 300;
 
 let fixture: ConsoleFixture;
 let upstream: EverythingServer;
@@ -54,6 +57,11 @@ async function shown(): Promise<string> {
   return JSON.stringify([fields, tabs, text]);
 }
 
+async function lookAgain(): Promise<string> {
+  await page.waitForTimeout(LOOK_MS);
+  return shown();
+}
+
 inBrowser('an address shows the same again', () => {
   it.each<[what: string, view: string, act: () => Promise<unknown>]>([
     ['a period', 'overview', () => page.getByLabel('Period').selectOption({ index: 2 })],
@@ -93,9 +101,13 @@ inBrowser('an address shows the same again', () => {
     const before = page.url();
     await act();
     await page.waitForURL((url) => url.href !== before);
-    const then = await shown();
+    let then = await shown();
+    // Charts are drawn a little later.
+    for (let next = await lookAgain(); next !== then; next = await lookAgain()) then = next;
     await page.reload();
-    expect(await shown()).toBe(then);
+    let again = await shown();
+    for (let look = 0; look < LOOKS && again !== then; look++) again = await lookAgain();
+    expect(again).toBe(then);
     expect(opened.problems).toEqual([]);
   });
 
