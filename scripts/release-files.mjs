@@ -18,9 +18,9 @@ const MODULES = ['js', 'js.map', 'd.ts'];
 const PACKAGES = [
   {
     folder: join(ROOT, 'packages/client'),
-    allowed: ['README.md', 'package.json', ...MODULES.map((type) => `lib/*.${type}`)],
+    allowed: ['LICENSE', 'README.md', 'package.json', ...MODULES.map((type) => `lib/*.${type}`)],
     refused: ['**/*.spec.*'],
-    required: ['README.md', 'lib/index.js', 'lib/index.d.ts'],
+    required: ['LICENSE', 'README.md', 'lib/index.js', 'lib/index.d.ts'],
   },
   {
     folder: ROOT,

@@ -4,6 +4,8 @@ import { type Change, changesBetween, type Observed, OPEN_RUNS, type Snapshot, s
 import { MAX_OBSERVED, ObservedRepository } from './observed.repository.js';
 
 const LOOK_EVERY_MS = 1_000;
+/** More changes than these at once are told as one `resync`: reading lists again costs less than so many events. */
+const MAX_CHANGES = 500;
 
 type Listener = (changes: readonly Change[]) => void;
 
@@ -68,8 +70,9 @@ export class ChangeFeed implements OnApplicationShutdown {
     for (const [id, each] of watched) {
       const before = each.snapshot;
       each.snapshot = isComplete ? snapshotOf(byOrganization.get(id) ?? []) : undefined;
-      const changes =
-        before === undefined || each.snapshot === undefined ? [resync(at)] : changesBetween(before, each.snapshot, at);
+      const known =
+        before === undefined || each.snapshot === undefined ? undefined : changesBetween(before, each.snapshot, at);
+      const changes = known === undefined || known.length > MAX_CHANGES ? [resync(at)] : known;
       if (changes.length > 0) for (const listener of each.listeners) listener(changes);
     }
   }

@@ -1,5 +1,5 @@
-/** A spreadsheet evaluates a cell that starts with one of these (OWASP, "CSV Injection"). */
-const FORMULA_START = /^[=+\-@\t\r]/;
+/** A spreadsheet evaluates a cell that starts with one of these, in full width too (OWASP, "CSV Injection"). */
+const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 
 /**

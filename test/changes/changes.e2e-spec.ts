@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change } from '../../src/changes/change.js';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
+import { StalledReader } from '../support/stalled-reader.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 
 let service: TestApp;
@@ -132,5 +134,59 @@ describe('the stream of changes', () => {
     const stream = await openChanges(key);
     await service.tool('API_KEY_DELETE', { id }).expect(200);
     await expect(stream.until(() => false)).rejects.toThrow();
+  });
+
+  describe('of many connections', () => {
+    let database: DataSource;
+    const store = (count: number) =>
+      database.query(
+        `INSERT INTO connections (id, organization_id, title, connection_type, connection_url, status)
+         SELECT gen_random_uuid(), o.id, 'many', 'HTTP', 'http://127.0.0.1:9/mcp', 'active'
+           FROM organizations o, generate_series(1, $1::integer) WHERE o.slug = 'default'`,
+        [count],
+      );
+    /** Changes this many of them. */
+    const touch = (count: number) =>
+      database.query(
+        `UPDATE connections SET updated_at = clock_timestamp()
+          WHERE id IN (SELECT id FROM connections WHERE title = 'many' ORDER BY id LIMIT $1)`,
+        [count],
+      );
+
+    beforeAll(async () => {
+      database = service.app.get(DataSource);
+      await store(600);
+    });
+    afterAll(() => database.query(`DELETE FROM connections WHERE title = 'many'`));
+
+    it('tells very many changes at once as one resync, and cuts no reader off for them', async () => {
+      const stream = await openChanges();
+      await touch(600);
+      await stream.until(({ type }) => type === 'resync');
+      expect(stream.seen.filter(({ type }) => type === 'connection')).toEqual([]);
+      await touch(400);
+      for (let n = 0; n < 400; n++) await stream.until(({ type }) => type === 'connection');
+      stream.leave();
+    });
+
+    it('cuts off a reader who reads nothing, holds little for it, and serves the others', async () => {
+      const reading = await openChanges();
+      const stalled = await StalledReader.open(service, 'events', service.apiKey);
+      await stalled.fillSystemBuffers();
+      const before = stalled.bufferedBytes();
+      let mostBytes = 0;
+      while (!stalled.isCutOff) {
+        await touch(450);
+        mostBytes = Math.max(mostBytes, stalled.bufferedBytes() - before);
+        await sleep(100);
+      }
+      expect(mostBytes).toBeGreaterThan(0);
+      expect(mostBytes).toBeLessThan(512 * 1024);
+      stalled.close();
+      const { id } = await reading.until(({ type }) => type === 'connection');
+      await touch(1);
+      await reading.until((change) => change.type === 'connection' && change.id === id);
+      reading.leave();
+    });
   });
 });

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { addPerson, Browser as HttpBrowser, newEmail } from '../sign-in/people.js';
 import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
 import { launchChromium } from '../support/chromium.js';
+import { layoutFaults } from './layout-faults.js';
 
 const AXE: RunOptions = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] };
 /** How often and after which pauses a page is looked at again. */
@@ -101,7 +102,8 @@ export class ConsolePage {
 
   /** Waits until the view has its data. */
   async settled(): Promise<void> {
-    await this.page.getByRole('heading', { level: 1 }).waitFor();
+    // A dialog hides the view behind it from the roles.
+    await this.page.getByRole('heading', { level: 1, includeHidden: true }).waitFor();
     const loading = this.page.getByRole('status', { name: /^Loading/ });
     for (let look = 0; look < LOOKS && (await loading.count()) > 0; look++) await this.page.waitForTimeout(LOOK_MS);
     expect(await loading.count()).toBe(0);
@@ -119,13 +121,14 @@ export class ConsolePage {
     expect(this.problems).toEqual([]);
   }
 
-  /** Checks that nothing needs scrolling in two dimensions at this width (WCAG 2.2 §1.4.10). */
-  async expectToFit(width: number): Promise<void> {
+  /** Checks that nothing needs scrolling in two dimensions at this width (WCAG 2.2 §1.4.10), and that the layout has no faults. */
+  async expectToFit(width: number, height = 740): Promise<void> {
     const before = this.page.viewportSize();
-    await this.page.setViewportSize({ width, height: 740 });
+    await this.page.setViewportSize({ width, height });
     const scrollWidth = (): Promise<number> => this.page.evaluate('document.documentElement.scrollWidth');
     // Charts follow the width of the window a little later.
     for (let look = 0; look < LOOKS && (await scrollWidth()) > width; look++) await this.page.waitForTimeout(LOOK_MS);
+    expect(await layoutFaults(this.page)).toEqual([]);
     expect(await scrollWidth()).toBeLessThanOrEqual(width);
     if (before !== null) await this.page.setViewportSize(before);
   }

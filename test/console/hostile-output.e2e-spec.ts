@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { startMcpUpstream, type McpUpstream } from '../../src/testing/mcp-upstream.js';
-import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
+import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
@@ -36,6 +36,9 @@ let opened: ConsolePage;
 /** The tool's output is in the tool call, and in the text of the model that reports it. */
 let thread: ThreadClient;
 let taskId: string;
+let ids: { readonly connectionId: string; readonly agentId: string };
+/** A short text for names, with what attacks the page, the terminal, the direction of the text, and the layout. */
+const NAME = `<img src=x onerror=window.ran=1> [x](javascript:window.ran=1) ![y](https://evil.test/z.png) \u202E\u001B[31m`;
 /** Asks for an approval with hostile arguments. */
 let waiting: ThreadClient;
 
@@ -64,6 +67,25 @@ beforeAll(async () => {
   const agentId = await createAgent(fixture.service, [connectionId], { title: '<script>window.ran=1</script>' });
   thread = await ThreadClient.create(fixture.service, agentId);
   ({ taskId } = await thread.ask('<img src=x onerror=window.ran=1>\n/call say {}\n/call draw {}\n/call fail {}'));
+  const { service } = fixture;
+  await succeed(service, 'AUDIT_SETTINGS_UPDATE', { content: true });
+  const metadata = { customer: NAME, link: 'javascript:window.ran=1' };
+  await succeed(service, 'COLLECTION_THREADS_UPDATE', { id: thread.id, data: { title: NAME, metadata } });
+  await thread.ask('/call say {}');
+  const key = { name: NAME.slice(0, 64), permissions: { self: ['RUN_LIST'] } };
+  await succeed(service, 'API_KEY_CREATE', key);
+  await succeed(service, 'ROLE_CREATE', { ...key, name: '<img src=x onerror=window.ran=1>' });
+  const url = `http://127.0.0.1:9/?q=<img/src=x/onerror=window.ran=1>&javascript:window.ran=1${'x'.repeat(300)}`;
+  await succeed(service, 'WEBHOOK_CREATE', { data: { url, events: ['run.completed', 'run.failed'] } });
+  await succeed(service, 'SCHEDULE_CREATE', {
+    data: {
+      title: NAME,
+      virtual_mcp_id: agentId,
+      message: HOSTILE.slice(0, 500).replaceAll('\0', ''),
+      cron: '0 9 * * 1',
+    },
+  });
+  ids = { connectionId, agentId };
   const connections = [{ connection_id: connectionId, selected_tools: null, approval: 'all' }];
   waiting = await ThreadClient.create(fixture.service, await createAgent(fixture.service, [], { connections }));
   const run = await waiting.postMessage(`/call say ${JSON.stringify({ html: HOSTILE.slice(0, 2000) })}`);
@@ -85,7 +107,8 @@ const DANGEROUS = [
   'link',
   'meta',
   'base',
-  'form:not(:has(textarea))',
+  // The console's own check their fields themselves.
+  'form:not(:has(textarea), [novalidate])',
   'video',
   'audio',
   'source',
@@ -165,5 +188,43 @@ inBrowser('hostile output of models and tools', () => {
       page.getByText('May the agent make this call?').waitFor(),
     );
     expect(await opened.page.getByRole('button', { name: 'Approve' }).count()).toBe(1);
+  });
+
+  it.each([
+    'overview',
+    'playground',
+    'threads',
+    'runs',
+    'connections',
+    'connections/{connectionId}',
+    'connections/{connectionId}?tab=tools&tool=say',
+    'connections/{connectionId}?tab=settings',
+    'agents',
+    'agents/{agentId}',
+    'agents/{agentId}?tab=use',
+    'agents/{agentId}?tab=settings',
+    'keys',
+    'monitoring',
+    'monitoring?tab=statistics',
+    'monitoring?tab=events',
+    'settings/roles',
+    'settings/webhooks',
+    'settings/schedules',
+  ])('runs and loads nothing of hostile names in %s', (view) =>
+    expectHarmless(view.replace('{connectionId}', ids.connectionId).replace('{agentId}', ids.agentId), () =>
+      opened.settled(),
+    ),
+  );
+
+  it('accepts no webhook, connection or redirect whose address is a script', async () => {
+    const script = 'javascript:window.ran=1';
+    const refusals = [
+      fixture.service.tool('WEBHOOK_CREATE', { data: { url: script, events: ['run.failed'] } }),
+      fixture.service.tool('COLLECTION_CONNECTIONS_CREATE', {
+        data: { title: 'x', connection_type: 'HTTP', connection_url: script },
+      }),
+      fixture.service.tool('OAUTH_CLIENT_CREATE', { name: 'x', redirect_uris: [script] }),
+    ];
+    for (const refusal of refusals) expect((await refusal).status).toBe(400);
   });
 });

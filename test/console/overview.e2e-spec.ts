@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
@@ -108,11 +109,40 @@ inBrowser('Overview and monitoring', () => {
     await opened.close();
   });
 
+  it('saves no part of an export that breaks off', async () => {
+    const database = fixture.service.app.get(DataSource);
+    await database.query(
+      `INSERT INTO audit_records (organization_id, at, id, door, tool_name, status, duration_ms, request_id, public)
+       SELECT o.id, now() - n * interval '1 second', gen_random_uuid(), 'proxy', 't', 'success', n, 'r', false
+         FROM organizations o, generate_series(1, 40000) n WHERE o.slug = 'default'`,
+    );
+    const opened = await fixture.open('monitoring');
+    const { page } = opened;
+    let downloads = 0;
+    page.on('download', () => downloads++);
+    const answered = page.waitForResponse('**/monitoring/export');
+    await page.getByRole('button', { name: 'Export JSON lines' }).click();
+    await answered;
+    await database.query('ALTER TABLE audit_records RENAME TO audit_records_away');
+    try {
+      await page.getByRole('alert').getByText('The export broke off before its end').waitFor();
+    } finally {
+      await database.query('ALTER TABLE audit_records_away RENAME TO audit_records');
+    }
+    expect(downloads).toBe(0);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export JSON lines' }).click();
+    await saving;
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await database.query(`DELETE FROM audit_records WHERE tool_name = 't'`);
+    await opened.close();
+  });
+
   it('tells somebody without permissions, and somebody whom the service fails', async () => {
     const member = await fixture.open('monitoring', { role: 'member' });
     await member.page.getByText('You do not have access to this.').waitFor();
     await member.page.getByRole('link', { name: 'Overview' }).click();
-    await member.page.getByText('Your role shows nothing here.').waitFor();
+    await member.page.getByText('Your role or key shows nothing here.').waitFor();
     await member.expectAccessible();
     await member.close();
 

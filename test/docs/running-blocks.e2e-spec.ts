@@ -91,6 +91,70 @@ describe('the tutorial', () => {
   });
 });
 
+describe('the flow with curl in the README', () => {
+  /** What stands for an id, the variable that keeps it here, and the command whose answer has it. */
+  const PLACEHOLDERS: readonly [placeholder: string, variable: string, after: RegExp, idIn: string][] = [
+    ['<connection id>', 'connection_id', /COLLECTION_CONNECTIONS_CREATE/, '.item.id'],
+    ['<agent id>', 'agent_id', /COLLECTION_VIRTUAL_MCP_CREATE/, '.item.id'],
+    ['<taskId>', 'task_id', /messages -d/, '.taskId'],
+  ];
+
+  /** The commands as a reader enters them, who copies ids from answers, and reads the stream in another terminal. */
+  function asEntered(code: string): string {
+    return adapted(code)
+      .split('\n')
+      .map((line) => {
+        if (!line.startsWith('call ')) return line;
+        let command = line;
+        for (const [placeholder, variable] of PLACEHOLDERS)
+          command = command.replaceAll(placeholder, `'"$${variable}"'`);
+        if (/\/stream -N/.test(command)) return `${command} > stream.txt & reader=$!; sleep 1`;
+        const kept = PLACEHOLDERS.find(([, , after]) => after.test(command));
+        const read = `node -pe 'JSON.parse(require("fs").readFileSync(0, "utf8"))${kept?.[3] ?? ''}'`;
+        return [
+          `answer=$(${command})`,
+          `printf '%s\n' "$answer"`,
+          ...(kept === undefined ? [] : [`${kept[1]}=$(printf %s "$answer" | ${read})`]),
+        ].join('\n');
+      })
+      .join('\n');
+  }
+
+  it('runs as it is written', async () => {
+    const blocks = (await codeBlocksOf('README.md')).filter(({ code }) => /^call\b|^ *call\(\)/m.test(code));
+    const flow = blocks.findIndex(({ code }) => code.includes('call() {'));
+    const [first, key] = blocks.slice(flow).map(({ code }) => code);
+    expect(first).toContain('# 4. Later');
+    expect(key).toContain('API_KEY_CREATE');
+    const file = join(folder, 'flow.sh');
+    const script = [asEntered(first ?? ''), 'wait "$reader"; cat stream.txt', asEntered(key ?? '')];
+    await writeFile(file, `set -euo pipefail\n${script.join(`\necho '${END}'\n`)}\n`);
+    const [answers = '', stream = '', made = ''] = (await run('bash', [file])).split(END);
+
+    expect(answers).not.toContain('application/problem+json');
+    expect(answers).not.toMatch(/"status":\s?[45]\d\d,/);
+    // Connected and tested, posted, waited for, streamed, and read later.
+    expect(answers).toMatch(/"ok":true,.*"tools":\d/);
+    expect(answers).toMatch(/^\{"taskId":"[\w-]+"\}$/m);
+    expect(answers).toMatch(/"status":"completed"/);
+    expect(answers.match(/data: \[DONE\]/g)).toHaveLength(1);
+    const [messages, thread, task] = answers
+      .trimEnd()
+      .split('\n')
+      .slice(-3)
+      .map((line) => JSON.parse(line));
+    expect(messages.items.map(({ role }: { role: string }) => role)).toEqual(
+      Array.from({ length: 3 }, () => ['user', 'assistant']).flat(),
+    );
+    expect(thread.item).toMatchObject({ id: 'ticket-4711', status: 'completed' });
+    expect(task.item).toMatchObject({ thread_id: 'ticket-4711', status: 'completed' });
+    // The stream in the other terminal carried the first run, up to its end.
+    expect(stream).toContain('"delta":"Hello"');
+    expect(stream.trimEnd().endsWith('data: [DONE]')).toBe(true);
+    expect(JSON.parse(made)).toMatchObject({ name: 'support-bot', key: expect.stringMatching(/^sbx_/) });
+  });
+});
+
 describe('the example of a client', () => {
   it('runs in TypeScript', async () => {
     const block = (await codeBlocksOf('packages/client/README.md')).find(({ language }) => language === 'ts');

@@ -133,12 +133,12 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
     it('hold a bounded amount for a reader that takes nothing, which loses nothing when it takes up again', async () => {
       const open = countSubscriptions(api);
       const own = await ThreadClient.create(api, thread.agentId);
-      const stalled = await StalledReader.open(api, own.id, api.apiKey);
+      const stalled = await StalledReader.open(api, `agent-runtime/threads/${own.id}/stream`, api.apiKey);
       const { id, key } = await succeed<{ id: string; key: string }>(api, 'API_KEY_CREATE', {
         name: 'stalled',
         permissions: {},
       });
-      const revoked = await StalledReader.open(api, own.id, key);
+      const revoked = await StalledReader.open(api, `agent-runtime/threads/${own.id}/stream`, key);
       // More than the buffers of the operating system take.
       const taskId = await own.postMessage('/words 60000');
       while ((await own.run(taskId)).status !== 'completed') {

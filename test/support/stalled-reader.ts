@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import type { TestApp } from './app.js';
 
 /** A reader of a stream whose connection stays open while it takes nothing from it. */
@@ -11,13 +12,13 @@ export class StalledReader {
     private readonly served: Socket,
   ) {}
 
-  static async open({ app, url }: TestApp, threadId: string, key: string): Promise<StalledReader> {
+  /** @param path of the stream, below `/api/default/` */
+  static async open({ app, url }: TestApp, path: string, key: string): Promise<StalledReader> {
     const { hostname, port } = new URL(url);
     const accepted = once(app.getHttpServer() as Server, 'connection') as Promise<[Socket]>;
     const client = connect(Number(port), hostname);
     client.write(
-      `GET /api/default/agent-runtime/threads/${threadId}/stream HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
-        `authorization: Bearer ${key}\r\n\r\n`,
+      `GET /api/default/${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${key}\r\n\r\n`,
     );
     const [served] = await accepted;
     await once(client, 'readable');
@@ -27,6 +28,20 @@ export class StalledReader {
   /** What the server holds for this reader. */
   bufferedBytes(): number {
     return this.served.writableLength;
+  }
+
+  /** Fills what the operating system holds for the connection, so that all that the service sends from now on stays in the service. */
+  async fillSystemBuffers(): Promise<void> {
+    const padding = Buffer.alloc(64 * 1024);
+    while (this.served.writableLength === 0) {
+      this.served.write(padding);
+      await setImmediate();
+    }
+  }
+
+  /** Has the server closed the connection? */
+  get isCutOff(): boolean {
+    return this.served.destroyed;
   }
 
   /** Takes up reading, up to `[DONE]`: the ids of all frames. */

@@ -1361,7 +1361,7 @@ export interface paths {
         put?: never;
         /**
          * Exports the record of tool calls or of events as CSV or JSON lines, newest first.
-         * @description Needs the permission MONITORING_EXPORT. The file is streamed, and is complete only if the response ends regularly. In CSV, text that a spreadsheet would evaluate (=, +, -, @, tab or CR at its start) has a leading apostrophe.
+         * @description Needs the permission MONITORING_EXPORT. The file is streamed, and is complete only if the response ends regularly. In CSV, text that a spreadsheet would evaluate (=, +, -, @, also in full width, tab, CR or LF at its start) has a leading apostrophe.
          */
         post: operations["exportRecords"];
         delete?: never;

@@ -22,7 +22,7 @@ export function AgentOverview({ agent, tools }: { readonly agent: Agent; readonl
   const self = useTool('COLLECTION_CONNECTIONS_GET', { id: agent.id });
   const reason = self.data?.item.status_reason;
   return (
-    <div className="grid min-w-0 items-start gap-4 xl:grid-cols-2">
+    <div className="grid grid-cols-1 min-w-0 items-start gap-4 xl:grid-cols-2">
       <Section title="Settings">
         <Facts
           items={[

@@ -14,7 +14,7 @@ import { UpstreamAccount } from './upstream-account.js';
 export function OverviewTab({ connection }: { readonly connection: Connection }) {
   const { url, slug } = useOrganization();
   return (
-    <div className="grid min-w-0 items-start gap-4 xl:grid-cols-2">
+    <div className="grid grid-cols-1 min-w-0 items-start gap-4 xl:grid-cols-2">
       <Section
         title="State"
         actions={

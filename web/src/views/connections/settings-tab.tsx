@@ -93,7 +93,7 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
         )}
       </Section>
       <Section title="Limits">
-        <div className="grid gap-3 sm:grid-cols-3">
+        <div className="grid grid-cols-1 gap-3 sm:grid-cols-3">
           <TextField
             label="Time limit for a call, in seconds"
             type="number"

@@ -43,7 +43,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
   };
   return (
     <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
-      <div className="grid gap-4 sm:grid-cols-3">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-3">
         <TextField
           label="Name"
           required
@@ -98,7 +98,7 @@ function Presets({ selected, onSelect }: { readonly selected: string; readonly o
   return (
     <fieldset>
       <legend className="pb-1 text-sm font-medium">What is it for?</legend>
-      <div className="grid gap-2 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-2 sm:grid-cols-2">
         {PRESETS.map(({ id, title, purpose }) => (
           <label
             key={id}

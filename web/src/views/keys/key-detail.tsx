@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import { useFilters } from '../../api/filters.js';
 import { useChange } from '../../api/queries.js';
 import { toInput } from '../../permissions/permission-map.js';
 import { PermissionPicker } from '../../permissions/permission-picker.js';
@@ -16,13 +17,17 @@ import { useToast } from '../../ui/toast.js';
 import type { Key } from './key.js';
 import { RotateKey } from './rotate-key.js';
 
-type Mode = 'look' | 'edit' | 'rotate';
+/** What the address (`?mode=`) says is done with the key; looking at it has no name there. */
+type Mode = 'edit' | 'rotate' | undefined;
 
 /** One key: what it can do, and what can be done with it. */
 export function KeyDetail({ stored, onDone }: { readonly stored: Key; readonly onDone: () => void }) {
-  const [mode, setMode] = useState<Mode>('look');
-  if (mode === 'edit') return <EditKey stored={stored} onDone={() => setMode('look')} />;
-  if (mode === 'rotate') return <RotateKey stored={stored} onCancel={() => setMode('look')} onDone={onDone} />;
+  const { may } = useOrganization();
+  const [{ mode }, filter] = useFilters();
+  const setMode = (next: Mode): void => filter({ mode: next });
+  if (mode === 'edit' && may('API_KEY_UPDATE')) return <EditKey stored={stored} onDone={() => setMode(undefined)} />;
+  if (mode === 'rotate' && may('API_KEY_CREATE'))
+    return <RotateKey stored={stored} onCancel={() => setMode(undefined)} onDone={onDone} />;
   return <Look stored={stored} onMode={setMode} onDone={onDone} />;
 }
 
@@ -122,7 +127,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   };
   return (
     <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <TextField label="Name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
           label="Requests per minute"

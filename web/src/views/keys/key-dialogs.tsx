@@ -10,11 +10,11 @@ import type { Key } from './key.js';
 
 const WIDE = 'w-[min(64rem,94vw)]';
 
-/** The dialog that the address names: `?create=1`, or `?key=<id>` for one key. */
+/** The dialog that the address names: `?create=1`, or `?key=<id>` for one key, with `&mode=edit` or `&mode=rotate`. */
 export function KeyDialogs() {
   const [{ create, key }, filter] = useFilters();
   const { may } = useOrganization();
-  const close = (): void => filter({ create: undefined, key: undefined });
+  const close = (): void => filter({ create: undefined, key: undefined, mode: undefined });
   return (
     <>
       <Dialog

@@ -71,7 +71,7 @@ export function RotateKey({
         This makes a new key with the name, permissions and limit of “{stored.name}”. Put its value into your program,
         then delete the old key.
       </p>
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <ExpiryField value={expiry} onChange={setExpiry} />
         {options.length > 1 && (
           <SelectField label="The old key" value={oldKey} options={options} onChange={setOldKey} />

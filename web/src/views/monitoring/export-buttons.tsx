@@ -27,7 +27,7 @@ export function ExportButtons({
         body: JSON.stringify({ records, format, ...(where && { where }) }),
       });
       if (!response.ok) throw await SignalboxError.of(response);
-      download(await response.blob(), `signalbox-${records}.${format}`);
+      download(await wholeBodyOf(response), `signalbox-${records}.${format}`);
     },
   });
   if (!may('MONITORING_EXPORT')) return null;
@@ -46,6 +46,15 @@ export function ExportButtons({
       <ErrorMessage error={save.error} />
     </>
   );
+}
+
+/** @throws Error if the connection broke before the end: a part of a record would pass for all of it. */
+async function wholeBodyOf(response: Response): Promise<Blob> {
+  try {
+    return await response.blob();
+  } catch {
+    throw new Error('The export broke off before its end, so nothing was saved. Try again.');
+  }
 }
 
 function download(content: Blob, name: string): void {

@@ -24,7 +24,7 @@ export function FirstSteps() {
   const [hasConnections, hasAgents, hasThreads] = counts.map((count) => count !== 0);
   return (
     <Section title="First steps">
-      <ol className="grid gap-3 md:grid-cols-3">
+      <ol className="grid grid-cols-1 gap-3 md:grid-cols-3">
         <Step
           number={1}
           isDone={hasConnections}

@@ -20,7 +20,7 @@ export function OverviewView() {
       actions={<PeriodField />}
     >
       {!SHOWN_WITH.some(may) && (
-        <EmptyState title="Your role shows nothing here.">
+        <EmptyState title="Your role or key shows nothing here.">
           <p className="text-sm text-muted-foreground">
             An owner or admin of the organization can let you see runs, connections and statistics.
           </p>

@@ -63,7 +63,7 @@ function RunOptionFields() {
   const number = Number(temperature);
   const isValid = temperature.trim() === '' || (number >= 0 && number <= 2);
   return (
-    <div className="grid gap-3 sm:grid-cols-2">
+    <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
       <SelectField
         label="Tier"
         hint="Each tier stands for a model. Settings say which."

@@ -88,7 +88,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
           </p>
         </section>
       )}
-      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_26rem]">
+      <div className="grid grid-cols-1 min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_26rem]">
         <div className="flex min-w-0 flex-col gap-5">
           <TimelineSection run={run} message={message} retries={live.retries} />
           <Section title="Answer">

@@ -104,7 +104,7 @@ function NumbersForm({
     <Section title={title}>
       <p className="text-sm text-muted-foreground">{explanation}</p>
       <form onSubmit={submit} className="flex flex-col items-start gap-4">
-        <div className="grid w-full gap-4 sm:grid-cols-2">
+        <div className="grid grid-cols-1 w-full gap-4 sm:grid-cols-2">
           {settings.map(({ name, label, hint }) => (
             <TextField
               key={name}

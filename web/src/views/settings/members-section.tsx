@@ -25,8 +25,7 @@ const BUILT_IN = ['owner', 'admin', 'member'];
 /** Members and invitations. */
 export function MembersSection() {
   const { may } = useOrganization();
-  const [{ email = '' }, filter] = useFilters();
-  const [isInviting, setIsInviting] = useState(false);
+  const [{ email = '', edit }, filter] = useFilters();
   const [invitation, setInvitation] = useState<string>();
   const search = useCallback((text: string) => filter({ email: text }), [filter]);
   const list = useList('MEMBER_LIST', {
@@ -53,7 +52,7 @@ export function MembersSection() {
   return (
     <Section
       title="Members"
-      actions={may('MEMBER_INVITE') && <Button onClick={() => setIsInviting(true)}>Invite member</Button>}
+      actions={may('MEMBER_INVITE') && <Button onClick={() => filter({ edit: 'new' })}>Invite member</Button>}
     >
       <p className="text-sm text-muted-foreground">
         Owners and admins can do everything. Members can do what their role and the organization’s settings say.
@@ -66,7 +65,9 @@ export function MembersSection() {
         keyOf={({ id }) => id}
         empty={<EmptyState title={email === '' ? 'There are no members yet.' : 'No member matches.'} />}
       />
-      {isInviting && <InviteDialog roles={roles} onClose={() => setIsInviting(false)} onInvited={setInvitation} />}
+      {edit === 'new' && may('MEMBER_INVITE') && (
+        <InviteDialog roles={roles} onClose={() => filter({ edit: undefined })} onInvited={setInvitation} />
+      )}
       <OneTimeValue
         title="Invitation"
         label="Invitation link"

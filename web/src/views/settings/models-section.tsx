@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -10,6 +9,7 @@ import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { ProviderDialog } from './provider-dialog.js';
 import { TiersForm } from './tiers-form.js';
+import { useEdited } from './use-edited.js';
 
 type Provider = ToolOutput<'AI_PROVIDER_LIST'>['items'][number];
 
@@ -51,8 +51,7 @@ function Providers({
   readonly onRetry: () => void;
 }) {
   const { may } = useOrganization();
-  /** `new`, or the provider that is edited. */
-  const [edited, setEdited] = useState<Provider | 'new'>();
+  const [edited, setEdited] = useEdited(items, ({ id }) => id);
   const remove = useChange('AI_PROVIDER_DELETE', ['AI_PROVIDER_LIST', 'MODEL_TIERS_GET']);
   const addButton = may('AI_PROVIDER_CREATE') && <Button onClick={() => setEdited('new')}>Add provider</Button>;
   const columns: readonly Column<Provider>[] = [
@@ -107,7 +106,7 @@ function Providers({
         </EmptyState>
       )}
       {items.length > 0 && <DataTable label="AI providers" columns={columns} rows={items} keyOf={({ id }) => id} />}
-      {edited !== undefined && (
+      {edited !== undefined && may(edited === 'new' ? 'AI_PROVIDER_CREATE' : 'AI_PROVIDER_UPDATE') && (
         <ProviderDialog provider={edited === 'new' ? undefined : edited} onClose={() => setEdited(undefined)} />
       )}
     </Section>

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
+import { useFilters } from '../../api/filters.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
@@ -78,11 +79,11 @@ function Grants() {
 function Clients() {
   const { may } = useOrganization();
   const { data, error, refetch } = useTool('OAUTH_CLIENT_LIST', {});
-  const [isCreating, setIsCreating] = useState(false);
+  const [{ edit }, filter] = useFilters();
   const [clientId, setClientId] = useState<string>();
   const remove = useChange('OAUTH_CLIENT_DELETE', ['OAUTH_CLIENT_LIST', 'OAUTH_GRANT_LIST']);
   const createButton = may('OAUTH_CLIENT_CREATE') && (
-    <Button onClick={() => setIsCreating(true)}>Create OAuth client</Button>
+    <Button onClick={() => filter({ edit: 'new' })}>Create OAuth client</Button>
   );
   const columns: readonly Column<Client>[] = [
     { header: 'Name', cell: ({ name }) => <span className="font-medium break-words">{name}</span> },
@@ -121,7 +122,9 @@ function Clients() {
         ) : (
           <DataTable label="OAuth clients" columns={columns} rows={data.items} keyOf={({ id }) => id} />
         ))}
-      {isCreating && <ClientDialog onClose={() => setIsCreating(false)} onCreated={setClientId} />}
+      {edit === 'new' && may('OAUTH_CLIENT_CREATE') && (
+        <ClientDialog onClose={() => filter({ edit: undefined })} onCreated={setClientId} />
+      )}
       <OneTimeValue title="OAuth client" label="Client id" value={clientId} onClose={() => setClientId(undefined)}>
         Enter this client id in the program. It is no secret, and stays in the list.
       </OneTimeValue>

@@ -15,6 +15,7 @@ import { Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
 import { FormDialog } from './form-dialog.js';
+import { useEdited } from './use-edited.js';
 
 type Role = ToolOutput<'ROLE_LIST'>['items'][number];
 
@@ -22,7 +23,8 @@ type Role = ToolOutput<'ROLE_LIST'>['items'][number];
 export function RolesSection() {
   const { may } = useOrganization();
   const { data, error, refetch } = useTool('ROLE_LIST', {});
-  const [edited, setEdited] = useState<Role | 'new'>();
+  const custom = data?.items.filter((role) => !role.built_in) ?? [];
+  const [edited, setEdited] = useEdited(custom, ({ name }) => name);
   const remove = useChange('ROLE_DELETE', ['ROLE_LIST']);
   const columns: readonly Column<Role>[] = [
     {
@@ -77,7 +79,7 @@ export function RolesSection() {
       {error && !data && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !data && <Loading />}
       {data && <DataTable label="Roles" columns={columns} rows={data.items} keyOf={({ name }) => name} />}
-      {edited !== undefined && (
+      {edited !== undefined && may(edited === 'new' ? 'ROLE_CREATE' : 'ROLE_UPDATE') && (
         <RoleDialog role={edited === 'new' ? undefined : edited} onClose={() => setEdited(undefined)} />
       )}
     </Section>

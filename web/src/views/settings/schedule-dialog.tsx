@@ -84,7 +84,7 @@ export function ScheduleDialog({
         onChange={setMessage}
       />
       <When cron={cron} onCron={setCron} timezone={timezone} onTimezone={setTimezone} />
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <SelectField label="Tier of the model" value={tier} options={TIERS} onChange={setTier} />
         <SelectField label="If the run before is not over" value={overlap} options={OVERLAPS} onChange={setOverlap} />
       </div>
@@ -114,7 +114,7 @@ function When({
   return (
     <fieldset className="flex flex-col gap-3 rounded-md border p-3">
       <legend className="px-1 text-sm font-medium">When</legend>
-      <div className="grid gap-3 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <SelectField
           label="Time"
           value={isOwn ? 'own' : cron}

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { useCallback } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useChange, useList } from '../../api/queries.js';
@@ -18,6 +18,7 @@ import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 import { cronInWords } from './cron-words.js';
 import { ScheduleDialog } from './schedule-dialog.js';
+import { useEdited } from './use-edited.js';
 
 type Schedule = ListItem<'SCHEDULE_LIST'>;
 
@@ -27,13 +28,13 @@ const REFRESH_MS = 10_000;
 export function SchedulesSection() {
   const { may } = useOrganization();
   const [{ title = '' }, filter] = useFilters();
-  const [edited, setEdited] = useState<Schedule | 'new'>();
   const search = useCallback((text: string) => filter({ title: text }), [filter]);
   const list = useList(
     'SCHEDULE_LIST',
     { where: title === '' ? undefined : { field: ['title'], operator: 'contains', value: title } },
     { refreshMs: REFRESH_MS },
   );
+  const [edited, setEdited] = useEdited(list.rows, ({ id }) => id);
   const agents = useChoicesById(
     'agent',
     list.rows.map((schedule) => schedule.virtual_mcp_id),
@@ -95,7 +96,7 @@ export function SchedulesSection() {
           </EmptyState>
         }
       />
-      {edited !== undefined && (
+      {edited !== undefined && may(edited === 'new' ? 'SCHEDULE_CREATE' : 'SCHEDULE_UPDATE') && (
         <ScheduleDialog schedule={edited === 'new' ? undefined : edited} onClose={() => setEdited(undefined)} />
       )}
     </Section>

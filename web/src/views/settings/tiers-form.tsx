@@ -82,7 +82,7 @@ function TierForm({
         <h3 className="font-medium">{title}</h3>
         <p className="text-[0.8125rem] text-muted-foreground">{purpose}</p>
       </div>
-      <div className="grid items-end gap-3 sm:grid-cols-[1fr_1fr_auto]">
+      <div className="grid grid-cols-1 items-end gap-3 sm:grid-cols-[1fr_1fr_auto]">
         <SelectField
           label="Provider"
           value={providerId}

@@ -13,6 +13,7 @@ import { EmptyState, ErrorMessage } from '../../ui/states.js';
 import { formatDuration } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 import { OneTimeValue } from './one-time-value.js';
+import { useEdited } from './use-edited.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
 import { EVENT_WORDS, WebhookDialog } from './webhook-dialog.js';
 
@@ -22,7 +23,7 @@ type Webhook = ListItem<'WEBHOOK_LIST'>;
 export function WebhooksSection() {
   const { may } = useOrganization();
   const list = useList('WEBHOOK_LIST');
-  const [edited, setEdited] = useState<Webhook | 'new'>();
+  const [edited, setEdited] = useEdited(list.rows, ({ id }) => id);
   const [secret, setSecret] = useState<string>();
   const createButton = may('WEBHOOK_CREATE') && <Button onClick={() => setEdited('new')}>Create webhook</Button>;
   const columns: readonly Column<Webhook>[] = [
@@ -69,7 +70,7 @@ export function WebhooksSection() {
         />
       </Section>
       {may('WEBHOOK_DELIVERIES_LIST') && list.rows.length > 0 && <WebhookDeliveries webhooks={list.rows} />}
-      {edited !== undefined && (
+      {edited !== undefined && may(edited === 'new' ? 'WEBHOOK_CREATE' : 'WEBHOOK_UPDATE') && (
         <WebhookDialog
           webhook={edited === 'new' ? undefined : edited}
           onClose={() => setEdited(undefined)}

@@ -52,7 +52,7 @@ export function ThreadView() {
         </>
       }
     >
-      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_28rem]">
+      <div className="grid grid-cols-1 min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_28rem]">
         <ThreadTranscript thread={thread} />
         <div className="flex min-w-0 flex-col gap-5">
           <Section title="Facts">

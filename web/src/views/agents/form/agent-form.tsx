@@ -123,7 +123,7 @@ function Members({
 function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (change: Partial<AgentDraft>) => void }) {
   return (
     <Section title="Model and limits">
-      <div className="grid gap-3 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <SelectField
           label="Tier"
           hint="Which of the organization’s models answers, unless a request names a tier."

@@ -58,7 +58,7 @@ export function MemberFields({
   return (
     <section aria-labelledby={headingId} className="flex min-w-0 flex-col gap-3 rounded-md border p-3">
       <div className="flex flex-wrap items-center justify-between gap-2">
-        <h3 id={headingId} className="flex min-w-0 flex-wrap items-center gap-2 font-medium break-words">
+        <h3 id={headingId} className="flex min-w-0 flex-wrap items-center gap-2 font-medium wrap-anywhere">
           {title} {connection && connection.status !== 'active' && <StatusBadge status={connection.status} />}
         </h3>
         <Button variant="ghost" size="small" aria-label={`Remove ${title}`} onClick={onRemove}>
@@ -67,7 +67,7 @@ export function MemberFields({
       </div>
       <Warning connection={connection} />
       {error && <p className="text-sm break-words text-destructive">{error}</p>}
-      <div className="grid gap-3 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <SelectField
           label={`Tools of ${title}`}
           value={selectedTools === null ? 'all' : 'some'}

@@ -49,7 +49,7 @@ export function UseAgent({
         />
         {kind === 'sign-in' ? <AboutSignIn agent={agent} /> : <AboutKey agent={agent} />}
       </Section>
-      <div className="grid min-w-0 items-start gap-4 xl:grid-cols-2">
+      <div className="grid grid-cols-1 min-w-0 items-start gap-4 xl:grid-cols-2">
         {settings.map((setting) => (
           <Setting key={setting.client} setting={setting} />
         ))}

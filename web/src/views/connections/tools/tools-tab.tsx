@@ -34,7 +34,7 @@ export function ToolsTab({ connectionId }: { readonly connectionId: string }) {
   const found = tools.data.filter((tool) => matches(tool, q));
   const shown = tools.data.find(({ name }) => name === selected);
   return (
-    <div className="grid min-w-0 gap-4 lg:grid-cols-[minmax(16rem,24rem)_1fr]">
+    <div className="grid grid-cols-1 min-w-0 gap-4 lg:grid-cols-[minmax(16rem,24rem)_1fr]">
       <div className="flex min-w-0 flex-col gap-3">
         <SearchField label="Search the tools" value={q} onSearch={search} />
         <p aria-live="polite" className="text-sm text-muted-foreground">
