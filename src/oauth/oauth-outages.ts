@@ -19,7 +19,9 @@ export function answerOutages(provider: Provider, onError: (error: Error) => voi
     if (!concerned.has(ctx)) return;
     ctx.status = 503;
     ctx.set('retry-after', '1');
-    ctx.body = ctx.response.is('html') ? PAGE : { error: 'temporarily_unavailable', error_description: 'Retry shortly.' };
+    ctx.body = ctx.response.is('html')
+      ? PAGE
+      : { error: 'temporarily_unavailable', error_description: 'Retry shortly.' };
   });
 }
 
