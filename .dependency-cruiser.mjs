@@ -31,7 +31,7 @@ const LAYERS = {
   changes: ['credentials', 'http'],
   exports: ['audit', 'audit-events', 'credentials', 'http'],
   names: [],
-  audit: ['config', 'names'],
+  audit: ['config', 'database', 'names'],
   'audit-events': ['audit', 'names'],
   credentials: [],
   'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],

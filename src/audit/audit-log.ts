@@ -3,6 +3,7 @@ import { HealthCheck } from '../common/health-check.js';
 import { AppConfig } from '../config/app-config.js';
 import { newId } from '../common/ids.js';
 import { isoTime } from '../common/iso-time.js';
+import { withTimeout } from '../common/with-timeout.js';
 import { notRecorded } from './audit-batch.js';
 import { AuditConnection } from './audit-connection.js';
 import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
@@ -10,12 +11,15 @@ import { AuditWriter } from './audit-writer.js';
 import { CallsInFlight } from './calls-in-flight.js';
 import { copyLine } from './copy-line.js';
 
+const SOON_MS = 1_000;
+
 /** An invocation in progress. */
 export interface AuditEntry {
   /**
    * Records the end of the invocation; later calls do nothing. Resolves when the record is in the database. Answer the
    * invocation only after that.
-   * @throws DomainError `storage_unavailable` if the record is not stored within 8 s. It may still be written later.
+   * @throws DomainError `storage_unavailable` if the record is not stored within 8 s, or within 1 s if the invocation failed because
+   * a store was unavailable. It may still be written later.
    */
   close(outcome: InvocationOutcome): Promise<void>;
 }
@@ -45,7 +49,8 @@ export class AuditLog implements OnApplicationShutdown {
       close: (outcome) => {
         if (stored !== undefined) return stored;
         this.calls.leave(call);
-        stored = this.writer.write(copyLine(newId(), at, facts, outcome));
+        const written = this.writer.write(copyLine(newId(), at, facts, outcome));
+        stored = outcome.errorCode === 'storage_unavailable' ? storedSoon(written) : written;
         return stored;
       },
     };
@@ -61,4 +66,11 @@ export class AuditLog implements OnApplicationShutdown {
   onApplicationShutdown(): Promise<void> {
     return this.writer.close();
   }
+}
+
+/** The caller has waited for a store before: if it was the database, waiting for it again only delays the same answer. */
+function storedSoon(written: Promise<void>): Promise<void> {
+  return withTimeout(written, SOON_MS, () => {
+    throw notRecorded();
+  });
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { AuditRepository } from './audit.repository.js';
+import { LongReads } from '../database/long-reads.js';
 import type { StatsRange } from '../common/paging/stats-range.js';
 import type { CallGrouping } from './monitoring.dto.js';
 
@@ -88,7 +88,7 @@ const OF_TOOLS = `
 /** Counts audit records. */
 @Injectable()
 export class AuditStatsRepository {
-  constructor(private readonly records: AuditRepository) {}
+  constructor(private readonly reads: LongReads) {}
 
   /** Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most calls. */
   count(
@@ -102,7 +102,7 @@ export class AuditStatsRepository {
   }> {
     const { organizationId, from, to, connectionId, toolName, includesManagement, bucketSeconds, groupBy } = question;
     const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
-    return this.records.read(async (manager) => {
+    return this.reads.read(organizationId, async (manager) => {
       const [total] = await rows<Counts>(manager, TOTAL, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
       const found = await rows<Pick<ToolCounts, 'connectionId' | 'toolName'>>(manager, MOST_CALLED, [

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { LongReadsModule } from '../database/long-reads.module.js';
 import { NamesModule } from '../names/names.module.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
@@ -13,7 +14,7 @@ import { MonitoringTools } from './monitoring.tools.js';
 
 /** The audit log of tool invocations. Every room that invokes tools writes it; the monitoring tools read it. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AuditRecordEntity]), NamesModule],
+  imports: [TypeOrmModule.forFeature([AuditRecordEntity]), LongReadsModule, NamesModule],
   providers: [
     AuditLog,
     AuditRepository,

@@ -1,35 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
-import { DomainError } from '../common/domain-error.js';
+import { DataSource, type EntityManager, type SelectQueryBuilder } from 'typeorm';
 import { AuditRecordEntity } from './audit-record.entity.js';
-
-const READ_WITHIN_MS = 10_000;
-/** Enough to sort a million durations in memory. */
-const SORT_MEMORY = '64MB';
-/** `query_canceled`: the error of a statement that exceeds its timeout. */
-const QUERY_CANCELED = '57014';
 
 /** Reads and deletes audit records; `AuditWriter` inserts them. */
 @Injectable()
 export class AuditRepository {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
-
-  /**
-   * Runs queries on one snapshot, each for at most 10 s, so that queries over millions of records stay bounded.
-   * @throws DomainError `invalid_request` if a query takes longer
-   */
-  async read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    try {
-      return await this.database.transaction('REPEATABLE READ', async (manager) => {
-        await manager.query(`SET LOCAL statement_timeout = ${READ_WITHIN_MS}; SET LOCAL work_mem = '${SORT_MEMORY}'`);
-        return work(manager);
-      });
-    } catch (error) {
-      if (!isCanceled(error)) throw error;
-      throw new DomainError('invalid_request', 'The query covers too many records. Request a shorter time range.');
-    }
-  }
 
   /** For `paginate`; the alias is `record`. */
   queryOfOrganization(manager: EntityManager, organizationId: string): SelectQueryBuilder<AuditRecordEntity> {
@@ -75,8 +52,4 @@ export class AuditRepository {
     );
     return deleted;
   }
-}
-
-function isCanceled(error: unknown): boolean {
-  return error instanceof QueryFailedError && 'code' in error.driverError && error.driverError.code === QUERY_CANCELED;
 }

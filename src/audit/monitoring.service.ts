@@ -5,6 +5,7 @@ import { paginate } from '../common/paging/paginate.js';
 import { readStatsRange } from '../common/paging/stats-range.js';
 import { scanRecords } from '../common/paging/scan-records.js';
 import type { Principal } from '../common/principal.js';
+import { LongReads } from '../database/long-reads.js';
 import { type NameOf, Names } from '../names/names.js';
 import type { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditRepository } from './audit.repository.js';
@@ -52,12 +53,13 @@ const MAX_TOOLS = 50;
 export class MonitoringService {
   constructor(
     private readonly records: AuditRepository,
+    private readonly reads: LongReads,
     private readonly counts: AuditStatsRepository,
     private readonly names: Names,
   ) {}
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
-    const page = await this.records.read((manager) =>
+    const page = await this.reads.read(caller.organization.id, (manager) =>
       paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer),
     );
     const ids = page.items.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);

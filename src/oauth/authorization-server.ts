@@ -13,6 +13,7 @@ import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
+import { answerOutages } from './oauth-outages.js';
 import { OAUTH_TOKEN_PREFIX } from './oauth-token-value.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
 import { parseResource } from './oauth-resources.js';
@@ -129,7 +130,7 @@ export class AuthorizationServer {
       return request && this.sessions.userOf(request);
     });
     provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
-    provider.on('server_error', (_ctx, error) => this.logger.error(error));
+    answerOutages(provider, (error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
   }
 

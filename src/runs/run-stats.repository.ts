@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { StatsRange } from '../common/paging/stats-range.js';
-import { RunReads } from './run-reads.js';
+import { LongReads } from '../database/long-reads.js';
 import { COSTS, tokens } from './usage.repository.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
@@ -59,12 +59,12 @@ const WAITING = `
 /** Counts runs, their tokens and durations. */
 @Injectable()
 export class RunStatsRepository {
-  constructor(private readonly reads: RunReads) {}
+  constructor(private readonly reads: LongReads) {}
 
-  /** @throws DomainError `invalid_request` for a question that takes longer than 10 s */
+  /** @throws DomainError as `LongReads.read` */
   count(question: RunQuestion): Promise<{ sets: CountedSet[]; waitingApprovals: number }> {
     const { organizationId, from, to, agentId, bucketSeconds } = question;
-    return this.reads.read(async (manager) => {
+    return this.reads.read(organizationId, async (manager) => {
       const sets: CountedSet[] = await manager.query(COUNT, [organizationId, from, to, agentId, bucketSeconds]);
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);
       return { sets, waitingApprovals };

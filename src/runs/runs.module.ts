@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
+import { LongReadsModule } from '../database/long-reads.module.js';
 import { LimitsModule } from '../limits/limits.module.js';
 import { NamesModule } from '../names/names.module.js';
 import { EventsModule } from '../events/events.module.js';
@@ -8,7 +9,6 @@ import { ThreadsModule } from '../threads/threads.module.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunRecordsModule } from './records/run-records.module.js';
 import { RunQueueModule } from './run-queue.module.js';
-import { RunReads } from './run-reads.js';
 import { RunRequestService } from './run-request.service.js';
 import { RunStatsRepository } from './run-stats.repository.js';
 import { RunStatsService } from './run-stats.service.js';
@@ -22,6 +22,7 @@ import { UsageTools } from './usage.tools.js';
 @Module({
   imports: [
     LimitsModule,
+    LongReadsModule,
     NamesModule,
     ThreadsModule,
     AgentsModule,
@@ -35,7 +36,6 @@ import { UsageTools } from './usage.tools.js';
     RunRequestService,
     RunCancellationService,
     RunTools,
-    RunReads,
     RunStatsRepository,
     RunStatsService,
     UsageRepository,

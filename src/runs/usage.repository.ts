@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { TimeRange } from '../common/paging/time-range.js';
-import { RunReads } from './run-reads.js';
+import { LongReads } from '../database/long-reads.js';
 import type { UsageCounts, UsageGroup, UsageGrouping } from './usage.dto.js';
 
 const GROUPS: Readonly<Record<UsageGrouping, string>> = {
@@ -39,17 +39,17 @@ export interface UsageQuestion extends TimeRange {
 /** Counts runs and their tokens. */
 @Injectable()
 export class UsageRepository {
-  constructor(private readonly reads: RunReads) {}
+  constructor(private readonly reads: LongReads) {}
 
   /**
    * The total and its groups from one snapshot, so that they add up; one group more than `maxGroups` if there are more.
-   * @throws DomainError `invalid_request` for a question that takes longer than 10 s
+   * @throws DomainError as `LongReads.read`
    */
   async count(question: UsageQuestion, maxGroups: number): Promise<{ total: UsageCounts; groups: UsageGroup[] }> {
     const { organizationId, from, to, by } = question;
     const scope = [organizationId, from, to];
     const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
-    return this.reads.read(async (manager) => {
+    return this.reads.read(organizationId, async (manager) => {
       const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
       const groups: UsageGroup[] = await manager.query(

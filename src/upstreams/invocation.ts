@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit/audit-log.js';
 import type { AuditStatus } from '../audit/audit-record.js';
-import { DomainError } from '../common/domain-error.js';
 import { isObject } from '../common/is-record.js';
+import { toDomainError } from '../common/to-domain-error.js';
 import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
 import { UpstreamError } from './contract/upstream-error.js';
 
@@ -50,13 +50,11 @@ export class Invocation {
 
 /** The outcome of a call that failed with this error. */
 export function outcomeOf(error: unknown): InvocationOutcome {
-  if (error instanceof DomainError) {
-    return { status: error.code === 'permission_denied' ? 'denied' : 'error', errorCode: error.code };
-  }
   if (error instanceof UpstreamError) {
     return { status: 'error', errorCode: error.kind === 'rpc' ? 'tool_error' : `upstream_${error.kind}` };
   }
-  return { status: 'error', errorCode: 'internal' };
+  const { code } = toDomainError(error);
+  return { status: code === 'permission_denied' ? 'denied' : 'error', errorCode: code };
 }
 
 /** The recorded result of a JSON-RPC message: its result, or its error's code and message. */

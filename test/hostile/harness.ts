@@ -14,7 +14,8 @@ const NEIGHBOUR = 'neighbour';
 const QUIET_MS = 3_000;
 /** How long the service has to give memory back. */
 const RECOVERY_MS = 30_000;
-const HEAP_PROBE = new URL('./heap-probe.mjs', import.meta.url).href;
+/** What a service needs in its `NODE_OPTIONS` for `probeHeap`. */
+export const HEAP_PROBE_OPTION = `--import=${new URL('./heap-probe.mjs', import.meta.url).href}`;
 const HEAP_LINE = /heap-probe (\{.*\})/g;
 
 /** What an attack is allowed to do to others. */
@@ -105,7 +106,7 @@ export async function startHostileTarget({
   const service = new ServiceProcess({
     ...serviceEnv,
     BOOTSTRAP_API_KEY: apiKey,
-    NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} --import=${HEAP_PROBE}`,
+    NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} ${HEAP_PROBE_OPTION}`,
   });
   const { url } = await service.listening();
   const neighbour = await startNeighbour(url, neighbourKey);
@@ -176,7 +177,8 @@ async function makeOrganization(slug: string, key: string, env: Record<string, s
   await service.kill('SIGTERM');
 }
 
-async function probeHeap(service: ServiceProcess): Promise<number> {
+/** What the service holds after a collection of garbage, in bytes. */
+export async function probeHeap(service: ServiceProcess): Promise<number> {
   const before = [...service.output.matchAll(HEAP_LINE)].length;
   service.signal('SIGUSR2');
   const deadline = Date.now() + RECOVERY_MS;

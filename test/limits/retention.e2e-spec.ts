@@ -7,6 +7,10 @@ import { startSecondOrganization } from '../support/second-organization.js';
 
 /** With days of one second, an hour: older than anything that a test has just made. */
 const HOUR = 3_600;
+const MANY = 3_000;
+const MANY_ID = /^many-/;
+/** Messages that are posted at once to threads that are about to be deleted. */
+const POSTS = 200;
 const LONG_AGO = new Date(Date.now() - 3 * 3_600_000);
 
 let app: TestApp;
@@ -83,6 +87,35 @@ describe('the retention of an organization', () => {
     await retain(null);
     await open.cancel(openRun).expect(202);
   });
+
+  it('works next to its callers: runs complete, and a message to an old thread is answered or refused', async () => {
+    await insertOldThreads(organizationId, 'many-', MANY);
+    const left = async (): Promise<number> => (await threadIds(organizationId)).filter((id) => MANY_ID.test(id)).length;
+    await retain({ threads_days: HOUR });
+    await until('some are deleted', async () => (await left()) < MANY - 100);
+    const fresh = await ThreadClient.create(app, agentId);
+    await fresh.ask('hello');
+    expect(await left()).toBeGreaterThan(0);
+
+    // The oldest are deleted first, so some of these are deleted in the same moment.
+    const remaining = (await threadIds(organizationId)).filter((id) => MANY_ID.test(id));
+    const posts = await Promise.all(
+      remaining.slice(0, POSTS).map(async (id) => {
+        const thread = new ThreadClient(app, agentId, id);
+        const { status, body } = await thread.post(thread.request('hello'));
+        return { thread, status, taskId: (body as { taskId?: string }).taskId ?? '' };
+      }),
+    );
+    expect(posts.filter(({ status }) => status !== 202 && status !== 404)).toEqual([]);
+    const accepted = posts.filter(({ status }) => status === 202);
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const { thread, taskId } of accepted) {
+      expect((await thread.waitFor(taskId, 'completed', 'failed')).status).toBe('completed');
+      expect((await thread.answer(taskId)).parts).toContainEqual(expect.objectContaining({ text: 'You said: hello' }));
+    }
+    await until('all others are deleted', async () => (await left()) === accepted.length);
+    await retain(null);
+  }, 60_000);
 
   it('deletes old ended runs, and keeps their messages and threads', async () => {
     const [old, recent] = [await ThreadClient.create(app, agentId), await ThreadClient.create(app, agentId)];

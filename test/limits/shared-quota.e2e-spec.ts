@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, pathOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, until } from '../support/proxy-connections.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
+import { stopProcess } from '../support/stop-process.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
 const LIMIT = 500;
@@ -98,6 +100,23 @@ describe.each([
     });
     return;
   }
+
+  it('is enforced by each process alone while the store is silent, and by all together afterwards', async () => {
+    const id = await limitedConnection(30);
+    expect(await callBoth(id, 10)).toBe(10);
+    const resume = stopProcess(redis?.pid ?? -1);
+    try {
+      // What each process has admitted before counts, too.
+      expect(await callBoth(id, 70)).toBe(50);
+    } finally {
+      resume();
+    }
+    // Each tries the store again after a second.
+    await sleep(1_500);
+    expect(await callBoth(id, 20)).toBe(0);
+    const other = await limitedConnection(7);
+    expect(await callBoth(other, 40)).toBe(7);
+  });
 
   it('is enforced by each process alone while the store is away, and needs none without a limit', async () => {
     const [app] = apps as [TestApp];

@@ -67,6 +67,11 @@ export class RedisProcess {
     }
   }
 
+  /** The id of the process. */
+  get pid(): number {
+    return this.child?.pid ?? -1;
+  }
+
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     const child = this.child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -8,6 +8,8 @@ import { type RedisAddress, readRedisAddress } from '../../src/config/redis-addr
 /** A Redis or Valkey of its own, without persistence. */
 export interface RedisServer {
   url: string;
+  /** The id of its process. */
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export async function startRedisServer(command: string): Promise<RedisServer> {
   probe.disconnect();
   return {
     url,
+    pid: server.pid ?? -1,
     async stop() {
       const exited = once(server, 'exit');
       server.kill('SIGTERM');

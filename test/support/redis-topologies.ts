@@ -10,10 +10,12 @@ import { RedisProcess } from './redis-process.js';
 export interface RedisTopology {
   /** For `REDIS_URL`. */
   readonly url: string;
-  /** Kills the master that holds the queue. @returns which one that was */
-  killMaster(): Promise<RedisProcess>;
-  /** Resolves when another process has taken the place of `killed`. */
-  takenOver(killed: RedisProcess): Promise<void>;
+  /** The master that holds the queue. */
+  findMaster(): Promise<RedisProcess>;
+  /** Resolves when another process has taken the place of `master`. */
+  takenOver(master: RedisProcess): Promise<void>;
+  /** Resolves when every master has a replica that is in step, so that it can be taken over again. */
+  untilWhole(): Promise<void>;
   /** The processes that store data. */
   readonly nodes: readonly RedisProcess[];
   stop(): Promise<void>;
@@ -44,13 +46,16 @@ export async function startSentinels(command: string): Promise<RedisTopology> {
   return {
     url: `redis+sentinel://${addresses(sentinels)}/${MASTER}`,
     nodes,
-    async killMaster() {
+    async findMaster() {
       const port = await masterPort();
-      const killed = nodes.find((node) => node.port === port) as RedisProcess;
-      await killed.kill();
-      return killed;
+      return nodes.find((node) => node.port === port) as RedisProcess;
     },
-    takenOver: (killed) => until(async () => (await masterPort()) !== killed.port),
+    takenOver: (master) => until(async () => (await masterPort()) !== master.port),
+    untilWhole: () =>
+      until(async () => {
+        const texts = await Promise.all(nodes.map((node) => node.ask((redis) => redis.info('replication'))));
+        return texts.filter((text) => text.includes('master_link_status:up')).length === nodes.length - 1;
+      }),
     async stop() {
       await Promise.all([...sentinels, ...nodes].map((one) => one.stop()));
       await rm(folder, { recursive: true, force: true });
@@ -95,16 +100,15 @@ export async function startCluster(command: string): Promise<RedisTopology> {
   return {
     url: `redis+cluster://${addresses(masters)}`,
     nodes,
-    async killMaster() {
+    async findMaster() {
       const port = await queueMaster(first);
-      const killed = nodes.find((node) => node.port === port) as RedisProcess;
-      await killed.kill();
-      return killed;
+      return nodes.find((node) => node.port === port) as RedisProcess;
     },
-    async takenOver(killed) {
-      const witness = nodes.find((node) => node !== killed) as RedisProcess;
-      await until(async () => (await queueMaster(witness)) !== killed.port && (await witness.ask(isOk)));
+    async takenOver(master) {
+      const witness = nodes.find((node) => node !== master) as RedisProcess;
+      await until(async () => (await queueMaster(witness)) !== master.port && (await witness.ask(isOk)));
     },
+    untilWhole: async () => void (await Promise.all(nodes.map((node) => until(() => node.ask(isWhole))))),
     stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
   };
 }

@@ -11,6 +11,8 @@ export interface TcpProxy {
   /** Keeps every connection open and accepts new ones, but lets no byte through in either direction; `thaw` ends that. */
   freeze(): void;
   thaw(): void;
+  /** Delivers every byte of later connections this much later, in either direction. */
+  delay(milliseconds: number): void;
   /** Lets connections through again, on the same port. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -36,6 +38,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   };
   let connections = 0;
   let frozen = false;
+  let delayMs = 0;
   const stop = (socket: Socket): void => {
     socket.unpipe();
     socket.pause();
@@ -52,7 +55,8 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const server = createServer((client) => {
     connections++;
     const upstream = track(connect(target));
-    track(client).pipe(upstream).pipe(client);
+    relay(track(client), upstream, delayMs);
+    relay(upstream, client, delayMs);
     if (frozen) [client, upstream].forEach(stop);
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
@@ -70,5 +74,13 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   };
   await listen(0);
   const { port } = server.address() as AddressInfo;
-  return { port, connections: () => connections, cut, freeze, thaw, restore: () => listen(port), close: cut };
+  const delay = (milliseconds: number): void => void (delayMs = milliseconds);
+  return { port, connections: () => connections, cut, freeze, thaw, delay, restore: () => listen(port), close: cut };
+}
+
+function relay(from: Socket, to: Socket, delayMs: number): void {
+  if (delayMs === 0) return void from.pipe(to);
+  // Timers of the same length expire in their order.
+  from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), delayMs));
+  from.on('end', () => setTimeout(() => to.end(), delayMs));
 }

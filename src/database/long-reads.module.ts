@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { LongReads } from './long-reads.js';
+
+@Module({ providers: [LongReads], exports: [LongReads] })
+export class LongReadsModule {}
