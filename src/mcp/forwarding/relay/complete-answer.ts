@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../../../common/is-record.js';
 import { countMembers } from '../../../json/json-member.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
@@ -9,6 +10,8 @@ import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
 import { reserializeAnswer } from './reserialize.js';
 
+/** From this size, Node sends a buffer after the head for less than it takes to encode a text. */
+const MIN_SENT_BYTES = 8 * 1024;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
@@ -28,20 +31,21 @@ export interface CompleteAnswer {
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
   if (bytes.length > GATHERED_BYTES) return completeLarge(bytes, plan);
   const text = bytes.toString('utf8');
-  return completeSmall(text, parseMessage(text), plan, status);
+  return completeSmall(text, parseMessage(text), plan, { status, bytes });
 }
 
 /**
  * The same for a small answer that has been parsed. For a caller without full access, a list is serialized from the parsed message.
  * Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
  * @param message undefined if the text is not a JSON object
+ * @param source `bytes` of the text, if they are at hand: sending many of them costs less than sending their text
  * @throws UpstreamError if it does not answer the request
  */
 export function completeSmall(
   text: string,
   message: Record<string, unknown> | undefined,
   plan: RelayPlan,
-  status = 200,
+  { status = 200, bytes }: { readonly status?: number; readonly bytes?: Buffer } = {},
 ): CompleteAnswer {
   const { filter, isList, sentId, callerId } = plan;
   const outcome = message && judgeSmall(message, plan, status);
@@ -52,17 +56,15 @@ export function completeSmall(
     }
     if (!namesOneId(text, message, sentId ?? callerId)) throw wrongAnswerError();
   }
-  return { body: sentId === undefined ? text : withCallersId(text, sentId, callerId), outcome, message };
+  const body = bytes !== undefined && isBetterAsBytes(bytes) ? bytesFor(bytes, plan) : textFor(text, plan);
+  return { body, outcome, message };
 }
 
 function completeLarge(bytes: Buffer, plan: RelayPlan): CompleteAnswer {
-  const { filter, isList, sentId, callerId } = plan;
+  const { filter, isList, callerId } = plan;
   const outcome = judgeLarge(bytes, plan);
   if (outcome === undefined) throw notRpc();
-  if (filter === undefined || !isList) {
-    const body = sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId));
-    return { body, outcome, message: undefined };
-  }
+  if (filter === undefined || !isList) return { body: bytesFor(bytes, plan), outcome, message: undefined };
   const list = parseMessage(bytes.toString('utf8'));
   if (list === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
   return { body: reserializeAnswer(list, callerId, filter), outcome, message: undefined };
@@ -87,10 +89,19 @@ export function isResponse(message: Record<string, unknown>, { sentId, callerId 
   return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
 }
 
+/** The bytes of text that is not UTF-8 are not sent: the id was looked for in the text. */
+function isBetterAsBytes(bytes: Buffer): boolean {
+  return bytes.length >= MIN_SENT_BYTES && isUtf8(bytes);
+}
+
+function bytesFor(bytes: Buffer, { sentId, callerId }: RelayPlan): Buffer {
+  return sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId));
+}
+
 /** The id nearly always occurs once. */
-function withCallersId(text: string, sentId: string, callerId: string): string {
-  const at = text.indexOf(sentId);
-  if (at === -1) return text;
+function textFor(text: string, { sentId, callerId }: RelayPlan): string {
+  const at = sentId === undefined ? -1 : text.indexOf(sentId);
+  if (sentId === undefined || at === -1) return text;
   const rest = at + sentId.length;
   const after = text.includes(sentId, rest) ? text.slice(rest).replaceAll(sentId, () => callerId) : text.slice(rest);
   return text.slice(0, at) + callerId + after;
