@@ -130,7 +130,7 @@ export class AuditWriter {
     this.gatherTimer = undefined;
     this.writing ??= this.writeFirst().finally(() => {
       this.writing = undefined;
-      this.scheduleWrite();
+      if (this.batches.length > 0) this.scheduleWrite();
     });
     return this.writing;
   }

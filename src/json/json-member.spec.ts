@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, constantFrom, dictionary, jsonValue, property, string } from 'fast-check';
-import { memberRange, withMember } from './json-member.js';
+import { countMembers, memberRange, withMember } from './json-member.js';
 
 const slice = (text: string, name: string): string | undefined => {
   const range = memberRange(text, 0, name);
@@ -40,5 +40,24 @@ describe('withMember', () => {
     ['{"a":1, "n" : [2] }', '{"a":1, "n" : 7 }'],
   ])('sets a member of %s', (text, expected) => {
     expect(withMember(text, 0, 'n', '7')).toBe(expected);
+  });
+});
+
+describe('countMembers', () => {
+  it.each([
+    ['{}', 0],
+    ['{"a":1,"a":2}', 2],
+    ['{"a":{"b":1,"c":2},"d":[{"e":1}]}', 2],
+    [String.raw`{"a:\":b":"c:\\","d\\\"":":"}`, 2],
+    ['\n{ "a" : ":" }', 1],
+  ])('%s: %p', (text, count) => expect(countMembers(text)).toBe(count));
+
+  it('counts the keys of any object with any white space', () => {
+    const object = dictionary(string({ unit: constantFrom('"', '\\', ':', '{', '}', 'a') }), jsonValue());
+    assert(
+      property(object, constantFrom(undefined, 1, '\t'), (value, space) => {
+        expect(countMembers(JSON.stringify(value, undefined, space))).toBe(Object.keys(value).length);
+      }),
+    );
   });
 });

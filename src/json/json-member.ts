@@ -1,6 +1,7 @@
 import type { TextRange } from './inspect-json.js';
 
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 /** The bit that distinguishes `[` from `{` and `]` from `}`. */
@@ -46,6 +47,24 @@ export function memberRange(text: string, start: number, name: string): TextRang
 }
 
 /**
+ * The number of members that are written in the JSON text of an object. It exceeds the number of keys of the parsed object if a key
+ * is written more than once, which parsers read differently (RFC 8259 §4). Takes half as long as parsing the text.
+ * @param text valid JSON of an object
+ */
+export function countMembers(text: string): number {
+  let depth = 0;
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) at = endOfString(text, at) - 1;
+    else if ((sign | LOWER) === OPEN_BRACE) depth++;
+    else if ((sign | LOWER) === CLOSE_BRACE) depth--;
+    else if (sign === COLON && depth === 1) count++;
+  }
+  return count;
+}
+
+/**
  * Sets a member of an object in a JSON text. Leaves all other bytes unchanged, including numbers beyond double precision.
  * @param start the index of the object's brace
  * @param value JSON text
@@ -63,17 +82,16 @@ export function withNewMember(text: string, start: number, name: string, value: 
   return `${text.slice(0, start + 1)}${JSON.stringify(name)}:${value}${comma}${text.slice(first)}`;
 }
 
-/** The index after the closing quote. */
+/** The index after the closing quote. Searching is faster than reading, but not from one escaped quote to the next. */
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end + 1;
-}
-
-function isEscaped(text: string, index: number): boolean {
-  let first = index;
-  while (text[first - 1] === '\\') first--;
-  return (index - first) % 2 === 1;
+  const quote = text.indexOf('"', start + 1);
+  const backslash = text.charCodeAt(quote - 1) === BACKSLASH ? text.indexOf('\\', start + 1) : quote;
+  if (backslash === quote) return quote + 1;
+  for (let at = backslash; ; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === BACKSLASH) at++;
+    else if (sign === QUOTE) return at + 1;
+  }
 }
 
 function trimmed(text: string, start: number, end: number): TextRange {

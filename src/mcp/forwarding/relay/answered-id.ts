@@ -156,7 +156,7 @@ export class AnsweredId {
       this.captured === undefined ? undefined : parse(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
     if (this.expectsKey) {
       this.key = typeof text === 'string' ? text : '';
-      if (++this.members > MAX_MEMBERS || isVariant(this.key)) this.failed = true;
+      if (++this.members > MAX_MEMBERS || isIdVariant(this.key)) this.failed = true;
     } else if (this.awaitsId) this.judge(text);
   }
 
@@ -177,8 +177,8 @@ export function wrongAnswerError(): UpstreamError {
   return new UpstreamError('protocol', 'The upstream answered a different request.');
 }
 
-/** Some parsers match keys case-insensitively. */
-function isVariant(key: string): boolean {
+/** Do parsers that match keys case-insensitively take this other key for the id? */
+export function isIdVariant(key: string): boolean {
   return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
 }
 

@@ -1,13 +1,17 @@
+import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../../../common/is-record.js';
+import { countMembers } from '../../../json/json-member.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import { AnsweredId, wrongAnswerError } from './answered-id.js';
+import { AnsweredId, isIdVariant, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
 import { reserializeAnswer } from './reserialize.js';
 
+/** From this size, Node sends a buffer after the head for less than it takes to encode a text. */
+const MIN_SENT_BYTES = 8 * 1024;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
@@ -25,36 +29,49 @@ export interface CompleteAnswer {
  * @throws UpstreamError if it does not answer the request
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
-  const isSmall = bytes.length <= GATHERED_BYTES;
-  const { body, outcome, message } = isSmall
-    ? completeSmall(bytes.toString('utf8'), plan, status)
-    : completeLarge(bytes, plan);
-  if (outcome === undefined) {
-    throw new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
-  }
-  return { body: filteredBody(bytes, message, plan) ?? body, outcome, message };
+  if (bytes.length > GATHERED_BYTES) return completeLarge(bytes, plan);
+  const text = bytes.toString('utf8');
+  return completeSmall(text, parseMessage(text), plan, { status, bytes });
 }
 
 /**
- * The body for a caller without full access, where the upstream's bytes cannot be used. Only lists are serialized from the parsed
- * message. Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
- * @throws UpstreamError if it does not answer exactly this request
+ * The same for a small answer that has been parsed. For a caller without full access, a list is serialized from the parsed message.
+ * Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
+ * @param message undefined if the text is not a JSON object
+ * @param source `bytes` of the text, if they are at hand: sending many of them costs less than sending their text
+ * @throws UpstreamError if it does not answer the request
  */
-function filteredBody(
-  bytes: Buffer,
+export function completeSmall(
+  text: string,
   message: Record<string, unknown> | undefined,
   plan: RelayPlan,
-): string | undefined {
+  { status = 200, bytes }: { readonly status?: number; readonly bytes?: Buffer } = {},
+): CompleteAnswer {
   const { filter, isList, sentId, callerId } = plan;
-  if (filter === undefined) return undefined;
-  if (!isList && (message === undefined || isResponse(message, plan))) {
-    // `completeLarge` has already checked a large answer.
-    if (message !== undefined && !isAnswerTo(bytes, sentId ?? callerId)) throw wrongAnswerError();
-    return undefined;
+  const outcome = message && judgeSmall(message, plan, status);
+  if (message === undefined || outcome === undefined) throw notRpc();
+  if (filter !== undefined) {
+    if (isList || !isResponse(message, plan)) {
+      return { body: reserializeAnswer(message, callerId, filter), outcome, message };
+    }
+    if (!namesOneId(text, message, sentId ?? callerId)) throw wrongAnswerError();
   }
-  const answer = message ?? parseMessage(bytes.toString('utf8'));
-  if (answer === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return reserializeAnswer(answer, callerId, filter);
+  const body = bytes !== undefined && isBetterAsBytes(bytes) ? bytesFor(bytes, plan) : textFor(text, plan);
+  return { body, outcome, message };
+}
+
+function completeLarge(bytes: Buffer, plan: RelayPlan): CompleteAnswer {
+  const { filter, isList, callerId } = plan;
+  const outcome = judgeLarge(bytes, plan);
+  if (outcome === undefined) throw notRpc();
+  if (filter === undefined || !isList) return { body: bytesFor(bytes, plan), outcome, message: undefined };
+  const list = parseMessage(bytes.toString('utf8'));
+  if (list === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
+  return { body: reserializeAnswer(list, callerId, filter), outcome, message: undefined };
+}
+
+function notRpc(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
 }
 
 /** Parses a JSON text; undefined if it is not a JSON object. */
@@ -72,37 +89,33 @@ export function isResponse(message: Record<string, unknown>, { sentId, callerId 
   return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
 }
 
-/** An inspected answer; without an outcome if it does not answer the request. */
-interface InspectedAnswer {
-  readonly body: Buffer | string;
-  readonly outcome: InvocationOutcome | undefined;
-  readonly message: Record<string, unknown> | undefined;
+/** The bytes of text that is not UTF-8 are not sent: the id was looked for in the text. */
+function isBetterAsBytes(bytes: Buffer): boolean {
+  return bytes.length >= MIN_SENT_BYTES && isUtf8(bytes);
 }
 
-function completeSmall(text: string, plan: RelayPlan, status: number): InspectedAnswer {
-  const { sentId, callerId } = plan;
-  const message = parseMessage(text);
-  const outcome = message && judgeSmall(message, plan, status);
-  return { body: sentId === undefined ? text : withCallersId(text, sentId, callerId), outcome, message };
+function bytesFor(bytes: Buffer, { sentId, callerId }: RelayPlan): Buffer {
+  return sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId));
 }
 
 /** The id nearly always occurs once. */
-function withCallersId(text: string, sentId: string, callerId: string): string {
-  const at = text.indexOf(sentId);
-  if (at === -1) return text;
+function textFor(text: string, { sentId, callerId }: RelayPlan): string {
+  const at = sentId === undefined ? -1 : text.indexOf(sentId);
+  if (sentId === undefined || at === -1) return text;
   const rest = at + sentId.length;
   const after = text.includes(sentId, rest) ? text.slice(rest).replaceAll(sentId, () => callerId) : text.slice(rest);
   return text.slice(0, at) + callerId + after;
 }
 
-function completeLarge(bytes: Buffer, plan: RelayPlan): InspectedAnswer {
-  const { sentId, callerId } = plan;
-  const outcome = judgeLarge(bytes, plan);
-  return {
-    body: sentId === undefined ? bytes : replaceAll(bytes, Buffer.from(sentId), Buffer.from(callerId)),
-    outcome,
-    message: undefined,
-  };
+/**
+ * Does every parser read the id of this message as this service does? Not if it is written more than once, or also in another case.
+ * @param id JSON text
+ */
+function namesOneId(text: string, message: Record<string, unknown>, id: string): boolean {
+  const keys = Object.keys(message);
+  // Some other key is repeated, or the id is: only reading the keys tells.
+  if (keys.length !== countMembers(text)) return isAnswerTo(Buffer.from(text), id);
+  return !keys.some(isIdVariant);
 }
 
 function judgeSmall(message: Record<string, unknown>, plan: RelayPlan, status: number): InvocationOutcome | undefined {

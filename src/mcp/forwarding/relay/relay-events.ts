@@ -8,7 +8,7 @@ import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { judgeEnds } from './answer-judge.js';
 import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
-import { completeAnswer, isResponse, parseMessage } from './complete-answer.js';
+import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, parseMessage } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
 import { Silence } from './silence.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
@@ -59,8 +59,8 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<Relayed
     for await (const { bytes, isWhole } of sseParts(body, undefined, plan)) {
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large for a JSON body.');
       const data = dataOf(bytes);
-      if (data === undefined || !isAnswer(bytes, data, plan)) continue;
-      const answer = completeAnswer(Buffer.from(data), plan);
+      const answer = data === undefined ? undefined : answerInEvent(bytes, data, plan);
+      if (answer === undefined) continue;
       await plan.settle(answer.outcome, answer.message);
       return { body: answer.body, isHeld: plan.rooms.has(plan.reply) };
     }
@@ -226,8 +226,9 @@ class EventRelay {
     if (data === undefined || data === '') return reserializeEvent(event, data);
     this.hasMessage = true;
     if (saysToolsChanged(event)) plan.onListChanged();
-    if (isAnswer(event, data, plan)) {
-      const { body, outcome, message } = completeAnswer(Buffer.from(data), plan);
+    const answer = answerInEvent(event, data, plan);
+    if (answer !== undefined) {
+      const { body, outcome, message } = answer;
       this.isAnswered = true;
       // A server sends the answer last (MCP 2025-11-25, transports).
       this.isLast = true;
@@ -306,14 +307,17 @@ function readLimit({ filter, isList, rewriteEvent }: RelayPlan): number | undefi
   return filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
 }
 
-function isAnswer(event: Buffer, data: string, plan: RelayPlan): boolean {
+/** The answer to the request, if this event contains it. @throws UpstreamError if the answer is malformed */
+function answerInEvent(event: Buffer, data: string, plan: RelayPlan): CompleteAnswer | undefined {
   const { sentId, filter } = plan;
   const names = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
   // Keys and ids can be written with escapes. Those matter only where something is withheld from the caller.
-  if (!names && filter === undefined) return false;
+  if (!names && filter === undefined) return undefined;
   const message = parseMessage(data);
   // The sent id is unique, so this event is the answer even if it is malformed.
-  return message === undefined ? names && sentId !== undefined : isResponse(message, plan);
+  const isAnswer = message === undefined ? names && sentId !== undefined : isResponse(message, plan);
+  if (!isAnswer) return undefined;
+  return event.length > GATHERED_BYTES ? completeAnswer(Buffer.from(data), plan) : completeSmall(data, message, plan);
 }
 
 /** Is it anything but a notification? Only parsing tells, because a key can be written with escapes. */
