@@ -25,6 +25,7 @@ let database: DataSource;
 let posting: RunPosting;
 let execution: RunExecution;
 let agentId: string;
+let otherAgentId: string;
 let request: NewRun;
 
 // Nobody executes what is posted here.
@@ -34,6 +35,7 @@ beforeAll(async () => {
   posting = app.app.get(RunPosting);
   execution = app.app.get(RunExecution);
   agentId = await createAgent(app);
+  otherAgentId = await createAgent(app);
 });
 afterAll(() => app?.close());
 
@@ -99,7 +101,8 @@ describe('posting at once', () => {
     ['an id that no thread has', () => ({ threadId: newId() }), 'thread_not_found'],
     ['an id that no text in the database can be', () => ({ threadId: 'a\u0000b' }), 'thread_not_found'],
     ['the thread of another organization', () => ({ organizationId: newId() }), 'thread_not_found'],
-    ['another agent', () => ({ agentId: newId() }), 'agent_mismatch'],
+    ['an agent that does not exist', () => ({ agentId: newId() }), 'agent_not_found'],
+    ['another agent', () => ({ agentId: otherAgentId }), 'agent_mismatch'],
   ])('refuses %s', async (_, change, code) => {
     await expect(posting.postRun({ ...request, ...change() })).rejects.toMatchObject({ code });
     expect(await runsInOrder()).toEqual([]);
