@@ -1,5 +1,5 @@
 /** What can change in an organization. `resync`: changes may have been left out, so read again what you show. */
-export type ChangeType = 'run' | 'thread' | 'connection' | 'approval' | 'resync';
+export type ChangeType = 'run' | 'thread' | 'connection' | 'approval' | 'schedule' | 'webhook' | 'resync';
 
 /** A change, as streams show it. */
 export interface Change {
@@ -8,7 +8,10 @@ export interface Change {
   readonly id?: string;
   /** The thread of a run or an approval. */
   readonly thread_id?: string;
-  /** The status now; an approval is `requested` or `closed`, and what no longer exists is `deleted`. */
+  /**
+   * The status now; an approval is `requested` or `closed`, a schedule or webhook `enabled` or `disabled`, and what no longer exists
+   * is `deleted`. A run or webhook can change without another status: the run goes on, or a delivery was tried.
+   */
   readonly status?: string;
   /** When the service noticed the change, in ISO 8601. */
   readonly at: string;
@@ -34,7 +37,7 @@ export function snapshotOf(observed: readonly Observed[]): Snapshot {
 
 /**
  * What changed between two snapshots. Finished runs and their threads leave the snapshots silently; approvals that leave are closed,
- * connections and unfinished runs are deleted.
+ * everything else and unfinished runs are deleted.
  */
 export function changesBetween(before: Snapshot, after: Snapshot, at: string): Change[] {
   const changed = [...after]
@@ -54,7 +57,7 @@ export const OPEN_RUNS: readonly string[] = ['queued', 'running', 'waiting'];
 
 function endOf({ type, status }: Observed): string | undefined {
   if (type === 'approval') return 'closed';
-  return type === 'connection' || (type === 'run' && OPEN_RUNS.includes(status)) ? 'deleted' : undefined;
+  return type === 'thread' || (type === 'run' && !OPEN_RUNS.includes(status)) ? undefined : 'deleted';
 }
 
 function toChange({ type, id, threadId }: Observed, status: string, at: string): Change {

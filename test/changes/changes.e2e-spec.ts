@@ -105,6 +105,52 @@ describe('the stream of changes', () => {
     stream.leave();
   });
 
+  it('shows the progress of a run whose status stays the same', async () => {
+    const database = service.app.get(DataSource);
+    const client = await ThreadClient.create(service, await createAgent(service));
+    const stream = await openChanges();
+    const taskId = await client.postMessage('/wait 10000');
+    const isRunning = ({ id, status }: Change) => id === taskId && status === 'running';
+    await stream.until(isRunning);
+    await database.query('UPDATE runs SET step = step + 1 WHERE id = $1', [taskId]);
+    await stream.until(isRunning);
+    stream.leave();
+    await service.tool('RUN_CANCEL', { id: taskId });
+  });
+
+  it('shows schedules that come, fire and go', async () => {
+    const database = service.app.get(DataSource);
+    const agentId = await createAgent(service);
+    const stream = await openChanges();
+    const data = { title: 'Nightly', virtual_mcp_id: agentId, cron: '0 3 * * *', timezone: 'UTC', message: 'hello' };
+    const { body } = await service.tool('SCHEDULE_CREATE', { data }).expect(200);
+    const { id } = body.item as { id: string };
+    const isIt = (change: Change) => change.type === 'schedule' && change.id === id;
+    expect(await stream.until(isIt)).toMatchObject({ status: 'enabled' });
+    await database.query(`UPDATE schedules SET next_run_at = now() WHERE id = $1`, [id]);
+    await stream.until(({ type, status }) => type === 'run' && status === 'completed');
+    await service.tool('SCHEDULE_UPDATE', { id, data: { enabled: false } }).expect(200);
+    await stream.until((change) => isIt(change) && change.status === 'disabled');
+    await service.tool('SCHEDULE_DELETE', { id }).expect(200);
+    await stream.until((change) => isIt(change) && change.status === 'deleted');
+    stream.leave();
+  });
+
+  it('shows webhooks, also when a delivery was tried', async () => {
+    const stream = await openChanges();
+    const data = { url: 'http://127.0.0.1:9/hook', events: ['run.completed'] };
+    const { body } = await service.tool('WEBHOOK_CREATE', { data }).expect(200);
+    const { id } = body.item as { id: string };
+    const isIt = (change: Change) => change.type === 'webhook' && change.id === id;
+    expect(await stream.until(isIt)).toMatchObject({ status: 'enabled' });
+    const client = await ThreadClient.create(service, await createAgent(service));
+    await client.postMessage('hello');
+    await stream.until(isIt);
+    await service.tool('WEBHOOK_DELETE', { id }).expect(200);
+    await stream.until((change) => isIt(change) && change.status === 'deleted');
+    stream.leave();
+  });
+
   it('shows nothing of other organizations', async () => {
     const second = await startSecondOrganization(service.app, service.url, 'second');
     const stream = await openChanges();

@@ -9,10 +9,12 @@ import { toolKey } from './queries.js';
 
 /** The tools whose answers show what a change is about. */
 const SHOWN_BY = {
-  run: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
+  run: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST', 'WEBHOOK_DELIVERIES_LIST'],
   approval: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
   thread: ['COLLECTION_THREADS_LIST', 'COLLECTION_THREADS_GET'],
   connection: ['COLLECTION_CONNECTIONS_LIST', 'COLLECTION_CONNECTIONS_GET', 'COLLECTION_VIRTUAL_MCP_GET'],
+  schedule: ['SCHEDULE_LIST'],
+  webhook: ['WEBHOOK_LIST', 'WEBHOOK_DELIVERIES_LIST'],
 } as const satisfies Readonly<Record<string, readonly ToolName[]>>;
 
 type Change = keyof typeof SHOWN_BY | 'resync';

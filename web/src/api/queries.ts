@@ -39,28 +39,16 @@ export function toolKey(org: string, name: ToolName, input?: unknown): QueryKey 
   return input === undefined ? [org, name] : [org, name, input];
 }
 
-interface ReadOptions<Data> {
+interface ReadOptions {
   /** Waits with the request until this is true. */
   readonly isEnabled?: boolean;
-  readonly refreshMs?: number;
-  /** Reads again every few seconds as long as this is true of what was read. */
-  readonly isInProgress?: (data: Data) => boolean;
 }
 
-/** How often what is in progress is read again. */
-export const IN_PROGRESS_REFRESH_MS = 4_000;
-
-/** How often to read again; false for never. */
-function refreshOf<Data>({ refreshMs, isInProgress }: ReadOptions<Data>, data: Data | undefined): number | false {
-  if (data !== undefined && isInProgress?.(data)) return IN_PROGRESS_REFRESH_MS;
-  return refreshMs ?? false;
-}
-
-/** Reads with a management tool. */
+/** Reads with a management tool. @param options.refreshMs for statistics, which cost too much to be read with each change */
 export function useTool<Name extends ToolName>(
   name: Name,
   input: ToolInput<Name>,
-  { isEnabled = true, ...refresh }: ReadOptions<ToolOutput<Name>> = {},
+  { isEnabled = true, refreshMs }: ReadOptions & { readonly refreshMs?: number } = {},
 ) {
   const { client, slug } = useOrganization();
   return useQuery<ToolOutput<Name>>({
@@ -68,7 +56,7 @@ export function useTool<Name extends ToolName>(
     queryFn: ({ signal }) => client.tool(name, input, { signal }),
     enabled: isEnabled,
     placeholderData: keepPreviousData as never,
-    refetchInterval: ({ state }) => refreshOf(refresh, state.data),
+    refetchInterval: refreshMs ?? false,
   });
 }
 
@@ -119,7 +107,7 @@ const COUNT_LIMIT = 10_000;
 export function useList<Name extends ListToolName>(
   name: Name,
   request: ListRequest = {},
-  { isEnabled = true, ...refresh }: ReadOptions<readonly ListItem<Name>[]> = {},
+  { isEnabled = true }: ReadOptions = {},
 ) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
@@ -132,11 +120,6 @@ export function useList<Name extends ListToolName>(
     getNextPageParam: (page) => page.nextCursor,
     enabled: isEnabled,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) =>
-      refreshOf(
-        refresh,
-        state.data?.pages.flatMap(({ items }) => items),
-      ),
   });
   const totalCount = query.data?.pages[0]?.totalCount;
   return {

@@ -1,7 +1,7 @@
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ToolOutput } from '../../../packages/client/src/api.js';
-import { IN_PROGRESS_REFRESH_MS, toolKey } from '../api/queries.js';
+import { toolKey } from '../api/queries.js';
 import { useOrganization } from '../session/organization.js';
 import { type ChatMessage, toChatMessage } from './message.js';
 
@@ -13,12 +13,10 @@ type Page = ToolOutput<'COLLECTION_THREAD_MESSAGES_LIST'>;
 interface TranscriptOptions {
   /** Also messages whose place a later answer has taken. */
   readonly isWhole?: boolean;
-  /** Reads again every few seconds. */
-  readonly isInProgress?: boolean;
 }
 
 /** The messages of a thread, oldest first, read backwards from the newest page by page. */
-export function useTranscript(threadId: string, { isWhole = false, isInProgress = false }: TranscriptOptions = {}) {
+export function useTranscript(threadId: string, { isWhole = false }: TranscriptOptions = {}) {
   const { client, slug } = useOrganization();
   const query = useInfiniteQuery({
     queryKey: [...toolKey(slug, 'COLLECTION_THREAD_MESSAGES_LIST'), threadId, isWhole],
@@ -38,7 +36,6 @@ export function useTranscript(threadId: string, { isWhole = false, isInProgress 
     getNextPageParam: (page) => page.nextCursor,
     // A chat begins with it, so it must have what was said since.
     refetchOnMount: 'always',
-    refetchInterval: isInProgress && IN_PROGRESS_REFRESH_MS,
   });
   const messages = useMemo(() => messagesOf(query.data), [query.data]);
   return { query, messages, toMessages: messagesOf, totalCount: query.data?.pages[0]?.totalCount };

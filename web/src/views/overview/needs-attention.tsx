@@ -9,8 +9,6 @@ import { ErrorState } from '../../ui/states.js';
 import { formatCount, Time } from '../../ui/time.js';
 
 const SHOWN = 5;
-/** A person who looks at this page should see a new approval without a reload. */
-const REFRESH_MS = 15_000;
 
 /** What waits for somebody: approvals, connections that do not work, runs that failed. */
 export function NeedsAttention() {
@@ -26,11 +24,7 @@ export function NeedsAttention() {
 
 function WaitingApprovals() {
   const { slug } = useOrganization();
-  const list = useList(
-    'RUN_LIST',
-    { where: { field: ['status'], operator: 'eq', value: 'waiting' }, limit: SHOWN },
-    { refreshMs: REFRESH_MS },
-  );
+  const list = useList('RUN_LIST', { where: { field: ['status'], operator: 'eq', value: 'waiting' }, limit: SHOWN });
   const agents = useChoicesById(
     'agent',
     list.rows.map((run) => run.agent_id),
@@ -52,11 +46,10 @@ function WaitingApprovals() {
 
 function UnavailableConnections() {
   const { slug } = useOrganization();
-  const list = useList(
-    'COLLECTION_CONNECTIONS_LIST',
-    { where: { field: ['status'], operator: 'eq', value: 'error' }, limit: SHOWN },
-    { refreshMs: REFRESH_MS },
-  );
+  const list = useList('COLLECTION_CONNECTIONS_LIST', {
+    where: { field: ['status'], operator: 'eq', value: 'error' },
+    limit: SHOWN,
+  });
   return (
     <Attention title="Unavailable connections" list={list} nothing="All connections work.">
       {list.rows.map((connection) => (

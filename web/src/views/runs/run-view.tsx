@@ -20,7 +20,7 @@ import { useTimeline } from './use-timeline.js';
 /** One run: what it did when, what came of it, and why it failed. */
 export function RunView() {
   const { runId } = useParams({ from: '/$org/runs/$runId' });
-  const query = useTool('RUN_GET', { id: runId }, { isInProgress: ({ item }) => isOpen(item) });
+  const query = useTool('RUN_GET', { id: runId });
   const run = query.data?.item;
   if (query.isError && run === undefined) {
     return (

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { isOpen, runColumns } from '../../records/run-columns.js';
+import { runColumns } from '../../records/run-columns.js';
 import { useTimeFilter } from '../../records/time-filter.js';
 import { type Filters, useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
@@ -18,11 +18,10 @@ export function RunsView() {
   const { slug } = useOrganization();
   const [filters, filter] = useFilters();
   const since = useTimeFilter('created_at', filters['since'] ?? '');
-  const list = useList(
-    'RUN_LIST',
-    { where: allOf(...conditionsOf(filters), since), orderBy: [{ field: ['created_at'], direction: 'desc' }] },
-    { isInProgress: (runs) => runs.some(isOpen) },
-  );
+  const list = useList('RUN_LIST', {
+    where: allOf(...conditionsOf(filters), since),
+    orderBy: [{ field: ['created_at'], direction: 'desc' }],
+  });
   const titleOf = useAgentTitles(list.rows.map((run) => run.agent_id));
   const isFiltered = Object.values(filters).some(Boolean);
   return (

@@ -1,6 +1,6 @@
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { useList } from '../../api/queries.js';
-import { isOpen, type RunDetails } from '../../records/run-columns.js';
+import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { MessagePart } from '../../transcript/message.js';
 import { type Span, timelineOf } from './timeline.js';
@@ -13,6 +13,7 @@ export function useTimeline(
   parts: readonly MessagePart[],
 ): { readonly spans: readonly Span[]; readonly hasMore: boolean } {
   const { may } = useOrganization();
+  const mayReadCalls = may('MONITORING_LOGS_LIST');
   const calls = useList(
     'MONITORING_LOGS_LIST',
     {
@@ -20,8 +21,12 @@ export function useTimeline(
       orderBy: [{ field: ['at'], direction: 'asc' }],
       limit: MAX_CALLS,
     },
-    { isEnabled: may('MONITORING_LOGS_LIST'), isInProgress: () => isOpen(run) },
+    { isEnabled: mayReadCalls },
   );
+  const { refetch } = calls.query;
+  useEffect(() => {
+    if (mayReadCalls) void refetch();
+  }, [run, mayReadCalls, refetch]);
   const approvals = useMemo(
     () => parts.flatMap((part) => (part.type === 'dynamic-tool' && part.approval ? [part.approval.id] : [])),
     [parts],

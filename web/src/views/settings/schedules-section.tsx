@@ -22,18 +22,14 @@ import { useEdited } from './use-edited.js';
 
 type Schedule = ListItem<'SCHEDULE_LIST'>;
 
-const REFRESH_MS = 10_000;
-
 /** Messages that agents get at set times. */
 export function SchedulesSection() {
   const { may } = useOrganization();
   const [{ title = '' }, filter] = useFilters();
   const search = useCallback((text: string) => filter({ title: text }), [filter]);
-  const list = useList(
-    'SCHEDULE_LIST',
-    { where: title === '' ? undefined : { field: ['title'], operator: 'contains', value: title } },
-    { refreshMs: REFRESH_MS },
-  );
+  const list = useList('SCHEDULE_LIST', {
+    where: title === '' ? undefined : { field: ['title'], operator: 'contains', value: title },
+  });
   const [edited, setEdited] = useEdited(list.rows, ({ id }) => id);
   const agents = useChoicesById(
     'agent',

@@ -22,22 +22,17 @@ const STATUSES = [
   { value: 'delivered', label: 'Delivered' },
   { value: 'failed', label: 'Failed' },
 ] as const;
-const REFRESH_MS = 5_000;
 
 /** What was sent to webhooks in the last 30 days, and how it went. */
 export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { id: string; url: string }[] }) {
   const { slug, may } = useOrganization();
   const [{ webhook = '', delivery = '' }, filter] = useFilters();
-  const list = useList(
-    'WEBHOOK_DELIVERIES_LIST',
-    {
-      where: allOf(
-        webhook === '' ? undefined : { field: ['webhook_id'], operator: 'eq', value: webhook },
-        delivery === '' ? undefined : { field: ['status'], operator: 'eq', value: delivery },
-      ),
-    },
-    { refreshMs: REFRESH_MS },
-  );
+  const list = useList('WEBHOOK_DELIVERIES_LIST', {
+    where: allOf(
+      webhook === '' ? undefined : { field: ['webhook_id'], operator: 'eq', value: webhook },
+      delivery === '' ? undefined : { field: ['status'], operator: 'eq', value: delivery },
+    ),
+  });
   const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST']);
   const say = useToast();
   const columns: readonly Column<Delivery>[] = [

@@ -1,5 +1,5 @@
 import { useList } from '../../api/queries.js';
-import { isOpen, runColumns } from '../../records/run-columns.js';
+import { runColumns } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
@@ -18,7 +18,7 @@ export function ThreadRuns({ threadId }: { readonly threadId: string }) {
       orderBy: [{ field: ['created_at'], direction: 'desc' }],
       limit: PAGE_SIZE,
     },
-    { isEnabled: may('RUN_LIST'), isInProgress: (runs) => runs.some(isOpen) },
+    { isEnabled: may('RUN_LIST') },
   );
   return (
     <Section title="Runs">

@@ -17,7 +17,7 @@ export function ThreadTranscript({ thread }: { readonly thread: ListItem<'COLLEC
   const { slug } = useOrganization();
   const [{ replaced }, filter] = useFilters();
   const isInProgress = thread.status === 'in_progress';
-  const { query, messages, totalCount = 0 } = useTranscript(thread.id, { isWhole: replaced === '1', isInProgress });
+  const { query, messages, totalCount = 0 } = useTranscript(thread.id, { isWhole: replaced === '1' });
   return (
     <Section
       title="Transcript"

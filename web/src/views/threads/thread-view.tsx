@@ -17,11 +17,7 @@ import { ThreadTranscript } from './thread-transcript.js';
 export function ThreadView() {
   const { threadId } = useParams({ from: '/$org/threads/$threadId' });
   const { slug } = useOrganization();
-  const { data, error, refetch } = useTool(
-    'COLLECTION_THREADS_GET',
-    { id: threadId },
-    { isInProgress: ({ item }) => item.status === 'in_progress' },
-  );
+  const { data, error, refetch } = useTool('COLLECTION_THREADS_GET', { id: threadId });
   const thread = data?.item;
   const titleOf = useAgentTitles(thread === undefined ? [] : [thread.virtual_mcp_id]);
   if (thread === undefined) {

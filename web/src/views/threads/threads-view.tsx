@@ -21,11 +21,10 @@ export function ThreadsView() {
   const { slug } = useOrganization();
   const [filters, filter] = useFilters();
   const since = useTimeFilter('updated_at', filters['since'] ?? '');
-  const list = useList(
-    'COLLECTION_THREADS_LIST',
-    { where: allOf(...conditionsOf(filters), since), orderBy: [{ field: ['updated_at'], direction: 'desc' }] },
-    { isInProgress: (threads) => threads.some(({ status }) => status === 'in_progress') },
-  );
+  const list = useList('COLLECTION_THREADS_LIST', {
+    where: allOf(...conditionsOf(filters), since),
+    orderBy: [{ field: ['updated_at'], direction: 'desc' }],
+  });
   const titleOf = useAgentTitles(list.rows.map((thread) => thread.virtual_mcp_id));
   const isFiltered = Object.values(filters).some(Boolean);
   return (
