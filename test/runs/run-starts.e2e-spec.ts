@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { RunPosting } from '../../src/runs/records/run-posting.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
@@ -49,4 +50,22 @@ it('a process that only accepts runs makes a job of each', async () => {
   const { thread, taskId } = await post(service, await createAgent(service), 'hello');
   expect((await thread.run(taskId)).status).toBe('queued');
   expect(await jobsAdded(service)).toBe(1);
+});
+
+it('a run that was started by a request whose response was lost continues before its worker counts as lost', async () => {
+  service = await startTestApp();
+  const thread = await ThreadClient.create(service, await createAgent(service));
+  const posting = service.app.get(RunPosting);
+  const postRun = posting.postRun.bind(posting);
+  posting.postRun = async (...request) => {
+    await postRun(...request);
+    throw new Error('Connection terminated unexpectedly');
+  };
+  expect((await thread.post(thread.request('hello'))).status).toBeGreaterThanOrEqual(500);
+  posting.postRun = postRun;
+  const { id } = await service.app
+    .get(DataSource)
+    .query('SELECT id FROM runs')
+    .then(([run]) => run as { id: string });
+  expect(await thread.waitFor(id, 'completed')).toMatchObject({ attempt: 2 });
 });

@@ -110,6 +110,55 @@ describe('posting at once', () => {
   });
 });
 
+describe('posting with an epoch', () => {
+  it('starts the first open run of the thread, and names the run before', async () => {
+    const { runId, isHead, started } = await posting.postRun(another(), { epoch: 'e1' });
+    expect(started).toMatchObject({ id: runId, status: 'running', attempt: 1, epoch: 'e1', previousId: null });
+    expect(started).toMatchObject({
+      tier: 'smart',
+      hasLostCredential: false,
+      isLimited: false,
+      startedAt: expect.any(Date),
+    });
+    expect(isHead).toBe(true);
+    const behind = await posting.postRun(another(), { epoch: 'e2' });
+    expect(behind).toMatchObject({ isHead: false, started: undefined });
+    expect(await runsInOrder()).toMatchObject([{ status: 'running' }, { status: 'queued' }]);
+    await execution.finish({ runId, attempt: 1, epoch: 'e1' }, null, ANSWER, COMPLETED);
+    await execution.claim({ runId: behind.runId, attempt: 1, epoch: 'e3' });
+    await execution.finish({ runId: behind.runId, attempt: 1, epoch: 'e3' }, null, ANSWER, COMPLETED);
+    const last = await posting.postRun(another(), { epoch: 'e4' });
+    expect(last.started?.previousId).toBe(behind.runId);
+  });
+
+  it('starts one of those that are posted at once', async () => {
+    const posted = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => posting.postRun(another(), { epoch: `e${i}` })),
+    );
+    expect(posted.filter(({ started }) => started !== undefined)).toHaveLength(1);
+    expect(posted.filter(({ isHead }) => isHead)).toEqual(posted.filter(({ started }) => started !== undefined));
+  });
+
+  it('queues the run while its organization has no room', async () => {
+    await database.query(
+      `UPDATE organizations SET limits = jsonb_build_object(
+         'concurrent_runs', 1 + (SELECT count(*) FROM runs WHERE organization_id = $1 AND status = 'running')) WHERE id = $1`,
+      [request.organizationId],
+    );
+    try {
+      const { started } = await posting.postRun(another(), { epoch: 'e1' });
+      expect(started?.isLimited).toBe(true);
+      const threadId = await createThread(app, agentId);
+      expect(await posting.postRun({ ...another(), threadId }, { epoch: 'e2' })).toMatchObject({
+        isHead: true,
+        started: undefined,
+      });
+    } finally {
+      await database.query(`UPDATE organizations SET limits = '{}' WHERE id = $1`, [request.organizationId]);
+    }
+  });
+});
+
 describe('claiming', () => {
   it('lets one attempt through, when it is its turn, and names the run before', async () => {
     const first = await posting.postRun(another());
