@@ -10,6 +10,7 @@ import {
   UnauthorizedException,
   UnprocessableEntityException,
 } from '@nestjs/common';
+import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 import { DomainError } from './domain-error.js';
 import { ERROR_CODES } from './error-codes.js';
 import { problemDetails } from './problem-details.js';
@@ -49,6 +50,13 @@ describe('toDomainError', () => {
     ['too many connections', withCode('53300'), 'storage_unavailable', 503],
     ['a lost connection, wrapped by TypeORM', { driverError: withCode('08006') }, 'storage_unavailable', 503],
     ['a lost connection that has no code', new Error('Connection terminated unexpectedly'), 'storage_unavailable', 503],
+    [
+      'a query after its transaction lost the connection',
+      new QueryRunnerAlreadyReleasedError(),
+      'storage_unavailable',
+      503,
+    ],
+    ['the same from its manager', new QueryRunnerProviderAlreadyReleasedError(), 'storage_unavailable', 503],
     ['a master that became a replica', new Error("READONLY You can't write."), 'storage_unavailable', 503],
     ['a failover of Sentinels', new Error('All sentinels are unreachable.'), 'storage_unavailable', 503],
     ['a cluster without nodes', new Error('Failed to refresh slots cache.'), 'storage_unavailable', 503],

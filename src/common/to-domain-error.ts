@@ -23,9 +23,11 @@ const CLIENT_SENTENCES = [
   'Connection is closed',
   "Stream isn't writeable",
   'Client has encountered a connection error',
+  'Client was closed and is not queryable',
   'Query read timeout',
   // TypeORM, in the middle of a transaction
   'Query runner already released',
+  'provided by a query runner was already released',
   // ioredis
   'Reached the max retries per request limit',
   'Command timed out',
