@@ -42,6 +42,13 @@ inBrowser('Settings', () => {
     await page.getByRole('button', { name: 'Deliver again' }).click();
     await receiver.messagesOf(taskId, 2);
     await opened.expectAccessible();
+
+    await page.getByRole('button', { name: 'Delete webhook' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+    expect((await fixture.service.tool('WEBHOOK_LIST')).body.items).toHaveLength(1);
+    await page.getByRole('button', { name: 'Delete webhook' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete webhook' }).click();
+    await page.getByText('There are no webhooks yet.').waitFor();
     await opened.close();
   });
 
