@@ -36,8 +36,8 @@ export function snapshotOf(observed: readonly Observed[]): Snapshot {
 }
 
 /**
- * What changed between two snapshots. Finished runs and their threads leave the snapshots silently; approvals that leave are closed,
- * everything else and unfinished runs are deleted.
+ * What changed between two snapshots. Threads and finished runs leave the snapshots silently; an approval that leaves is closed, and
+ * anything else is deleted.
  */
 export function changesBetween(before: Snapshot, after: Snapshot, at: string): Change[] {
   const changed = [...after]

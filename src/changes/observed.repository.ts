@@ -64,7 +64,8 @@ export class ObservedRepository {
   }
 
   /**
-   * The connections, schedules, webhooks, the runs that are not over with their open approvals, the runs and threads since `since`, and the named runs.
+   * The connections, schedules and webhooks, the runs that are not over with their open approvals, the runs and threads since
+   * `since`, and the named runs.
    * @returns more than `MAX_OBSERVED` if there is too much to observe
    */
   observe(organizationIds: readonly string[], since: Date, runIds: readonly string[]): Promise<Observed[]> {

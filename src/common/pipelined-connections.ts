@@ -4,8 +4,6 @@ import { storageUnavailable } from './storage-unavailable.js';
 
 /** How many statements one connection can have without a result. */
 const MAX_PENDING = 2_000;
-/** With fewer statements on one connection, those of one tick go together: one write, and one server process to wake up. */
-const SHORT_QUEUE = 8;
 
 export interface PipelinedConnectionsOptions {
   /** Needs `connectionTimeoutMillis` and `query_timeout`, in milliseconds: nobody else ends a silent connection. */
@@ -32,15 +30,9 @@ export class PipelinedConnections {
   }
 
   query<R extends QueryResultRow>(query: QueryConfig<unknown[]>): Promise<QueryResult<R>> {
-    const next =
-      this.collecting() ?? this.connections.reduce((best, other) => (other.pending < best.pending ? other : best));
-    if (next.pending >= MAX_PENDING) return Promise.reject(storageUnavailable());
-    return next.query<R>(query);
-  }
-
-  /** The connection that collects the statements of this tick, unless too many are before them. */
-  private collecting(): PipelinedConnection | undefined {
-    return this.connections.find(({ isCollecting, pending }) => isCollecting && pending < SHORT_QUEUE);
+    const least = this.connections.reduce((best, other) => (other.pending < best.pending ? other : best));
+    if (least.pending >= MAX_PENDING) return Promise.reject(storageUnavailable());
+    return least.query<R>(query);
   }
 
   /** Closes the connections, once their statements are answered. Later statements reject. */
@@ -57,10 +49,6 @@ class PipelinedConnection {
   private isEnded = false;
 
   constructor(private readonly options: PipelinedConnectionsOptions) {}
-
-  get isCollecting(): boolean {
-    return this.client !== undefined && held.has(this.client);
-  }
 
   async query<R extends QueryResultRow>(query: QueryConfig<unknown[]>): Promise<QueryResult<R>> {
     this.pending += 1;

@@ -129,9 +129,7 @@ export class RunEventPublisher {
 
   /** Stores the remaining chunks and marks the run as ended. Later pushes are rejected. */
   async end(): Promise<void> {
-    if (!this.ending && !this.failure) {
-      this.ending = true;
-    }
+    if (!this.failure) this.ending = true;
     await this.flush();
   }
 

@@ -74,8 +74,8 @@ export class RunPosting {
   }
 
   /**
-   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id
-   *   that the thread already holds
+   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`,
+   *   `too_many_runs`, or `conflict` for a message id that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
