@@ -1,3 +1,4 @@
+import { ANSWER_CHUNKS } from './answer.mjs';
 import { compareForms } from './forms.mjs';
 import { measureIdleStreams, measureLatency, measureThroughput } from './measure.mjs';
 import { startService } from './service.mjs';
@@ -64,7 +65,7 @@ export const METHOD = [
   `new thread, after ${WARM_UP_RUNS} warm-up runs. The first chunk is \`start\`; the first word is the first \`text-delta\`.`,
   `Runs per second: ${CALLERS} parallel callers, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${THROUGHPUT_MS / 1000} s.`,
   `Memory: growth of heap and external buffers, after a forced garbage collection, for ${IDLE_STREAMS} streams on separate threads.`,
-  'Peer: only BullMQ and node:http, in one process, on a server of its own: the POST adds a job, and the worker writes one chunk and',
+  'Peer: only BullMQ and node:http, in one process, on a server of its own: the POST adds a job, and the worker writes as many chunks and',
   '[DONE] to the open socket in the process. It has no authentication, no validation, no storage, no model, and no live buffer.',
-  'Ours: one process (ROLE=all). Separate processes generate the load. The rounds of ours and peer alternate.',
+  `Each answer has ${ANSWER_CHUNKS} chunks. Ours: one process (ROLE=all). Separate processes generate the load. The rounds of ours and peer alternate.`,
 ];

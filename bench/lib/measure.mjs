@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ANSWER_CHUNKS } from './answer.mjs';
 import { Child } from './child.mjs';
 import { memoryFile } from './memory-file.mjs';
 import { EventReader, postJson } from './http-client.mjs';
@@ -26,6 +27,8 @@ export async function measureLatency(target, runs) {
     const events = await readRun(reader);
     await posted;
     reader.close();
+    if (events.length !== ANSWER_CHUNKS)
+      throw new Error(`An answer has ${events.length} chunks: ${events.at(-1)?.data}`);
     firstChunk.push(events[0].at - start);
     const word = events.find(({ data }) => data.includes('"text-delta"'));
     if (word !== undefined) firstWord.push(word.at - start);

@@ -1,16 +1,21 @@
 /**
  * The peer: bare BullMQ and a bare socket in one process. `POST /<thread>` adds a job and answers 202 when it is in the
- * queue. The worker writes one chunk and `[DONE]` directly to the sockets that `GET /<thread>` keeps open. It has no
+ * queue. The worker writes the chunks of an answer and `[DONE]` to the sockets that `GET /<thread>` keeps open. It has no
  * authentication, no validation, no storage, no live buffer, and no model: the minimal cost of a run.
  */
 import { createServer } from 'node:http';
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
+import { ANSWER_CHUNKS } from './answer.mjs';
 
 const QUEUE = 'peer';
 const CONCURRENCY = 50;
-const CHUNK = `data: ${JSON.stringify({ type: 'start' })}\n\n`;
+/** As long as those of the service. */
+const CHUNKS = Array.from(
+  { length: ANSWER_CHUNKS },
+  (_, i) => `id: ${i}\ndata: ${JSON.stringify({ type: 'text-delta', id: '1', delta: `word${i} ` })}\n\n`,
+);
 const DONE = 'data: [DONE]\n\n';
 
 const { PEER_DATABASE_URL: databaseUrl, PEER_REDIS_URL: redisUrl } = process.env;
@@ -35,7 +40,7 @@ const worker = new Worker(
   QUEUE,
   async ({ data: { thread } }) => {
     for (const reader of readers.get(thread) ?? []) {
-      reader.write(CHUNK);
+      for (const chunk of CHUNKS) reader.write(chunk);
       reader.write(DONE);
     }
   },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { QUESTION } from './answer.mjs';
 import { Child, COLLECTABLE } from './child.mjs';
 
 const PROGRAM = fileURLToPath(new URL('peer-server.mjs', import.meta.url));
@@ -15,7 +16,7 @@ export async function startPeer({ databaseUrl, redisUrl }) {
   return {
     pid: child.pid,
     headers: {},
-    body: { text: 'Hello there' },
+    body: { text: QUESTION },
     async newThread() {
       const thread = `${url}/${randomUUID()}`;
       return { messages: thread, stream: thread };

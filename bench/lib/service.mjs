@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateEncryptionKey } from '../../dist/config/encryption-keys.js';
+import { QUESTION } from './answer.mjs';
 import { Child, COLLECTABLE } from './child.mjs';
 import { postJson } from './http-client.mjs';
 
 const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
-const TEXT = 'Hello there';
 
 /**
  * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
@@ -34,7 +34,7 @@ export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, che
   const headers = { authorization: `Bearer ${apiKey}` };
   const tool = (name, data) => postJson(`${api}/tools/${name}`, headers, { data });
   const { item: agent } = await tool('COLLECTION_VIRTUAL_MCP_CREATE', { title: 'Benchmark' });
-  const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: TEXT }] }], agent: { id: agent.id } };
+  const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: QUESTION }] }], agent: { id: agent.id } };
   return {
     url,
     pid: child.pid,
