@@ -143,23 +143,36 @@ function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
 }
 
 /**
- * The condition for the rows after the one with these order values. For (a asc, b desc) it is `(a >= :a AND (a > :a OR
- * b < :b))`: correct for mixed directions, and an index on `a` can start at `:a`.
+ * The condition for the rows after the one with these order values. An index on the terms, or on the first of them, can start at
+ * that row. For (a asc, b asc) it is `(a, b) > (:a, :b)`, for mixed directions see `afterFrom`.
  * @param values one for each term
  */
 function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): SqlClause {
   const parameters = Object.fromEntries(values.map((value, index) => [parameterName(index), value]));
-  return { sql: afterFrom(order, 0), parameters };
+  const isMixed = order.some(({ direction }) => direction !== order[0]?.direction);
+  if (isMixed) return { sql: afterFrom(order, 0), parameters };
+  const columns = order.map(({ field }) => field.column).join(', ');
+  const bounds = order.map(boundOf).join(', ');
+  return { sql: `(${columns}) ${signOf(order[0])} (${bounds})`, parameters };
 }
 
+/** For (a asc, b desc): `(a >= :a AND (a > :a OR b < :b))`. */
 function afterFrom(order: readonly OrderTerm[], index: number): string {
   const term = order[index];
   if (term === undefined) return 'FALSE';
   const { column } = term.field;
-  const sign = term.direction === 'asc' ? '>' : '<';
-  const bound = placeholder(term.field, parameterName(index));
+  const sign = signOf(term);
+  const bound = boundOf(term, index);
   if (index === order.length - 1) return `${column} ${sign} ${bound}`;
   return `(${column} ${sign}= ${bound} AND (${column} ${sign} ${bound} OR ${afterFrom(order, index + 1)}))`;
+}
+
+function signOf(term: OrderTerm | undefined): '>' | '<' {
+  return term?.direction === 'desc' ? '<' : '>';
+}
+
+function boundOf({ field }: OrderTerm, index: number): string {
+  return placeholder(field, parameterName(index));
 }
 
 function parameterName(index: number): string {
