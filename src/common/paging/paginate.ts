@@ -111,8 +111,12 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   const sizes = await measuring.limit(limit + 1).getRawMany<{ bytes: string }>();
   const fitting = fittingRows(sizes.slice(0, limit).map(({ bytes }) => Number(bytes)));
   answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
-  const items = fitting.count === 0 ? [] : await page.limit(fitting.count).getMany();
-  return { items, hasMore: items.length > 0 && sizes.length > fitting.count };
+  if (fitting.count === 0) return { items: [], hasMore: false };
+  // A row that was added since then can take the place of the last one that was measured, which is on the next page then.
+  const isLastPage = sizes.length === fitting.count;
+  const rows = await page.limit(isLastPage ? fitting.count + 1 : fitting.count).getMany();
+  const hasMore = rows.length > 0 && (!isLastPage || rows.length > fitting.count);
+  return { items: rows.slice(0, fitting.count), hasMore };
 }
 
 /** How many of the rows, from the first, form a page, and their bytes. */
