@@ -123,9 +123,9 @@ describe('a page of large rows', () => {
          VALUES ($1, $2, $3, $4, $5, 0, 'user', '[]')`,
         [organizationId, threadId, `message-${position}`, randomUUID(), position],
       );
-    let isReading = true;
+    const reading = new AbortController();
     const adding = (async () => {
-      for (let position = 5; isReading; position++) await add(position);
+      for (let position = 5; !reading.signal.aborted; position++) await add(position);
     })();
     try {
       for (let read = 0; read < 100; read++) {
@@ -135,7 +135,7 @@ describe('a page of large rows', () => {
         if (!hasMore) expect(items.at(-1)?.id).toBe('message-0');
       }
     } finally {
-      isReading = false;
+      reading.abort();
       await adding;
     }
   });
