@@ -3,13 +3,16 @@ import { Client } from 'pg';
 import { type HostileTarget, startHostileTarget } from './harness.js';
 
 const ROWS = 200_000;
+const CALLERS = 60;
 const ROUNDS = 2;
+/** The searches share the processors with the neighbour; what it must not notice is that they hold all connections. */
+const BOUNDS = { factor: 150 };
 
 const contains = (field: string, value: string) => ({ field: [field], operator: 'contains', value });
 /** No condition matches, so each is compared with every row. */
 const costly = (field: string) => ({
   operator: 'or',
-  conditions: Array.from({ length: 15 }, (_, n) => ({ field: [field], operator: 'like', value: `%${n}%x%y%z` })),
+  conditions: Array.from({ length: 40 }, (_, n) => ({ field: [field], operator: 'like', value: `%${n}%x%y%z` })),
 });
 
 /** An organization with many threads and events, and callers who search all of them at once. */
@@ -41,31 +44,22 @@ describe('searches in long lists', () => {
   afterAll(() => target?.close());
 
   it.each([
-    ['60 callers, threads', 60, 'COLLECTION_THREADS_LIST', contains('title', 'nowhere')],
-    ['10 callers, threads, 15 patterns', 10, 'COLLECTION_THREADS_LIST', costly('title')],
-    ['60 callers, threads, 15 patterns', 60, 'COLLECTION_THREADS_LIST', costly('title')],
-    ['60 callers, events, 15 patterns', 60, 'AUDIT_EVENTS_LIST', costly('target_name')],
+    ['a text in threads', 'COLLECTION_THREADS_LIST', contains('title', 'nowhere')],
+    ['40 patterns in threads', 'COLLECTION_THREADS_LIST', costly('title')],
+    ['40 patterns in events', 'AUDIT_EVENTS_LIST', costly('target_name')],
   ])(
-    'of %s do not keep the others from the database',
-    async (what, callers, tool, where) => {
-      const statuses = new Map<number, number>();
-      const start = performance.now();
-      let error: unknown;
-      try {
-        await target.withstands(async () => {
-          for (let round = 0; round < ROUNDS; round++) {
-            const asked = Array.from({ length: callers }, () => target.tool(tool, { where }));
-            for (const { status } of await Promise.all(asked)) statuses.set(status, (statuses.get(status) ?? 0) + 1);
-          }
-        });
-      } catch (caught) {
-        error = caught;
-      }
-      process.stdout.write(
-        `${what}: ${JSON.stringify([...statuses])} in ${Math.round(performance.now() - start)} ms\n`,
-      );
-      if (error !== undefined) throw error;
-      expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([]);
+    'for %s do not keep the others from the database',
+    async (_what, tool, where) => {
+      const statuses: number[] = [];
+      await target.withstands(async () => {
+        for (let round = 0; round < ROUNDS; round++) {
+          const asked = Array.from({ length: CALLERS }, () => target.tool(tool, { where }));
+          for (const { status } of await Promise.all(asked)) statuses.push(status);
+        }
+      }, BOUNDS);
+      // 400 has the search that takes too long, 429 the one that would wait too long behind others.
+      expect(statuses.filter((status) => ![200, 400, 429].includes(status))).toEqual([]);
+      expect(statuses).toContain(200);
     },
     240_000,
   );
