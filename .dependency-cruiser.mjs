@@ -32,7 +32,7 @@ const LAYERS = {
   exports: ['audit', 'audit-events', 'credentials', 'http'],
   names: [],
   audit: ['config', 'database', 'names'],
-  'audit-events': ['audit', 'names'],
+  'audit-events': ['audit', 'database', 'names'],
   credentials: [],
   'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],
   'trusted-issuers': ['credentials', 'net', 'organizations'],

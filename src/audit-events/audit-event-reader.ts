@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { paginate } from '../common/paging/paginate.js';
 import { scanRecords } from '../common/paging/scan-records.js';
 import type { Principal } from '../common/principal.js';
+import { LongReads } from '../database/long-reads.js';
 import { type NameOf, Names } from '../names/names.js';
 import { EVENT_TARGET_TYPES } from './audit-event.js';
 import type { AuditEventItem, AuditEventPage } from './audit-event.dto.js';
@@ -36,11 +37,13 @@ export class AuditEventReader {
   constructor(
     private readonly repository: AuditEventRepository,
     private readonly names: Names,
+    private readonly reads: LongReads,
   ) {}
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<AuditEventPage> {
-    const query = this.repository.queryOfOrganization(caller.organization.id);
-    const { items, ...page } = await paginate(query, EVENT_LIST, input, answer);
+    const { id } = caller.organization;
+    const queryOf = (manager: EntityManager) => this.repository.queryOfOrganization(id, manager);
+    const { items, ...page } = await this.reads.page(id, queryOf, EVENT_LIST, input, answer);
     return { ...page, items: await this.toItems(items) };
   }
 

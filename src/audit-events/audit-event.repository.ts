@@ -13,8 +13,13 @@ export class AuditEventRepository {
   }
 
   /** For `paginate`; the alias is `event`. */
-  queryOfOrganization(organizationId: string): SelectQueryBuilder<AuditEventEntity> {
-    return this.events.createQueryBuilder('event').where('event.organizationId = :organizationId', { organizationId });
+  queryOfOrganization(
+    organizationId: string,
+    manager: EntityManager = this.events.manager,
+  ): SelectQueryBuilder<AuditEventEntity> {
+    return manager
+      .createQueryBuilder(AuditEventEntity, 'event')
+      .where('event.organizationId = :organizationId', { organizationId });
   }
 
   /** The organizations of which this person is a member. */

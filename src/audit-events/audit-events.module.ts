@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { LongReadsModule } from '../database/long-reads.module.js';
 import { NamesModule } from '../names/names.module.js';
 import { AuditEventEntity } from './audit-event.entity.js';
 import { AuditEventReader } from './audit-event-reader.js';
@@ -10,7 +11,7 @@ import { AuditEvents } from './audit-events.js';
 
 /** The record of events. Modules that change what it covers write it; AUDIT_EVENTS_LIST reads it. */
 @Module({
-  imports: [TypeOrmModule.forFeature([AuditEventEntity]), NamesModule],
+  imports: [TypeOrmModule.forFeature([AuditEventEntity]), LongReadsModule, NamesModule],
   providers: [AuditEvents, AuditEventReader, AuditEventRepository, AuditEventSweeper, AuditEventTools],
   exports: [AuditEvents, AuditEventReader],
 })

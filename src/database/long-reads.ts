@@ -1,8 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { DataSource, type EntityManager, type ObjectLiteral, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { OrganizationSlots } from '../common/organization-slots.js';
+import { coversAllRows } from '../common/paging/covers-all-rows.js';
+import type { ListInput } from '../common/paging/list-input.js';
+import type { ListSpec } from '../common/paging/list-spec.js';
+import { type Page, paginate } from '../common/paging/paginate.js';
 
 const READ_WITHIN_MS = 10_000;
 /** Enough to sort a million durations in memory. */
@@ -27,6 +32,22 @@ export class LongReads {
     return this.slots.within(organizationId, () => this.readNow(work));
   }
 
+  /**
+   * A page of a list that can have millions of rows, see `paginate`. It is a long read only if it covers all of them.
+   * @param queryOf makes the query of the list
+   * @throws DomainError as `read` and `paginate` do
+   */
+  page<E extends ObjectLiteral>(
+    organizationId: string,
+    queryOf: (manager: EntityManager) => SelectQueryBuilder<E>,
+    spec: ListSpec,
+    input: ListInput,
+    answer: HeldAnswer,
+  ): Promise<Page<E>> {
+    const readPage = (manager: EntityManager): Promise<Page<E>> => paginate(queryOf(manager), spec, input, answer);
+    return coversAllRows(input, spec) ? this.read(organizationId, readPage) : readPage(this.database.manager);
+  }
+
   private async readNow<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     try {
       return await this.database.transaction('REPEATABLE READ', async (manager) => {
@@ -35,7 +56,10 @@ export class LongReads {
       });
     } catch (error) {
       if (!isCanceled(error)) throw error;
-      throw new DomainError('invalid_request', 'The query covers too many records. Request a shorter time range.');
+      throw new DomainError(
+        'invalid_request',
+        'The query covers too many records. Request a shorter time range, or fewer conditions.',
+      );
     }
   }
 }

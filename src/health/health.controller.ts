@@ -4,6 +4,9 @@ import type { FastifyReply } from 'fastify';
 import { Access } from '../common/access.js';
 import { HealthService, type Readiness } from './health.service.js';
 
+/** Longer than a result is shared. */
+const RETRY_AFTER_S = '1';
+
 @ApiTags('health')
 @Controller('health')
 @Access('public')
@@ -18,11 +21,12 @@ export class HealthController {
 
   @Get('ready')
   @ApiOperation({
-    summary: 'All health checks pass: database, queue, audit log and (where used) Redis. 503 if one fails.',
+    summary:
+      'All health checks pass: database, queue, audit log and (where used) Redis. 503 with Retry-After if one fails.',
   })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Readiness> {
     const readiness = await this.health.readiness();
-    reply.status(readiness.status === 'ok' ? 200 : 503);
+    if (readiness.status !== 'ok') reply.status(503).header('retry-after', RETRY_AFTER_S);
     return readiness;
   }
 }

@@ -54,9 +54,9 @@ export class ThreadRepository {
     return rows.length === 1;
   }
 
-  queryOfOrganization(organizationId: string): SelectQueryBuilder<ThreadEntity> {
-    return this.threads
-      .createQueryBuilder('thread')
+  queryOfOrganization(manager: EntityManager, organizationId: string): SelectQueryBuilder<ThreadEntity> {
+    return manager
+      .createQueryBuilder(ThreadEntity, 'thread')
       .where('thread.organizationId = :organizationId', { organizationId });
   }
 

@@ -6,10 +6,10 @@ import { DomainError } from '../common/domain-error.js';
 import { CALLER_ID, newId } from '../common/ids.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { paginate } from '../common/paging/paginate.js';
 import { METADATA_KEY } from '../common/validation/is-metadata.js';
 import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
+import { LongReads } from '../database/long-reads.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
 import { THREAD_STATUSES, type ThreadEntity } from './thread.entity.js';
 import { type LastRun, ThreadRepository } from './thread.repository.js';
@@ -34,6 +34,7 @@ export class ThreadService {
   constructor(
     private readonly repository: ThreadRepository,
     private readonly agents: AgentsService,
+    private readonly reads: LongReads,
   ) {}
 
   /**
@@ -75,10 +76,11 @@ export class ThreadService {
   }
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
-    const query = this.repository.queryOfOrganization(caller.organization.id);
-    const page = await paginate(query, THREAD_LIST, input, answer);
+    const organizationId = caller.organization.id;
+    const queryOf = (manager: EntityManager) => this.repository.queryOfOrganization(manager, organizationId);
+    const page = await this.reads.page(organizationId, queryOf, THREAD_LIST, input, answer);
     const ids = page.items.map(({ id }) => id);
-    const lastRuns = await this.repository.findLastRuns(caller.organization.id, ids);
+    const lastRuns = await this.repository.findLastRuns(organizationId, ids);
     return { ...page, items: page.items.map((thread) => itemOf(thread, lastRuns)) };
   }
 

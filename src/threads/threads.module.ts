@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
+import { LongReadsModule } from '../database/long-reads.module.js';
 import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { MessageEntity } from './message.entity.js';
 import { ThreadCopying } from './thread-copying.js';
@@ -12,7 +13,12 @@ import { TranscriptService } from './transcript.service.js';
 
 /** Threads and their transcripts. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ThreadEntity, MessageEntity]), PreparedStatementsModule, AgentsModule],
+  imports: [
+    TypeOrmModule.forFeature([ThreadEntity, MessageEntity]),
+    PreparedStatementsModule,
+    LongReadsModule,
+    AgentsModule,
+  ],
   providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
   exports: [ThreadService, TranscriptService],
 })

@@ -91,8 +91,8 @@ function messageList(threadId: string, isWhole: boolean): ListSpec {
   return {
     name: `messages:${threadId}${isWhole ? ':whole' : ''}`,
     fields: {
-      run_position: { column: 'message.runPosition', type: 'number' },
-      ordinal: { column: 'message.ordinal', type: 'number' },
+      run_position: { column: 'message.runPosition', type: 'integer' },
+      ordinal: { column: 'message.ordinal', type: 'integer' },
     },
     defaultOrder: [{ field: 'run_position', direction: 'asc' }],
     rowBytes: MESSAGE_BYTES,

@@ -55,6 +55,7 @@ describe('a health check of an extension', () => {
     try {
       const answer = await ready();
       expect(answer.status).toBe(503);
+      expect(answer.headers['retry-after']).toBe('1');
       expect(answer.body).toEqual({
         status: 'unavailable',
         checks: { audit: 'ok', database: 'ok', ledger: 'unavailable', queue: 'ok' },

@@ -115,6 +115,31 @@ describe('a page of large rows', () => {
     ]);
   });
 
+  it('that has no next page ends with the last row, also when rows are added while it is read', async () => {
+    const threadId = await createThread(Array<number>(5).fill(1000));
+    const add = (position: number): Promise<unknown> =>
+      database.query(
+        `INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts)
+         VALUES ($1, $2, $3, $4, $5, 0, 'user', '[]')`,
+        [organizationId, threadId, `message-${position}`, randomUUID(), position],
+      );
+    const reading = new AbortController();
+    const adding = (async () => {
+      for (let position = 5; !reading.signal.aborted; position++) await add(position);
+    })();
+    try {
+      for (let read = 0; read < 100; read++) {
+        const input = { thread_id: threadId, order: 'desc', limit: 1000 };
+        const { body } = await service.tool('COLLECTION_THREAD_MESSAGES_LIST', input).expect(200);
+        const { items, hasMore } = body as Page;
+        if (!hasMore) expect(items.at(-1)?.id).toBe('message-0');
+      }
+    } finally {
+      reading.abort();
+      await adding;
+    }
+  });
+
   it('of agents ends early', async () => {
     const instructions = 'é'.repeat(100_000);
     const ids = await Promise.all(Array.from({ length: 30 }, () => createAgent({ title: 'Large', instructions })));

@@ -267,6 +267,32 @@ describe('the messages of a thread', () => {
     expect(await walk({ limit, order: 'desc' })).toEqual(TRANSCRIPT.toReversed());
   });
 
+  it.each(['asc', 'desc'])('are walked once each (%s) while messages are appended', async (order) => {
+    const id = (await createThread()).id;
+    const ask = async (text: string): Promise<void> => {
+      await post(id, text);
+      await settled(id);
+    };
+    for (const text of ['1', '2', '3']) await ask(text);
+    const texts: string[] = [];
+    for (let [cursor, added]: [string | null | undefined, number] = [undefined, 0]; cursor !== null;) {
+      const page: MessagePage = await messages({
+        thread_id: id,
+        order,
+        limit: 2,
+        ...(cursor !== undefined && { cursor }),
+      });
+      texts.push(...textsOf(page));
+      cursor = page.nextCursor;
+      if (added++ < 2) await ask(`appended ${added}`);
+    }
+    const pairs = (...asked: string[]): string[] => asked.flatMap((text) => [text, `You said: ${text}`]);
+    // The place of what is appended is before the first page of a descending list.
+    const expected =
+      order === 'asc' ? pairs('1', '2', '3', 'appended 1', 'appended 2') : pairs('1', '2', '3').toReversed();
+    expect(texts).toEqual(expected);
+  });
+
   it('can be entered by offset', async () => {
     expect(textsOf(await messages({ thread_id: threadId, offset: 4 }))).toEqual(TRANSCRIPT.slice(4));
   });

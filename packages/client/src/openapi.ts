@@ -1323,7 +1323,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All health checks pass: database, queue, audit log and (where used) Redis. 503 if one fails. */
+        /** All health checks pass: database, queue, audit log and (where used) Redis. 503 with Retry-After if one fails. */
         get: operations["isReady"];
         put?: never;
         post?: never;

@@ -17,6 +17,8 @@ export function readFieldValue(field: ListField, value: unknown): FieldValue | u
   switch (field.type) {
     case 'number':
       return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+    case 'integer':
+      return Number.isSafeInteger(value) ? Number(value) : undefined;
     case 'boolean':
       return typeof value === 'boolean' ? value : undefined;
     default:
@@ -31,6 +33,8 @@ export function describeValue(field: ListField): string {
       return 'a string without NUL characters';
     case 'number':
       return 'a number';
+    case 'integer':
+      return 'a whole number';
     case 'boolean':
       return 'true or false';
     case 'date':

@@ -111,8 +111,12 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   const sizes = await measuring.limit(limit + 1).getRawMany<{ bytes: string }>();
   const fitting = fittingRows(sizes.slice(0, limit).map(({ bytes }) => Number(bytes)));
   answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
-  const items = fitting.count === 0 ? [] : await page.limit(fitting.count).getMany();
-  return { items, hasMore: items.length > 0 && sizes.length > fitting.count };
+  if (fitting.count === 0) return { items: [], hasMore: false };
+  // A row that was added since then can take the place of the last one that was measured, which is on the next page then.
+  const isLastPage = sizes.length === fitting.count;
+  const rows = await page.limit(isLastPage ? fitting.count + 1 : fitting.count).getMany();
+  const hasMore = rows.length > 0 && (!isLastPage || rows.length > fitting.count);
+  return { items: rows.slice(0, fitting.count), hasMore };
 }
 
 /** How many of the rows, from the first, form a page, and their bytes. */
@@ -143,23 +147,36 @@ function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
 }
 
 /**
- * The condition for the rows after the one with these order values. For (a asc, b desc) it is `(a >= :a AND (a > :a OR
- * b < :b))`: correct for mixed directions, and an index on `a` can start at `:a`.
+ * The condition for the rows after the one with these order values. An index on the terms, or on the first of them, can start at
+ * that row. For (a asc, b asc) it is `(a, b) > (:a, :b)`, for mixed directions see `afterFrom`.
  * @param values one for each term
  */
 function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): SqlClause {
   const parameters = Object.fromEntries(values.map((value, index) => [parameterName(index), value]));
-  return { sql: afterFrom(order, 0), parameters };
+  const isMixed = order.some(({ direction }) => direction !== order[0]?.direction);
+  if (isMixed) return { sql: afterFrom(order, 0), parameters };
+  const columns = order.map(({ field }) => field.column).join(', ');
+  const bounds = order.map(boundOf).join(', ');
+  return { sql: `(${columns}) ${signOf(order[0])} (${bounds})`, parameters };
 }
 
+/** For (a asc, b desc): `(a >= :a AND (a > :a OR b < :b))`. */
 function afterFrom(order: readonly OrderTerm[], index: number): string {
   const term = order[index];
   if (term === undefined) return 'FALSE';
   const { column } = term.field;
-  const sign = term.direction === 'asc' ? '>' : '<';
-  const bound = placeholder(term.field, parameterName(index));
+  const sign = signOf(term);
+  const bound = boundOf(term, index);
   if (index === order.length - 1) return `${column} ${sign} ${bound}`;
   return `(${column} ${sign}= ${bound} AND (${column} ${sign} ${bound} OR ${afterFrom(order, index + 1)}))`;
+}
+
+function signOf(term: OrderTerm | undefined): '>' | '<' {
+  return term?.direction === 'desc' ? '<' : '>';
+}
+
+function boundOf({ field }: OrderTerm, index: number): string {
+  return placeholder(field, parameterName(index));
 }
 
 function parameterName(index: number): string {

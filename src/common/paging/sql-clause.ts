@@ -10,14 +10,19 @@ export interface SqlClause {
 }
 
 /**
- * The SQL for one bound value. Numbers are cast; otherwise PostgreSQL assumes the column's type for them and fails when
- * it compares 1.5 or 1e20 with an integer column.
+ * PostgreSQL assumes the column's type for other values, and would fail when it compares 1.5 or 1e20 with an integer column. A
+ * column that is compared with a `numeric` value is converted itself, which no index serves.
  */
+const CASTS: Partial<Record<ListField['type'], string>> = { number: 'numeric', integer: 'bigint' };
+
+/** The SQL for one bound value. */
 export function placeholder(field: ListField, name: string): string {
-  return field.type === 'number' ? `CAST(:${name} AS numeric)` : `:${name}`;
+  const type = CASTS[field.type];
+  return type === undefined ? `:${name}` : `CAST(:${name} AS ${type})`;
 }
 
 /** The SQL for a bound array of values. */
 export function arrayPlaceholder(field: ListField, name: string): string {
-  return field.type === 'number' ? `CAST(:${name} AS numeric[])` : `:${name}`;
+  const type = CASTS[field.type];
+  return type === undefined ? `:${name}` : `CAST(:${name} AS ${type}[])`;
 }

@@ -16,7 +16,7 @@ const COMPARISONS = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 type Operator = keyof typeof COMPARISONS | 'in' | 'like' | 'contains';
 
 type FieldType = ListField['type'];
-const ORDERED: readonly FieldType[] = ['number', 'date', 'string'];
+const ORDERED: readonly FieldType[] = ['number', 'integer', 'date', 'string'];
 const ALL: readonly FieldType[] = [...ORDERED, 'boolean', 'uuid', 'enum'];
 
 /** The field types that each operator supports. */

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, Repository } from 'typeorm';
+import { type EntityManager, In, Repository } from 'typeorm';
 import type { HeldAnswer } from '../../common/answers/answer-budget.js';
 import { DomainError } from '../../common/domain-error.js';
 import { isUuid } from '../../common/ids.js';
 import type { ListInput } from '../../common/paging/list-input.js';
 import type { ListSpec } from '../../common/paging/list-spec.js';
-import { paginate } from '../../common/paging/paginate.js';
 import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../common/run-status.js';
 import { AppConfig } from '../../config/app-config.js';
+import { LongReads } from '../../database/long-reads.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type NameOf, Names } from '../../names/names.js';
 import { readCall } from './model-call.js';
@@ -70,6 +70,7 @@ export class RunReader {
     @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
     private readonly statements: PreparedStatements,
     private readonly names: Names,
+    private readonly reads: LongReads,
     private readonly approvals: RunApprovals,
     private readonly config: AppConfig,
   ) {}
@@ -86,8 +87,9 @@ export class RunReader {
   }
 
   async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
-    const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
-    const page = await paginate(query, RUN_LIST, input, answer);
+    const queryOf = (manager: EntityManager) =>
+      manager.createQueryBuilder(RunEntity, 'run').where('run.organizationId = :organizationId', { organizationId });
+    const page = await this.reads.page(organizationId, queryOf, RUN_LIST, input, answer);
     const nameOf = await this.namesIn(page.items);
     const pending = await this.pendingOf(page.items, answer);
     return { ...page, items: page.items.map((run) => this.toItem(run, nameOf, pending.get(run.id))) };

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { LongReadsModule } from '../../database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../database/prepared-statements.module.js';
 import { NamesModule } from '../../names/names.module.js';
 import { ApprovalAnswers } from './approval-answers.js';
@@ -30,7 +31,12 @@ const RECORDS = [
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
-  imports: [TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]), PreparedStatementsModule, NamesModule],
+  imports: [
+    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]),
+    PreparedStatementsModule,
+    LongReadsModule,
+    NamesModule,
+  ],
   providers: RECORDS,
   exports: RECORDS,
 })
