@@ -7,6 +7,7 @@ import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
+import { ChunkTurns } from './chunk-turns.js';
 import type { MessageFolder } from './message-folder.js';
 import { ModelCallLog } from './model-call-log.js';
 import {
@@ -41,6 +42,7 @@ export class RunAnswer {
   private usage: RunUsage;
   private modelName: string | null;
   readonly modelCalls: ModelCallLog;
+  private readonly turns: ChunkTurns;
 
   constructor(
     private readonly run: ClaimedRun,
@@ -51,6 +53,7 @@ export class RunAnswer {
     this.steps = run.step;
     this.modelName = run.model;
     this.modelCalls = new ModelCallLog(run);
+    this.turns = new ChunkTurns(run.organizationId);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
   }
 
@@ -106,6 +109,7 @@ export class RunAnswer {
     if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
     this.size = size;
     await this.append(chunk);
+    await this.turns.next();
   }
 
   /** Streams a chunk from the run itself, regardless of the answer's size. */
