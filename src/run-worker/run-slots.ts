@@ -26,6 +26,8 @@ export class RunSlots {
   private nextYieldCheckAt = 0;
   /** Claims in progress; they never reject. */
   private readonly claims = new Set<Promise<void>>();
+  /** The last search for a waiting run; it never rejects. */
+  private search: Promise<unknown> = Promise.resolve();
 
   constructor(
     config: AppConfig,
@@ -47,8 +49,17 @@ export class RunSlots {
     return (await this.takeNext()) ?? (await this.claim(job)) ?? (await this.takeNext());
   }
 
-  /** Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. */
+  /**
+   * Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. One search at
+   * a time: several at once would find the same run, and all but one of them fail to claim it.
+   */
   async takeNext(): Promise<ClaimedRun | undefined> {
+    const found = this.search.then(() => this.searchNext());
+    this.search = found.catch(noop);
+    return found;
+  }
+
+  private async searchNext(): Promise<ClaimedRun | undefined> {
     for (let tries = 0; tries < MAX_TRIES && this.hasWaiting && performance.now() >= this.nextSearchAt; tries++) {
       const passedOver = this.shares.exhausted();
       const next = await this.turns.findNext(passedOver, this.stalledAfterMs);
