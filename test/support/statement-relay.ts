@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { startTcpProxy, through } from './tcp-proxy.js';
 
 /** A relay in front of PostgreSQL that records every statement which it lets through. */
 export interface StatementRelay {
@@ -12,43 +11,10 @@ export interface StatementRelay {
 
 /** Starts a relay in front of the database of this URL. Clients must connect without TLS. */
 export async function startStatementRelay(url: string): Promise<StatementRelay> {
-  const { hostname, port } = new URL(url);
   const statements: string[] = [];
-  const sockets = new Set<Socket>();
-  const track = (socket: Socket, peer: Socket): void => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => {
-      sockets.delete(socket);
-      peer.destroy();
-    });
-  };
-  const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
-    track(client, upstream);
-    track(upstream, client);
-    client.on(
-      'data',
-      recorder((text) => statements.push(text)),
-    );
-    client.pipe(upstream);
-    upstream.pipe(client);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const through = new URL(url);
-  through.hostname = '127.0.0.1';
-  through.port = String((server.address() as AddressInfo).port);
-  return {
-    url: through.href,
-    statements,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-  };
+  const record = (text: string): void => void statements.push(text);
+  const proxy = await startTcpProxy(url, (client) => client.on('data', recorder(record)));
+  return { url: through(proxy, url), statements, close: proxy.close };
 }
 
 /**

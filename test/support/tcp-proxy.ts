@@ -26,8 +26,8 @@ export function through({ port }: TcpProxy, url: string): string {
   return changed.href;
 }
 
-/** A relay in front of the server of this URL. */
-export async function startTcpProxy(url: string): Promise<TcpProxy> {
+/** A relay in front of the server of this URL. @param onClient sees each connection of a client, before its first byte */
+export async function startTcpProxy(url: string, onClient?: (client: Socket) => void): Promise<TcpProxy> {
   const { hostname, port: targetPort } = new URL(url);
   const target = { host: hostname, port: Number(targetPort) };
   const sockets = new Set<Socket>();
@@ -54,6 +54,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   };
   const server = createServer((client) => {
     connections++;
+    onClient?.(client);
     const upstream = track(connect(target));
     relay(track(client), upstream, delayMs);
     relay(upstream, client, delayMs);
