@@ -51,8 +51,10 @@ async function keptBy(page: Page): Promise<string> {
   return stored + JSON.stringify(await page.context().cookies()) + page.url();
 }
 
-const view = (page: Page, name: string): Promise<void> =>
-  page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }).click();
+async function view(page: Page, name: string): Promise<void> {
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }).click();
+  await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+}
 
 inBrowser('the console with a pasted key', () => {
   it('goes from the connection to the export, keeps the key in memory only, and forgets it', async () => {
@@ -152,7 +154,6 @@ inBrowser('the console with a pasted key', () => {
     });
     for (const name of VIEWS) {
       await view(page, name);
-      await page.getByRole('heading', { level: 1, name }).waitFor();
       await opened.settled();
       expect([name, await page.getByRole('alert').count()]).toEqual([name, 0]);
       const isRefused = /You do not have access to this|shows nothing here/.test(

@@ -70,8 +70,10 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await Promise.all([fixture?.close(), upstream?.close()]);
   });
 
-  const view = (name: string): Promise<void> =>
-    user.press(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }));
+  async function view(name: string): Promise<void> {
+    await user.press(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }));
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+  }
 
   it('connects a server', async () => {
     await page.getByRole('link', { name: 'Connect a server' }).waitFor();
