@@ -84,7 +84,7 @@ inBrowser('the console with a pasted key', () => {
 
     await view(page, 'Playground');
     await page.getByLabel('Message', { exact: true }).fill('/words 3\n/call get-sum {"a":40,"b":2}\n/wait 2000');
-    await page.keyboard.press('Enter');
+    await opened.sendWithEnter();
     const answer = page.getByRole('article', { name: 'Agent' });
     // What streams is there before the run is over.
     await answer.getByText('word1 word2 word3').waitFor();
@@ -177,7 +177,7 @@ inBrowser('the console with a pasted key', () => {
     await page.getByRole('list', { name: 'Transcript' }).getByText('You said: hello').waitFor();
     await page.getByRole('link', { name: 'Continue in the playground' }).click();
     await page.getByLabel('Message', { exact: true }).fill('again');
-    await page.keyboard.press('Enter');
+    await opened.sendWithEnter();
     await page.getByText('You said: again', { exact: true }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(opened.problems).toEqual([]);

@@ -115,6 +115,12 @@ export class ConsolePage {
     expect(quietLooks).toBe(QUIET_LOOKS);
   }
 
+  /** Sends the written message with Enter, which a chat ignores until the run before it has ended. */
+  async sendWithEnter(): Promise<void> {
+    await this.page.getByRole('button', { name: 'Send', exact: true, disabled: false }).waitFor();
+    await this.page.keyboard.press('Enter');
+  }
+
   /** Checks the page with axe, contrast included, and that nothing went wrong in it. */
   async expectAccessible(): Promise<void> {
     // Through the debugger, which the page's policy does not concern.

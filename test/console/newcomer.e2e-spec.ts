@@ -106,18 +106,18 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await view('Playground');
     const message = page.getByLabel('Message', { exact: true });
     await user.write(message, 'Hello, is anybody there?');
-    await page.keyboard.press('Enter');
+    await opened.sendWithEnter();
     await page.getByText('You said: Hello, is anybody there?', { exact: true }).waitFor();
     await picture(page, '4-chat');
     await user.write(message, '/call get-sum {"a":40,"b":2}');
-    await page.keyboard.press('Enter');
+    await opened.sendWithEnter();
     const call = page.getByRole('region', { name: 'Tool call get-sum' });
     await call.getByRole('button', { name: 'Approve' }).waitFor();
     await picture(page, '5-approval');
     await user.press(call.getByRole('button', { name: 'Approve' }));
     await page.getByText('get-sum returned: The sum of 40 and 2 is 42.', { exact: true }).waitFor();
     await user.write(message, '/fail out of coal');
-    await page.keyboard.press('Enter');
+    await opened.sendWithEnter();
     await page.getByText('The run failed.').waitFor();
   });
 

@@ -51,7 +51,7 @@ function eventsOf(deltas: readonly object[]): string {
 /** Writes a message and sends it with Enter. */
 async function send(page: Page, text: string): Promise<void> {
   await page.getByLabel('Message', { exact: true }).fill(text);
-  await page.keyboard.press('Enter');
+  await opened.sendWithEnter();
 }
 
 /** Opens a chat that has this conversation. */
