@@ -21,7 +21,7 @@ import {
 
 /** For what waits for processes on a busy machine. */
 const START_MS = 60_000;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 const ENV = {
   RUN_LOCK_MS: '2000',
   ENCRYPTION_KEYS: generateEncryptionKey('restarts'),

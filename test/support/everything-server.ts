@@ -10,7 +10,7 @@ export interface EverythingServer {
   close(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** Starts the reference server `@modelcontextprotocol/server-everything`, on a free port if none is given, and waits until it listens. */
 export async function startEverything(port?: number): Promise<EverythingServer> {

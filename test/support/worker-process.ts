@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.js';
 
 const ENTRY = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** The built service as a process of its own, as a worker. */
 export interface WorkerProcess {
