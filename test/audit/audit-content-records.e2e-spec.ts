@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
 import { gatewayPath } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, toolCall } from '../support/proxy-calls.js';
-import { keyWith } from '../support/proxy-connections.js';
+import { auditOf, keyWith } from '../support/proxy-connections.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 import { ARGS, HEARD_MS, HOSTILE, LARGE, PLANTED, REDACTED_ARGS, useAuditedApp } from './audit-content.support.js';
 
@@ -151,12 +152,19 @@ describe('with content recording on', () => {
   });
 
   it('content that PostgreSQL rejects breaks neither its own record nor concurrent ones', async () => {
-    const bodies = Array.from({ length: 40 }, (_, n) =>
-      toolCall(n % 2 === 0 ? 'hostile' : 'echo', n % 2 === 0 ? HOSTILE : ARGS),
-    );
-    const items = await Promise.all(bodies.map((body) => recordOf(pathOf(setUp.connection), body)));
+    const calls = Array.from({ length: 40 }, (_, n) => ({
+      requestId: randomUUID(),
+      body: toolCall(n % 2 === 0 ? 'hostile' : 'echo', n % 2 === 0 ? HOSTILE : ARGS),
+    }));
+    const called = calls.map(({ requestId, body }) => {
+      const headers = { 'x-request-id': requestId, accept: 'application/json' };
+      return callProxy(setUp.app, pathOf(setUp.connection), { key: setUp.app.apiKey, body, headers });
+    });
+    await Promise.all(called);
     const kept = { 'nul\ufffd': '\ufffd\ufffd', text: '\\N\t\n\\.', deep: HOSTILE.deep };
-    for (const [n, item] of items.entries()) {
+    // One after the other: of an organization's searches, few run and wait at a time.
+    for (const [n, { requestId }] of calls.entries()) {
+      const item = await auditOf(setUp.app, requestId);
       const expected =
         n % 2 === 0 ? { arguments: kept, result: kept } : { arguments: REDACTED_ARGS, result: REDACTED_RESULT };
       expect(item).toMatchObject({ status: 'success', ...expected });
