@@ -6,6 +6,11 @@ import { allMigrations } from './migrations.module.js';
 
 /** Also limits the wait for a free connection of the pool. */
 const CONNECT_WITHIN_MS = 3_000;
+/**
+ * Connections that stay open when they are idle. A handshake takes several turns of the event loop: a process that hardly gets
+ * processor time could not open one within the limit above, and would refuse callers whose credential it has to read.
+ */
+const KEPT_CONNECTIONS = 5;
 
 /**
  * How TypeORM connects to the database; shared by the application and the CLI (`ormconfig.ts`). Only migrations change
@@ -24,7 +29,8 @@ export function dataSourceOptions(url: string): Extract<DataSourceOptions, { typ
     poolSize: 20,
     connectTimeoutMS: CONNECT_WITHIN_MS,
     applicationName: 'signalbox',
-    extra: { Client: DatabaseClient },
+    // Without keep-alive, a network in between could drop an idle connection without a word.
+    extra: { Client: DatabaseClient, min: KEPT_CONNECTIONS, keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
   };
 }
 
