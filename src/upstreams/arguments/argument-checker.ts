@@ -1,6 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
+import { relaxDefaulted } from './defaulted-properties.js';
 import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
 import { exceededLimit, type JsonLimits } from '../../common/json-size.js';
 import { type PlainForm, plainFormOf } from './plain-form.js';
@@ -42,7 +43,7 @@ interface SchemaEntry extends IsolatedSchema {
 /**
  * Validates the arguments of tool calls against the tools' input schemas, which come from upstreams and can be hostile. Plain
  * schemas are checked synchronously, in microseconds; all others on threads with a deadline (see `IsolatedChecks`). Arguments are
- * never modified: defaults are not filled in, and types are not coerced.
+ * never modified: defaults are not filled in, and types are not coerced. A required property that has a default may be absent.
  */
 export class ArgumentChecker implements OnApplicationShutdown {
   /** By identity: an entry lives as long as the tool list that contains its schema. */
@@ -86,6 +87,7 @@ export class ArgumentChecker implements OnApplicationShutdown {
 
   private examine(inputSchema: object): SchemaEntry {
     const form = plainFormOf(inputSchema);
+    if (form !== undefined) relaxDefaulted(form.schema);
     const schema: SchemaEntry =
       form === undefined
         ? this.newSchema(inputSchema, refusalOfSize(inputSchema))

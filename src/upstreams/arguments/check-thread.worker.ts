@@ -3,12 +3,12 @@ import type { CheckAnswer, CheckRequest, Ready } from './check-message.js';
 import type { Validate } from './schema-validator.js';
 
 // The body of a check thread: compiles untrusted schemas, and checks arguments against them. Node runs this file directly: from
-// `dist`, or, under Jest, from `src` with its types stripped. `src` has no `.js` files, so the module that is shared with the
-// main thread is imported with the extension of this file.
+// `dist`, or, under Jest, from `src` with its types stripped. `src` has no `.js` files, so the modules that are shared with the
+// main thread are imported with the extension of this file.
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const shared = (await import(
-  new URL(`./schema-validator${extension}`, import.meta.url).href
-)) as typeof import('./schema-validator.js');
+const load = (name: string): Promise<unknown> => import(new URL(`./${name}${extension}`, import.meta.url).href);
+const { compileSchema } = (await load('schema-validator')) as typeof import('./schema-validator.js');
+const { relaxDefaulted } = (await load('defaulted-properties')) as typeof import('./defaulted-properties.js');
 
 const ENDLESS = 'it refers to itself without end, or the arguments are nested too deeply for it';
 
@@ -20,7 +20,9 @@ function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
   if (validate === undefined) {
     try {
       if (schema === undefined) throw new Error('the thread does not have it');
-      validate = shared.compileSchema(JSON.parse(schema));
+      const parsed: unknown = JSON.parse(schema);
+      relaxDefaulted(parsed);
+      validate = compileSchema(parsed);
     } catch (error) {
       return {
         kind: 'invalid',
@@ -39,8 +41,8 @@ function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
 }
 
 // Compile the meta-schemas before the first request, whose time is limited.
-shared.compileSchema({});
-shared.compileSchema({ $schema: 'http://json-schema.org/draft-07/schema#' });
+compileSchema({});
+compileSchema({ $schema: 'http://json-schema.org/draft-07/schema#' });
 
 parentPort?.on('message', (request: CheckRequest) => parentPort?.postMessage(answer(request)));
 parentPort?.postMessage('ready' satisfies Ready);

@@ -147,7 +147,7 @@ describe('plainFormOf', () => {
       default: { $ref: '#' },
       format: 'unheard-of',
     };
-    expect(plainFormOf(schema)?.schema).toEqual({ type: 'string', nullable: true });
+    expect(plainFormOf(schema)?.schema).toEqual({ type: 'string', nullable: true, default: null });
     expect(plainFormOf({ nullable: true })?.schema).toEqual({});
   });
 });

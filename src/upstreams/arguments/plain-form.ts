@@ -91,6 +91,8 @@ const READERS = new Map<string, KeywordReader>([
     keyword,
     (_, value) => demand(Number.isFinite(value), value),
   ]),
+  // An annotation, of which only the presence matters (see `relaxDefaulted`).
+  ['default', () => null],
   ['multipleOf', (_, value) => demand(Number.isFinite(value) && Number(value) > 0, value)],
 ]);
 
