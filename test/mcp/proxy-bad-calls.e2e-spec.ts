@@ -8,11 +8,21 @@ import {
   rpcOf,
   toolCall,
 } from '../support/proxy-calls.js';
+import { modernRequest } from '../support/era-clients.js';
+import { agentOf } from '../support/gateway-agents.js';
 import { auditOf } from '../support/proxy-connections.js';
 import { INVALID, MALFORMED, nested, useBadInputProxy } from './proxy-bad-input.support.js';
 
 const proxy = useBadInputProxy();
 const { expectRefused, send } = proxy;
+
+/** The result of a call whose arguments do not validate (SEP-1303). */
+const REFUSED = {
+  isError: true,
+  content: [{ type: 'text', text: expect.stringMatching(/^(The arguments|The body) .*\.$/) }],
+  _meta: { 'mcp.service': { code: 'invalid_arguments' } },
+};
+const FAULTY = { odd: 1, color: 'green' };
 
 describe('the name of a tool', () => {
   const NAMES = ['ghost', 'echo\r\nx-injected: 1', '../strict', 'echo/../strict', 'ec\u0000ho', '\ud800', '__proto__'];
@@ -66,11 +76,52 @@ describe('arguments', () => {
     const before = proxy.upstream.calls('tools/call').length;
     const answer = await send(rpc('tools/call', { name: 'strict', arguments: args }));
     expect(answer.status).toBe(200);
-    expect(rpcOf(answer).error).toMatchObject({ code: -32602, data: { code: 'invalid_arguments' } });
+    expect(rpcOf(answer)).toMatchObject({ id: 1, result: REFUSED });
     expect(proxy.upstream.calls('tools/call')).toHaveLength(before);
     expect(await auditOf(proxy.app, String(answer.headers['x-request-id']))).toMatchObject({
       status: 'error',
       error_code: 'invalid_arguments',
+    });
+  });
+
+  it.each<[string, (agent: string) => ProxyRequest & { path: string }]>([
+    ['a connection', () => ({ path: proxy.path, body: toolCall('form', FAULTY) })],
+    ['a legacy path', () => ({ path: proxy.path.replace('/api/default', ''), body: toolCall('form', FAULTY) })],
+    ['call-tool', () => ({ path: `${proxy.path}/call-tool/form`, body: FAULTY })],
+    ['an agent', (agent) => ({ path: pathOf(agent), body: toolCall('form', FAULTY) })],
+    [
+      'a connection, in the modern era',
+      () => ({ path: proxy.path, ...modernRequest('tools/call', { name: 'form', arguments: FAULTY }) }),
+    ],
+    [
+      'an agent, in the modern era',
+      (agent) => ({ path: pathOf(agent), ...modernRequest('tools/call', { name: 'form', arguments: FAULTY }) }),
+    ],
+  ])('that do not validate are a result that names every fault for a model: %s', async (_title, callOf) => {
+    const agent = await agentOf(proxy.app, [proxy.connectionId]);
+    const { path, ...call } = callOf(agent);
+    const { status, text } = await callProxy(proxy.app, path, { key: proxy.app.apiKey, ...call });
+    const { result } = rpcOf({ text });
+    expect(status).toBe(200);
+    expect(result).toMatchObject(REFUSED);
+    expect(result?.['resultType']).toBe('headers' in call ? 'complete' : undefined);
+    expect(result?.content?.[0]?.text).toBe(
+      "The arguments do not match the tool's input schema: arguments.name is required; " +
+        'arguments.odd is not accepted; arguments.color must be one of "red", "blue".',
+    );
+  });
+
+  it('that do not validate fail a call as a task with an error, because its client reads only a task', async () => {
+    const { error } = rpcOf(await send(rpc('tools/call', { name: 'strict', arguments: {}, task: {} })));
+    expect(error).toMatchObject({ code: -32602, data: { code: 'invalid_arguments', errors: [{ path: 'n' }] } });
+  });
+
+  it('may lack a required property that has a default', async () => {
+    const { status, text } = await send(toolCall('form', { name: 'a' }));
+    expect([status, rpcOf({ text }).result?.isError]).toEqual([200, undefined]);
+    expect(proxy.upstream.calls('tools/call').at(-1)?.message.params).toEqual({
+      name: 'form',
+      arguments: { name: 'a' },
     });
   });
 
@@ -147,7 +198,7 @@ describe('the body of a call-tool request', () => {
 
   it.each(['[]', '"text"', 'null', '1'])('is refused when it is not an object: %s', async (body) => {
     const answer = await call(body);
-    expect(rpcOf(answer).error).toMatchObject({ code: -32602, data: { code: 'invalid_arguments' } });
+    expect(rpcOf(answer).result).toMatchObject(REFUSED);
   });
 
   it('is refused when it is not UTF-8', () => expectRefused(call(Buffer.from('{"text":"\xff"}', 'latin1')), MALFORMED));

@@ -14,6 +14,15 @@ const TOOLS = [
     },
   },
   { name: 'strict', inputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
+  {
+    name: 'form',
+    inputSchema: {
+      type: 'object',
+      properties: { name: { type: 'string' }, color: { enum: ['red', 'blue'], default: 'red' } },
+      required: ['name', 'color'],
+      additionalProperties: false,
+    },
+  },
 ];
 
 export interface Refusal {
@@ -31,6 +40,7 @@ export const nested = (levels: number): string => '['.repeat(levels) + ']'.repea
 export interface BadInputProxy {
   readonly app: TestApp;
   readonly upstream: ScriptedServer;
+  readonly connectionId: string;
   /** The path of the connection to the upstream. */
   readonly path: string;
   /** Is permitted to call only `echo`. */
@@ -44,6 +54,7 @@ export interface BadInputProxy {
 export function useBadInputProxy(): BadInputProxy {
   let app: TestApp;
   let upstream: ScriptedServer;
+  let connectionId: string;
   let path: string;
   let limited: string;
 
@@ -54,7 +65,7 @@ export function useBadInputProxy(): BadInputProxy {
     });
     upstream = await startScripted(script);
     app = await startTestApp();
-    const connectionId = await connectTo(app, upstream.url);
+    connectionId = await connectTo(app, upstream.url);
     path = pathOf(connectionId);
     limited = await keyWith(app, { [connectionId]: ['echo'] });
   });
@@ -70,6 +81,9 @@ export function useBadInputProxy(): BadInputProxy {
     },
     get upstream() {
       return upstream;
+    },
+    get connectionId() {
+      return connectionId;
     },
     get path() {
       return path;

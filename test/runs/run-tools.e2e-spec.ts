@@ -114,6 +114,28 @@ describe('the tools of a run', () => {
   });
 });
 
+describe('arguments that do not validate', () => {
+  it('give the model every fault, and do not reach the upstream', async () => {
+    const { script } = legacyServer((request, response) => {
+      const inputSchema = {
+        type: 'object',
+        properties: { name: { type: 'string' }, color: { enum: ['red', 'blue'], default: 'red' } },
+        required: ['name', 'color'],
+      };
+      const isList = request.message.method === 'tools/list';
+      sendResult(response, request.message, isList ? { tools: [{ name: 'form', inputSchema }] } : { content: [] });
+    });
+    const server = await upstreams.scripted(script);
+    const id = await agentOf(app, [await connectTo(app, server.url)]);
+    const { toolParts } = await run(id, '/call form {"color":"green"}\n/call form {"name":"a"}');
+    const errorText =
+      "The arguments do not match the tool's input schema: arguments.name is required; " +
+      'arguments.color must be one of "red", "blue".';
+    expect(toolParts).toMatchObject([{ state: 'output-error', errorText }, { state: 'output-available' }]);
+    expect(server.calls('tools/call')).toHaveLength(1);
+  });
+});
+
 describe('the output of a tool', () => {
   it('is bounded in the transcript and for the model, also when the agent has lost the tool, and says so', async () => {
     const text = 'x'.repeat(700_000);

@@ -90,10 +90,23 @@ describe.each([
 
   it('report faults of the arguments', async () => {
     const client = await connect();
-    const result = await client.callTool({ name: 'COLLECTION_THREADS_GET', arguments: { id: 7 } });
-    expect(result.isError).toBe(true);
-    const [content] = result.content as { text: string }[];
-    expect(JSON.parse(content?.text ?? '')).toMatchObject({ code: 'invalid_request', errors: [{ path: 'id' }] });
+    const call = async (
+      name: string,
+      args: Record<string, unknown>,
+    ): Promise<{ sentence: string; problem: object }> => {
+      const result = await client.callTool({ name, arguments: args });
+      expect(result.isError).toBe(true);
+      const [{ text }] = result.content as [{ text: string }];
+      const start = text.indexOf('\n');
+      return { sentence: text.slice(0, start), problem: JSON.parse(text.slice(start)) as object };
+    };
+    const one = await call('COLLECTION_THREADS_GET', { id: 7 });
+    expect(one.sentence).toMatch(/^id: \S.*\.$/);
+    expect(one.problem).toMatchObject({ code: 'invalid_request', errors: [{ path: 'id' }] });
+    const all = await call('COLLECTION_THREADS_CREATE', { data: { title: 7, odd: 1 } });
+    for (const path of ['data.title: ', 'data.virtual_mcp_id: ', 'data.odd: ']) expect(all.sentence).toContain(path);
+    const missing = await call('COLLECTION_THREADS_GET', { id: 'no-such-thread' });
+    expect(missing.sentence).toMatch(/^[A-Z].*\.$/);
     await client.close();
   });
 });

@@ -59,6 +59,22 @@ export function rpcErrorText(
   return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(body)}}`;
 }
 
+/**
+ * The JSON text of the answer to a tool call whose arguments are not valid: a failed tool, because clients pass only results on to
+ * their model (SEP-1303).
+ * @param id the request's id as JSON text
+ */
+export function toolErrorText(error: DomainError, id: string, requestId: string, isModern: boolean): string {
+  const { code, errors = [] } = error;
+  const result = {
+    ...(isModern && { resultType: 'complete' }),
+    isError: true,
+    content: [{ type: 'text', text: error.detail ?? `${error.title}.` }],
+    _meta: { 'mcp.service': { code, request_id: requestId, ...(errors.length > 0 && { errors }) } },
+  };
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+}
+
 export function rpcErrorBody(error: DomainError, requestId: string, hasUrlElicitation = false): RpcErrorBody {
   const elicitations = hasUrlElicitation ? elicitationsOf(error) : undefined;
   return {

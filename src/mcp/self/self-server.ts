@@ -21,6 +21,9 @@ export interface SelfCaller {
 const INSTRUCTIONS =
   'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the audit log of tool calls.';
 
+/** As many faults of arguments as those of other tools are listed with. */
+const MAX_FAULTS = 20;
+
 /** Serves the management tools over MCP, from the same registry as `POST /api/:org/tools/:NAME`. */
 @Injectable()
 export class SelfServer {
@@ -78,5 +81,15 @@ function failure(error: DomainError, requestId: string): CallToolResult {
   if (error.code === 'unknown_tool') {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.detail ?? error.title);
   }
-  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problemOf(error, requestId)) }] };
+  const text = `${sentenceOf(error)}\n${JSON.stringify(problemOf(error, requestId))}`;
+  return { isError: true, content: [{ type: 'text', text }] };
+}
+
+/** What is wrong, for a model; a program reads the JSON after it. Names every fault, because the detail names only one. */
+function sentenceOf({ detail, title, errors = [] }: DomainError): string {
+  if (errors.length < 2) return detail ?? `${title}.`;
+  const faults = errors
+    .slice(0, MAX_FAULTS)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return `${title}. ${faults.join(' ')}`;
 }

@@ -67,8 +67,8 @@ describe('ArgumentChecker', () => {
       expect(check(sum, { a: 'x', list: [1, 2.5], 'o"dd': 1 })).toEqual({
         outcome: 'unfit',
         faults: [
-          { path: 'b', code: 'required', message: "must have required property 'b'" },
-          { path: 'o"dd', code: 'additional_properties', message: 'must NOT have additional properties' },
+          { path: 'b', code: 'required', message: 'is required' },
+          { path: 'o"dd', code: 'additional_properties', message: 'is not accepted' },
           { path: 'a', code: 'type', message: 'must be number' },
           { path: 'list[1]', code: 'type', message: 'must be integer' },
         ],
@@ -208,6 +208,63 @@ describe('ArgumentChecker', () => {
     });
   });
 
+  describe('with defaults', () => {
+    const size = { type: 'object', required: ['unit', 'value'], properties: { unit: { default: 'px' }, value: {} } };
+    const byReference = { $defs: { size, unit: { default: 'px' } }, properties: { s: { $ref: '#/$defs/size' } } };
+    const shapes = [
+      { required: ['kind', 'unit'], properties: { kind: { const: 'a' }, unit: { default: 'px' } } },
+      { required: ['kind'], properties: { kind: { const: 'b' } } },
+    ];
+
+    it.each<[string, object, object]>([
+      ['of a property', size, { value: 1 }],
+      ['in a list', { properties: { list: { items: size } } }, { list: [{ value: 1 }] }],
+      ['in a nullable type', { required: ['a'], properties: { a: { anyOf: [{ default: 1 }, { type: 'null' }] } } }, {}],
+      ['of a property that another part of the schema requires', { allOf: [size], required: ['unit'] }, { value: 1 }],
+      ['of an alternative', { oneOf: shapes }, { kind: 'a' }],
+      [
+        'of alternatives that overlap',
+        { oneOf: [{ required: ['a'] }, { type: 'object' }], properties: { a: { default: 1 } } },
+        {},
+      ],
+      ['behind a reference', byReference, { s: { value: 1 } }],
+      [
+        'of what a reference describes',
+        { ...byReference, required: ['u'], properties: { u: { $ref: '#/$defs/unit' } } },
+        {},
+      ],
+      ['of a dependency', { dependentRequired: { a: ['b'] }, properties: { b: { default: 1 } } }, { a: 1 }],
+    ])('does not require a property that the server fills in: %s', async (_title, schema, args) => {
+      for (const more of [{}, { patternProperties: { '^m': {} } }]) {
+        expect(await check({ ...schema, ...more }, args)).toEqual(FIT);
+        expect(args).not.toHaveProperty('unit');
+      }
+    });
+
+    it('still requires what has none, and finds every other fault', async () => {
+      expect(await faultOf(size, { unit: 'em' })).toBe('value: required');
+      expect(await faultOf(byReference, { s: {} })).toBe('s.value: required');
+      expect(await faultOf({ oneOf: shapes }, { unit: 'em' })).toBe('kind: required');
+      const typed = { required: ['a'], properties: { a: { type: 'string', default: 'x' } } };
+      expect(await faultOf(typed, { a: 1 })).toBe('a: type');
+      // Accepting less inside `not` would accept less of the arguments.
+      expect(await check({ ...typed, not: { required: ['b'], properties: { b: { default: 1 } } } }, {})).toEqual(FIT);
+      const data = { enum: [{ required: ['a'], properties: { a: { default: 1 } } }] };
+      expect(await check({ properties: { data } }, { data: data.enum[0] })).toEqual(FIT);
+    });
+  });
+
+  it('returns every fault of a schema that is checked on a thread', async () => {
+    const schema = isolated({ type: 'integer' }, { required: ['a', 'b', 'marker'] });
+    expect(await check(schema, { a: 'x', marker: 'y' })).toMatchObject({
+      faults: [
+        { path: 'b', message: 'is required' },
+        { path: 'marker', message: 'must match pattern "^m"' },
+        { path: 'a', message: 'must be integer' },
+      ],
+    });
+  });
+
   it('never executes code in names, in the process or on a thread', async () => {
     const names = [
       '"];globalThis.hacked=1;//',
@@ -238,7 +295,7 @@ describe('ArgumentChecker', () => {
     expect(refusalOf(await check({}, {}))).toBeUndefined();
     expect(refusalOf(await check({ required: ['a', 'b'] }, {}))).toMatchObject({
       code: 'invalid_arguments',
-      detail: "arguments.a must have required property 'a' (and 1 more)",
+      detail: "The arguments do not match the tool's input schema: arguments.a is required; arguments.b is required.",
       errors: [{ path: 'a' }, { path: 'b' }],
     });
     expect(refusalOf(await check({ $ref: '#' }, {}))).toMatchObject({ code: 'tool_schema_invalid' });

@@ -40,9 +40,13 @@ export function refusalOf(verdict: ArgumentVerdict): DomainError | undefined {
   }
 }
 
+/** Every fault, so that a model can mend all of them at once. */
 function summaryOf(faults: readonly FieldError[]): string {
-  const [first] = faults;
-  const where = first === undefined || first.path === '' ? 'arguments' : `arguments.${first.path}`;
-  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : '';
-  return `${where} ${first?.message ?? 'do not fit'}${more}`;
+  const list = faults.map(({ path, message }) => `${pathOf(path)} ${message}`);
+  return `The arguments do not match the tool's input schema: ${list.join('; ')}.`;
+}
+
+function pathOf(path: string): string {
+  if (path === '') return 'arguments';
+  return path.startsWith('[') ? `arguments${path}` : `arguments.${path}`;
 }

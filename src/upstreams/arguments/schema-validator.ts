@@ -22,7 +22,7 @@ export const ASSERTED_FORMATS = [
 ] as const;
 
 const MAX_FAULTS = 20;
-const LONGEST_TEXT = 200;
+const LONGEST_TEXT = 300;
 
 const OPTIONS: Options = {
   strict: false,
@@ -42,25 +42,15 @@ const OPTIONS: Options = {
 const draft7 = new Ajv(OPTIONS);
 const draft2020 = new Ajv2020(OPTIONS);
 
-/**
- * Compiles a plain form (see `plain-form.ts`), which needs no meta-schema and means the same in every draft. A second validator,
- * compiled for the first invalid arguments, finds all faults.
- */
+/** Compiles a plain form (see `plain-form.ts`), which needs no meta-schema and means the same in every draft. */
 export function compilePlain(form: object): Validate {
-  const compile = (allErrors: boolean): ValidateFunction =>
-    ownFormats(new Ajv({ ...OPTIONS, meta: false, validateSchema: false, allErrors })).compile(form);
-  const quick = compile(false);
-  let thorough: ValidateFunction | undefined;
-  return (args) => {
-    if (quick(args)) return [];
-    thorough ??= compile(true);
-    thorough(args);
-    return faultsOf(thorough.errors ?? quick.errors);
-  };
+  return validatorOf((allErrors) =>
+    ownFormats(new Ajv({ ...OPTIONS, meta: false, validateSchema: false, allErrors })).compile(form),
+  );
 }
 
 /**
- * Compiles any schema. The validator returns the first fault. `$schema` selects the draft: draft-07 and older, or 2020-12.
+ * Compiles any schema. `$schema` selects the draft: draft-07 and older, or 2020-12.
  * Without one of these, the draft is 2020-12, the default of MCP since 2025-11-25, or draft-07 if the schema is valid only as
  * that, which is what servers of the older revisions mean. A `$ref` is never fetched.
  * @throws Error with a message that describes the fault of the schema
@@ -72,13 +62,26 @@ export function compileSchema(schema: unknown): Validate {
     throw new Error(`it is not JSON Schema: ${meta.errorsText(meta.errors, { dataVar: 'schema' })}`);
   }
 
-  // A fresh instance for each schema: `$id`s of one must not answer the `$ref`s of another.
-  const options = { ...OPTIONS, validateSchema: false };
-  const ajv = ownFormats(meta === draft2020 ? new Ajv2020(options) : new Ajv(options));
-  // An old form of `$id`, which Ajv rejects and both drafts ignore.
-  ajv.removeKeyword('id');
-  const validate = compiled(ajv, own);
-  return (args) => (validate(args) ? [] : faultsOf(validate.errors));
+  return validatorOf((allErrors) => {
+    // A fresh instance for each schema: `$id`s of one must not answer the `$ref`s of another.
+    const options = { ...OPTIONS, validateSchema: false, allErrors };
+    const ajv = ownFormats(meta === draft2020 ? new Ajv2020(options) : new Ajv(options));
+    // An old form of `$id`, which Ajv rejects and both drafts ignore.
+    ajv.removeKeyword('id');
+    return compiled(ajv, own);
+  });
+}
+
+/** A second validator, compiled for the first invalid arguments, finds all faults. */
+function validatorOf(compile: (allErrors: boolean) => ValidateFunction): Validate {
+  const quick = compile(false);
+  let thorough: ValidateFunction | undefined;
+  return (args) => {
+    if (quick(args)) return [];
+    thorough ??= compile(true);
+    thorough(args);
+    return faultsOf(thorough.errors ?? quick.errors);
+  };
 }
 
 function draftOf(schema: unknown, own: object | boolean): Ajv {
@@ -134,8 +137,31 @@ function faultsOf(errors: readonly ErrorObject[] | null | undefined): FieldError
   return (errors ?? []).slice(0, MAX_FAULTS).map((error) => ({
     path: bounded(pathOf(error)),
     code: snakeCase(error.keyword),
-    message: bounded(error.message ?? 'does not fit'),
+    message: bounded(messageOf(error)),
   }));
+}
+
+/** What is wrong, for a model or a person who does not know the words of JSON Schema. */
+function messageOf({ keyword, params, message = 'does not fit' }: ErrorObject): string {
+  const { allowedValues, allowedValue } = params as Record<string, unknown>;
+  switch (keyword) {
+    case 'required':
+      return 'is required';
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+    case 'false schema':
+      return 'is not accepted';
+    case 'enum':
+      return Array.isArray(allowedValues) ? `must be one of ${allowedValues.map(jsonOf).join(', ')}` : message;
+    case 'const':
+      return `must be ${jsonOf(allowedValue)}`;
+    default:
+      return message;
+  }
+}
+
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value);
 }
 
 /** The path, such as `a.list[0].name`, including a property that is missing or not accepted. */
