@@ -38,7 +38,7 @@ const CONFIG = {
 };
 
 /** A public route for browsers: errors become pages. The handler sends its page with `sendPage`. */
-export function GetPage(path: string): MethodDecorator {
+export function GetPage(path: string | string[]): MethodDecorator {
   return applyDecorators(Get(path), Access('public'), RouteConfig(CONFIG), ApiExcludeEndpoint());
 }
 

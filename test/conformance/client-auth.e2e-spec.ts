@@ -115,7 +115,7 @@ describe('the service as the client of an upstream that demands OAuth', () => {
           'auth/basic-cimd / cimd-client-id-used',
           {
             status: 'WARNING',
-            reason: expect.stringContaining(`"actualClientId":"${SECURE_URL}/oauth/client-metadata.json"`),
+            reason: expect.stringContaining(`"actualClientId":"${SECURE_URL}/oauth/client-metadata/`),
           },
         ],
       ]);

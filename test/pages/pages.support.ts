@@ -260,7 +260,7 @@ export const PAGES: readonly (readonly [what: string, heading: RegExp, open: Ope
       await fixture.signIn(page);
       await page.goto(fixture.address(`/connections/${fixture.connectionId}/authorize`));
       await page.getByRole('link', { name: 'Continue' }).click();
-      await page.waitForURL('**/oauth/callback?*');
+      await page.waitForURL('**/oauth/callback/*?*');
     },
   ],
   [

@@ -89,7 +89,7 @@ describe('a log-in at an upstream', () => {
       code_challenge: expect.stringMatching(/^[\w-]{43}$/),
       resource: upstream.url,
       scope: 'tools offline_access',
-      redirect_uri: `${service.url}/oauth/callback`,
+      redirect_uri: expect.stringMatching(new RegExp(`^${service.url}/oauth/callback/[\\w-]{43}$`)),
       state: expect.stringMatching(/^[\w-]{43}$/),
     });
   });
@@ -113,17 +113,21 @@ describe('a log-in at an upstream', () => {
   });
 
   it('uses a configured client only at the authorization server that accepted it', async () => {
+    const id = await connectOauth(service, upstream, { client_id: 'set up later' });
+    const redirectUri = `${service.url}/oauth/callback/${id}`;
+    expect((await owner.browser.get(`/connections/${id}/authorize`)).text).toContain(redirectUri);
     const registration = await fetch(`${upstream.issuer}/reg`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
-        redirect_uris: [`${service.url}/oauth/callback`],
+        redirect_uris: [redirectUri],
         application_type: 'native',
         token_endpoint_auth_method: 'client_secret_basic',
       }),
     });
     const { client_id, client_secret } = (await registration.json()) as Record<string, string>;
-    const id = await connectOauth(service, upstream, { client_id, client_secret });
+    const auth = { type: 'oauth', client_id, client_secret };
+    await succeed(service, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { auth } });
     expect((await authorize(owner, upstream, id)).status).toBe(200);
     expect(await callText(id)).toBe('alice');
     const other = await startOauthUpstream();
@@ -202,10 +206,54 @@ describe('a log-in at an upstream', () => {
     expect(await callText(id)).toBeUndefined();
   });
 
+  it('has a redirect address of its own at each server, so that none gets the code of another one (mix-up)', async () => {
+    const honestId = await connectOauth(service, upstream);
+    const honest = await begin(owner, honestId);
+    const redirectUriOf = (url: string) => new URL(url).searchParams.get('redirect_uri') ?? '';
+    const attacker = await startOauthUpstream();
+    try {
+      const stated = (await (await fetch(attacker.issuer + METADATA)).json()) as object;
+      let redeemed = 0;
+      attacker.intercept = (_request, response, path) => {
+        if (path === '/token') redeemed++;
+        else if (path !== METADATA) return false;
+        const body = { ...stated, error: 'invalid_grant', authorization_response_iss_parameter_supported: false };
+        response.writeHead(path === METADATA ? 200 : 400, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(body));
+        return true;
+      };
+      const id = await connectOauth(service, attacker);
+      // The attacker's authorization endpoint sends the browser on to the honest server, as the client that is registered there.
+      const relay = async (...kept: string[]): Promise<URL> => {
+        const relayed = new URL(honest);
+        const own = new URL(await begin(owner, id)).searchParams;
+        for (const name of ['state', 'code_challenge', ...kept]) relayed.searchParams.set(name, own.get(name) ?? '');
+        const answer = await answerOf(relayed.href);
+        answer.searchParams.delete('iss');
+        return answer;
+      };
+      const page = await callback(owner, await relay());
+      expect({ status: page.status, text: page.text }).toEqual({
+        status: 502,
+        text: expect.stringContaining('redirect address of another authorization server'),
+      });
+      expect(redeemed).toBe(0);
+      await expect(relay('redirect_uri')).rejects.toThrow('redirect_uri');
+      // The same connection at another server is another client, too.
+      answering('/.well-known/oauth-protected-resource/mcp', 200, {
+        resource: upstream.url,
+        authorization_servers: [attacker.issuer],
+      });
+      expect(redirectUriOf(await begin(owner, honestId))).not.toBe(redirectUriOf(honest));
+    } finally {
+      await attacker.close();
+    }
+  });
+
   it('shows why the authorization server refused', async () => {
     const id = await connectOauth(service, upstream);
     const url = new URL(await begin(owner, id));
-    const answer = new URL('/oauth/callback', service.url);
+    const answer = new URL(url.searchParams.get('redirect_uri') ?? '');
     answer.search = new URLSearchParams({
       state: url.searchParams.get('state') ?? '',
       error: 'access_denied',
@@ -330,13 +378,17 @@ describe('a log-in at an upstream', () => {
     expect((await supertest(service.url).get(path)).status).toBe(404);
     const secure = await startTestApp({ database: service.database, env: { BASE_URL: 'https://box.example' } });
     try {
-      const { body } = await supertest(secure.url).get(path);
-      expect(body).toMatchObject({
-        client_id: `https://box.example${path}`,
-        redirect_uris: ['https://box.example/oauth/callback'],
-        token_endpoint_auth_method: 'none',
-        application_type: 'web',
-      });
+      for (const place of ['', `/${'a-_'.repeat(14)}a`]) {
+        const at = `/oauth/client-metadata${place}.json`;
+        const { body } = await supertest(secure.url).get(at);
+        expect(body).toMatchObject({
+          client_id: `https://box.example${at}`,
+          redirect_uris: [`https://box.example/oauth/callback${place}`],
+          token_endpoint_auth_method: 'none',
+          application_type: 'web',
+        });
+      }
+      expect((await supertest(secure.url).get('/oauth/client-metadata/else.json')).status).toBe(404);
     } finally {
       await secure.close();
     }

@@ -29,12 +29,13 @@ export class AuthorizationController {
   async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);
     if (browser === undefined) return signInFirst(id, reply);
-    const { title, host, isShared } = await this.authorizations.describe(id, browser.userId);
+    const { title, host, isShared, redirectUri } = await this.authorizations.describe(id, browser.userId);
     const users = isShared ? 'Everyone who can call the connection' : 'Only you';
     const body = html`<p>
         The connection “${title}” needs an account at <strong>${host}</strong>. You log in there next. ${users} will use
         the account that you choose.
       </p>
+      ${redirectUri === undefined ? '' : html`<p class="note">The client there needs the redirect address ${redirectUri}</p>`}
       <p class="buttons">
         <a class="button primary" href="${pathOf(id)}/continue?${this.csrf.linkQueryFor(request, reply)}">Continue</a>
       </p>`;
@@ -51,7 +52,8 @@ export class AuthorizationController {
     await reply.redirect(url, HttpStatus.SEE_OTHER);
   }
 
-  @GetPage('oauth/callback')
+  /** Without a place: for log-ins that a process of an earlier release has begun. */
+  @GetPage(['oauth/callback', 'oauth/callback/:place'])
   async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);
     if (browser === undefined) {
@@ -60,18 +62,19 @@ export class AuthorizationController {
     const [state, code, iss, error] = ['state', 'code', 'iss', 'error'].map(
       (name) => queryOf(request, name) || undefined,
     );
-    const title = await this.authorizations.complete({ state, code, iss, error }, browser);
+    const [path = ''] = request.url.split('?');
+    const title = await this.authorizations.complete({ state, code, iss, error, path }, browser);
     sendPage(reply, {
       title: 'Connected',
       body: html`<p>The connection “${title}” can now use the account. You can close this window.</p>`,
     });
   }
 
-  /** The client metadata document of this service. */
-  @Get('oauth/client-metadata.json')
+  /** The client metadata documents of this service. */
+  @Get(['oauth/client-metadata.json', 'oauth/client-metadata/:place.json'])
   @Access('public')
-  metadata(): object {
-    const document = this.clients.metadataDocument;
+  metadata(@Param('place') place?: string): object {
+    const document = this.clients.metadataDocument(place);
     if (document === undefined) throw new DomainError('unknown_route');
     return document;
   }

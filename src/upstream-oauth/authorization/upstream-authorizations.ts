@@ -41,6 +41,8 @@ export interface AuthorizationAnswer {
   readonly code?: string | undefined;
   readonly iss?: string | undefined;
   readonly error?: string | undefined;
+  /** The path at which it arrived. */
+  readonly path: string;
 }
 
 /** What an account is for. */
@@ -51,6 +53,8 @@ export interface LogInPurpose {
   readonly host: string;
   /** True if everyone who may call the connection uses the account. */
   readonly isShared: boolean;
+  /** What a configured client needs at the authorization server. */
+  readonly redirectUri: string | undefined;
 }
 
 /** Logs people in at the authorization servers of upstreams, and out again. */
@@ -79,7 +83,8 @@ export class UpstreamAuthorizations {
   async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
     const connection = await this.requireConnection(connectionId, userId);
     const { title, url } = connection;
-    return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection) };
+    const redirectUri = this.clients.redirectUriOfConfigured(connection);
+    return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection), redirectUri };
   }
 
   /**
@@ -90,8 +95,7 @@ export class UpstreamAuthorizations {
     const connection = await this.requireConnection(connectionId, browser.userId);
     try {
       const server = await this.discovery.discover(connection.url);
-      const client = await this.clients.clientFor(connection, server.metadata);
-      const { redirectUri } = this.clients;
+      const { information: client, redirectUri } = await this.clients.clientFor(connection, server.metadata);
       const state = randomBytes(32).toString('base64url');
       const accountUserId = hasMemberAccounts(connection) ? browser.userId : null;
       const scope = scopeOf(connection, server, await this.stored.find(connectionFor(connection, accountUserId)));
@@ -123,7 +127,8 @@ export class UpstreamAuthorizations {
    * Ends the log-in that this browser has begun, and stores the tokens. Returns the title of the connection.
    * @throws DomainError `invalid_request` for an answer that belongs to no log-in of this browser, and what `begin` throws
    */
-  async complete({ state = '', code, iss, error }: AuthorizationAnswer, browser: SignedInBrowser): Promise<string> {
+  async complete(answer: AuthorizationAnswer, browser: SignedInBrowser): Promise<string> {
+    const { state = '' } = answer;
     const logIn = await this.logIns.take(state, browser);
     if (logIn === undefined) {
       throw new DomainError('invalid_request', 'This log-in is unknown, has expired or was begun in another browser.');
@@ -134,7 +139,7 @@ export class UpstreamAuthorizations {
       throw new DomainError('conflict', 'The connection was changed during the log-in. Begin again.');
     }
     try {
-      await this.redeem(bound, logIn, { code, iss, error }, browser.userId);
+      await this.redeem(bound, logIn, answer, browser.userId);
     } catch (cause) {
       throw this.explain(connection, cause);
     }
@@ -177,9 +182,12 @@ export class UpstreamAuthorizations {
   private async redeem(
     connection: Connection,
     { server, client, resource, scope, codeVerifier, redirectUri, connectionUrl }: LogIn,
-    { code, iss, error }: AuthorizationAnswer,
+    { code, iss, error, path }: AuthorizationAnswer,
     userId: string,
   ): Promise<void> {
+    if (path !== new URL(redirectUri).pathname) {
+      throw new AuthorizationServerFault('The answer came to the redirect address of another authorization server.');
+    }
     const issParameterSupported = server.authorization_response_iss_parameter_supported === true;
     validateAuthorizationResponseIssuer({ iss, expectedIssuer: server.issuer, issParameterSupported });
     if (error !== undefined || code === undefined) {
