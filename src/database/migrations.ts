@@ -33,6 +33,7 @@ import { Schedules1763700000678 } from './migrations/1763700000678-schedules.js'
 import { FailedRuns1763700000680 } from './migrations/1763700000680-failed-runs.js';
 import { RunCosts1763700000690 } from './migrations/1763700000690-run-costs.js';
 import { StartedRuns1763700000691 } from './migrations/1763700000691-started-runs.js';
+import { RefreshLeases1763700000720 } from './migrations/1763700000720-refresh-leases.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -73,4 +74,5 @@ export const MIGRATIONS = [
   FailedRuns1763700000680,
   RunCosts1763700000690,
   StartedRuns1763700000691,
+  RefreshLeases1763700000720,
 ];

@@ -6,7 +6,8 @@ import { GuardedDispatcher } from './guarded-dispatcher.js';
 /** For a whole exchange, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
-const SOCKETS_PER_ORIGIN = 16;
+/** As many as there are token refreshes at a time, which can all be at one origin. */
+const SOCKETS_PER_ORIGIN = 64;
 
 /** What is used of a request. */
 type RequestOptions = Pick<RequestInit, 'method' | 'headers' | 'body'>;

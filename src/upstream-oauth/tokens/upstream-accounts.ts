@@ -7,20 +7,16 @@ import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { authorizationRequired, pageOf, scopeRequired } from '../authorization-page.js';
-import { type Account, accountOf } from './account-tokens.js';
-import { AuthorizationEnded, TokenRequests } from './token-requests.js';
+import type { Account } from './account-tokens.js';
 import { judgeDemand, uniteScopes } from './scopes.js';
-import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+import { TokenRefreshes } from './token-refreshes.js';
+import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
 /** A log-in and a revocation in another process must be visible within a second. */
 const VALID_MS = 900;
 const MAX_ENTRIES = 10_000;
 const MAX_QUERIES = 2;
 const MAX_KEYS_PER_QUERY = 500;
-/** How many accounts this process refreshes at a time; each holds a database connection. */
-const MAX_REFRESHING = 4;
-/** How long a valid token is used on after a failed attempt to refresh it, in milliseconds. */
-const POSTPONE_MS = 5_000;
 /** How long a token that the upstream refused although it was new is not refreshed again, in milliseconds. */
 const REFUSED_MS = 30_000;
 
@@ -29,18 +25,12 @@ const REFUSED_MS = 30_000;
 export class UpstreamAccounts {
   private readonly logger = new Logger(UpstreamAccounts.name);
   private readonly cache: ReadThroughCache<Account>;
-  /** Refreshes in progress, by account. */
-  private readonly refreshing = new Map<string, Promise<Account | undefined>>();
-  private readonly waiting: (() => void)[] = [];
-  private active = 0;
-  /** Accounts whose refresh just failed, although it can succeed later. */
-  private readonly postponed = new LRUCache<string, true>({ max: MAX_ENTRIES, ttl: POSTPONE_MS });
   /** New tokens that the upstream refused, by account. */
   private readonly refusedTokens = new LRUCache<string, string>({ max: MAX_ENTRIES, ttl: REFUSED_MS });
 
   constructor(
     private readonly repository: UpstreamAuthorizationRepository,
-    private readonly requests: TokenRequests,
+    private readonly refreshes: TokenRefreshes,
     private readonly directory: ConnectionDirectory,
     private readonly config: AppConfig,
   ) {
@@ -75,9 +65,11 @@ export class UpstreamAccounts {
   }
 
   /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
-  renew(connection: Connection, refused: string): Promise<string> {
-    if (this.refusedTokens.get(accountKey(connection)) === refused) return Promise.reject(this.missing(connection));
-    return this.refresh(connection, refused);
+  async renew(connection: Connection, refused: string): Promise<string> {
+    const key = accountKey(connection);
+    const known = this.refusedTokens.get(key) === refused ? undefined : await this.cache.get(key);
+    if (known === undefined) throw this.missing(connection);
+    return this.refresh(connection, known, refused);
   }
 
   /** Notes that the upstream refused a token that was just renewed. */
@@ -98,11 +90,10 @@ export class UpstreamAccounts {
     if (known === undefined) return this.missing(connection);
     let demand = judgeDemand(known.tokens, demanded);
     if (demand === 'new') {
-      await this.repository.change(connection, (account) => {
-        demand = judgeDemand(account.tokens, demanded);
-        if (demand !== 'new') return { kept: true };
-        const demandedScope = uniteScopes(account.tokens.demandedScope, demanded);
-        return { replacement: { ...account, tokens: { ...account.tokens, demandedScope } } };
+      await this.repository.changeTokens(connection, (tokens) => {
+        demand = judgeDemand(tokens, demanded);
+        if (demand !== 'new') return undefined;
+        return { ...tokens, demandedScope: uniteScopes(tokens.demandedScope, demanded) };
       });
       this.cache.forget(key);
     }
@@ -114,7 +105,6 @@ export class UpstreamAccounts {
     const key = accountKey(connection);
     this.cache.forget(key);
     this.refusedTokens.delete(key);
-    this.postponed.delete(key);
   }
 
   private currentToken(connection: Connection, account: Account | undefined): string | Promise<string> {
@@ -122,63 +112,23 @@ export class UpstreamAccounts {
     const now = Date.now();
     const { accessToken } = account.tokens;
     if (now < account.refreshAt) return accessToken;
-    if (now < account.expiresAt && this.postponed.has(accountKey(connection))) return accessToken;
-    return this.refresh(connection, accessToken);
+    if (now >= account.expiresAt) return this.refresh(connection, account, accessToken);
+    // Nobody waits for a new token while the present one is valid. The reason of a failure is logged.
+    if (!this.refreshes.isPaused(connection, account)) {
+      this.refresh(connection, account, accessToken).catch(() => undefined);
+    }
+    return accessToken;
   }
 
   /** @param outdated the access token that is to be replaced */
-  private async refresh(connection: Connection, outdated: string): Promise<string> {
-    const key = accountKey(connection);
-    for (;;) {
-      const known = this.refreshing.get(key);
-      const account = await (known ?? this.startRefresh(key, connection, outdated));
-      if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
-      const { accessToken } = account.tokens;
-      // A refresh that was in progress may have kept the token that the upstream has refused since.
-      if (accessToken !== outdated || known === undefined) return accessToken;
-    }
-  }
-
-  private startRefresh(key: string, connection: Connection, outdated: string): Promise<Account | undefined> {
-    const refreshed = this.inTurn(() =>
-      this.repository.change(connection, (account) => this.decide(connection, account, outdated)),
-    ).finally(() => {
-      this.refreshing.delete(key);
-      this.cache.forget(key);
-    });
-    this.refreshing.set(key, refreshed);
-    return refreshed;
-  }
-
-  /** Decides under the lock of the account what another process has left to do. */
-  private async decide(connection: Connection, account: Account, outdated: string): Promise<AccountChange> {
-    const { tokens, refreshAt, expiresAt, connectionUrl } = account;
-    if (tokens.accessToken !== outdated && Date.now() < refreshAt) return { kept: true };
-    const isDue = Date.now() >= refreshAt;
+  private async refresh(connection: Connection, known: Account, outdated: string): Promise<string> {
     try {
-      return { replacement: accountOf(await this.requests.refresh(tokens), tokens, connectionUrl) };
-    } catch (error) {
-      if (error instanceof AuthorizationEnded) {
-        // Without a refresh token, the access token is used to its end.
-        return isDue && tokens.refreshToken === undefined && Date.now() < expiresAt
-          ? this.postpone(connection)
-          : { removed: true };
-      }
-      this.logger.warn(
-        { connection_id: connection.id, err: error },
-        'Could not refresh the access token for an upstream',
-      );
-      if (isDue && Date.now() < expiresAt) return this.postpone(connection);
-      throw new DomainError(
-        'upstream_unreachable',
-        'The authorization server of the upstream did not issue a new token.',
-      );
+      const account = await this.refreshes.refresh(connection, known, outdated);
+      if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+      return account.tokens.accessToken;
+    } finally {
+      this.cache.forget(accountKey(connection));
     }
-  }
-
-  private postpone(connection: Connection): AccountChange {
-    this.postponed.set(accountKey(connection), true);
-    return { kept: true };
   }
 
   private missing(connection: Connection, errorOf = authorizationRequired): DomainError {
@@ -189,18 +139,6 @@ export class UpstreamAccounts {
       });
     }
     return error;
-  }
-
-  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.active >= MAX_REFRESHING) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    else this.active++;
-    try {
-      return await work();
-    } finally {
-      const next = this.waiting.shift();
-      if (next === undefined) this.active--;
-      else next();
-    }
   }
 }
 

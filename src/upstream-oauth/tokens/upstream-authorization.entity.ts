@@ -35,6 +35,13 @@ export class UpstreamAuthorizationEntity {
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt: Date | null;
 
+  /** Of the process that refreshes the tokens. */
+  @Column({ type: 'uuid', name: 'refresh_lease', nullable: true })
+  refreshLease: string | null;
+
+  @Column({ type: 'timestamptz', name: 'refresh_lease_until', precision: 3, nullable: true })
+  refreshLeaseUntil: Date | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;
 

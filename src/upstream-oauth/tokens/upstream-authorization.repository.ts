@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, Repository } from 'typeorm';
@@ -13,6 +14,15 @@ export interface AccountOwner {
   readonly id: string;
   readonly organizationId: string;
   readonly accountUserId?: string | undefined;
+}
+
+/** Longer than a request to an authorization server and what happens around it. A process that dies keeps it that long. */
+const LEASE_S = 10;
+
+/** An account, and the lease with which this process refreshes it; without one, that is not needed. */
+export interface LeasedAccount {
+  readonly account: Account;
+  readonly lease?: string;
 }
 
 /** What becomes of a stored account. */
@@ -70,26 +80,61 @@ export class UpstreamAuthorizationRepository {
     });
   }
 
-  /**
-   * Changes the account as `decide` says. The row is locked meanwhile, so that one process at a time refreshes its tokens and the
-   * others then see the result. Returns the account afterwards.
-   */
-  change(
+  /** Changes the tokens as `decide` says; undefined keeps them. Returns the account afterwards. */
+  changeTokens(
     owner: AccountOwner,
-    decide: (account: Account) => AccountChange | Promise<AccountChange>,
+    decide: (tokens: AccountTokens) => AccountTokens | undefined,
   ): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
       const row = await findLocked(manager, owner);
       if (row === null) return undefined;
       const account = this.toAccount(row);
-      const change = await decide(account);
-      if ('kept' in change) return account;
+      const tokens = decide(account.tokens);
+      if (tokens === undefined) return account;
+      const changed = { ...account, tokens };
+      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, this.columnsOf(owner, changed));
+      return changed;
+    });
+  }
+
+  /**
+   * Takes the lease for a refresh of the account, if `isNeeded`. Is `busy` while another process holds it, and undefined without an
+   * account.
+   */
+  lease(owner: AccountOwner, isNeeded: (account: Account) => boolean): Promise<LeasedAccount | 'busy' | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      if (!isNeeded(account)) return { account };
+      const lease = randomUUID();
+      const [, taken]: [unknown, number] = await manager.query(
+        `UPDATE upstream_authorizations SET refresh_lease = $2, refresh_lease_until = now() + interval '${LEASE_S} seconds'
+          WHERE id = $1 AND (refresh_lease_until IS NULL OR refresh_lease_until < now())`,
+        [row.id, lease],
+      );
+      return taken === 0 ? 'busy' : { account, lease };
+    });
+  }
+
+  /**
+   * Ends the lease with what has become of the account, and returns the account afterwards. Changes nothing if the lease is lost:
+   * another process has taken over, or there was a new log-in.
+   */
+  settle(owner: AccountOwner, lease: string, change: AccountChange): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      if (row.refreshLease !== lease) return account;
       if ('removed' in change) {
         await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
         return undefined;
       }
-      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, this.columnsOf(owner, change.replacement));
-      return change.replacement;
+      const settled = 'kept' in change ? account : withDemands(change.replacement, account);
+      const columns = { ...this.columnsOf(owner, settled), refreshLease: null, refreshLeaseUntil: null };
+      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, columns);
+      return settled;
     });
   }
 
@@ -131,6 +176,11 @@ export class UpstreamAuthorizationRepository {
       expiresAt: expiresAt?.getTime() ?? Infinity,
     };
   }
+}
+
+/** The scopes that the upstream has demanded during the refresh are kept. */
+function withDemands(refreshed: Account, { tokens: { demandedScope } }: Account): Account {
+  return { ...refreshed, tokens: { ...refreshed.tokens, demandedScope } };
 }
 
 function findLocked(manager: EntityManager, owner: AccountOwner): Promise<UpstreamAuthorizationEntity | null> {

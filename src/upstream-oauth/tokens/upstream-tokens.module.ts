@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { NetModule } from '../../net/net.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
+import { TokenRefreshes } from './token-refreshes.js';
 import { TokenRequests } from './token-requests.js';
 import { UpstreamAccounts } from './upstream-accounts.js';
 import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
@@ -11,7 +12,7 @@ import { UpstreamAuthorizationRepository } from './upstream-authorization.reposi
 /** The access tokens for upstreams that demand OAuth. */
 @Module({
   imports: [TypeOrmModule.forFeature([UpstreamAuthorizationEntity]), ConnectionsModule, NetModule, VaultModule],
-  providers: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  providers: [TokenRefreshes, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
   exports: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
 })
 export class UpstreamTokensModule {}
