@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { succeed } from '../support/agent-runs.js';
@@ -101,12 +101,13 @@ describe('the refresh of an access token for an upstream', () => {
     const called = call(id);
     await until('the refresh', () => held.length > 0);
     const revoked: string[] = [];
+    const noteRevoked = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      revoked.push(new URLSearchParams(await text(request)).get('token') ?? '');
+      response.writeHead(200).end();
+    };
     upstream.intercept = (request, response, path) => {
       if (path !== '/token/revocation') return false;
-      void text(request).then((form) => {
-        revoked.push(new URLSearchParams(form).get('token') ?? '');
-        response.writeHead(200).end();
-      });
+      void noteRevoked(request, response);
       return true;
     };
     await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
