@@ -11,10 +11,3 @@ export interface FramePosition {
 
 /** Before the first frame of any stream. */
 export const STREAM_START: FramePosition = { n: 0, epoch: '' };
-
-/** Identifies one writer of a stream (`StreamWriter`). */
-export function newEpoch(): string {
-  return Math.floor(Math.random() * 36 ** 7)
-    .toString(36)
-    .padStart(7, '0');
-}

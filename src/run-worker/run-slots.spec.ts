@@ -7,14 +7,16 @@ import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import type { PassedOver, RunTurns } from '../runs/records/run-turns.js';
+import { newEpoch } from '../common/epochs.js';
 import { RunSlots } from './run-slots.js';
+import type { WorkerLock } from './worker-lock.js';
 
 type Execution = Pick<RunExecution, 'claim'>;
 
 /** Slots of a worker whose database gives these answers. */
 function slotsOf(claim: Execution['claim'], findNext: RunTurns['findNext'] = async () => undefined): RunSlots {
   const config = { settings: { runConcurrency: 4, runLockMs: 30_000 } } as AppConfig;
-  return new RunSlots(config, { claim } as RunExecution, { findNext } as RunTurns);
+  return new RunSlots(config, { claim } as RunExecution, { findNext } as RunTurns, { newEpoch } as WorkerLock);
 }
 
 function runOf(apiKeyId: string, id = apiKeyId): ClaimedRun {

@@ -1,11 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../config/app-config.js';
-import { newEpoch } from '../events/frame-position.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { NextRun } from '../runs/records/run-finish.js';
 import { type PassedOver, RunTurns, type Tenant } from '../runs/records/run-turns.js';
 import { SlotShares } from './slot-shares.js';
+import { WorkerLock } from './worker-lock.js';
 
 /** How long the results "no run can start" and "no tenant waits" stay valid, unless a slot becomes free. */
 const RECHECK_MS = 100;
@@ -33,6 +33,7 @@ export class RunSlots {
     config: AppConfig,
     private readonly execution: RunExecution,
     private readonly turns: RunTurns,
+    private readonly lock: WorkerLock,
   ) {
     this.shares = new SlotShares(config.settings.runConcurrency);
     this.stalledAfterMs = config.settings.runLockMs * 0.75;
@@ -129,7 +130,7 @@ export class RunSlots {
   }
 
   private async claimNow(job: NextRun, passedOver: PassedOver): Promise<ClaimedRun | undefined> {
-    const run = await this.execution.claim({ ...job, epoch: newEpoch() }, passedOver);
+    const run = await this.execution.claim({ ...job, epoch: this.lock.newEpoch() }, passedOver);
     // A run that cannot start because of its organization's limit must not delay those behind it in the queue.
     if (run === undefined) this.hasWaiting = true;
     else this.occupy(tenantOf(run));

@@ -3,10 +3,11 @@ import { AppConfig } from '../config/app-config.js';
 import type { RunEvents } from '../events/run-events.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { RunSupervisor } from './run-supervisor.js';
+import type { WorkerLock } from './worker-lock.js';
 
 const claim = (runId: string) => ({ runId, attempt: 1, epoch: 'e1' });
 /** The storage is not used before the application starts. */
-const newSupervisor = () => new RunSupervisor({} as AppConfig, {} as RunExecution, {} as RunEvents);
+const newSupervisor = () => new RunSupervisor({} as AppConfig, {} as RunExecution, {} as RunEvents, {} as WorkerLock);
 
 describe('RunSupervisor.handOver', () => {
   it('stops the current attempts and waits for their end', async () => {

@@ -5,6 +5,7 @@ import { endsWithin } from '../common/with-timeout.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
+import { WorkerLock } from './worker-lock.js';
 
 /** Tracks the attempts of this process: writes their heartbeats and stops them on request. */
 @Injectable()
@@ -14,17 +15,20 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   private timer: NodeJS.Timeout | undefined;
   private unsubscribe: (() => void) | undefined;
   private isHandingOver = false;
+  private isBeating = false;
   private idle: PromiseWithResolvers<void> | undefined;
 
   constructor(
     private readonly config: AppConfig,
     private readonly execution: RunExecution,
     private readonly events: RunEvents,
+    private readonly lock: WorkerLock,
   ) {}
 
   onApplicationBootstrap(): void {
     this.unsubscribe = this.events.onCancel((runId) => this.stopRun(runId, 'cancelled'));
     // Three heartbeats fit into the time after which a worker without one counts as lost.
+    this.lock.whileLost(() => void this.writeHeartbeats());
     this.timer = setInterval(() => void this.writeHeartbeats(), this.config.settings.runLockMs / 4);
   }
 
@@ -78,13 +82,16 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async writeHeartbeats(): Promise<void> {
-    if (this.attempts.size === 0) return;
+    if (this.attempts.size === 0 || this.isBeating) return;
+    this.isBeating = true;
     try {
       const { cancelled, stale } = await this.execution.heartbeat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
     } catch (error) {
       this.logger.warn({ err: error }, 'Cannot write the heartbeats of running attempts');
+    } finally {
+      this.isBeating = false;
     }
   }
 

@@ -6,6 +6,7 @@ import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { ApprovalDeadlines } from './approval-deadlines.js';
+import { LostWorkers } from './lost-workers.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunProcessor } from './run.processor.js';
@@ -16,6 +17,7 @@ import { RunRevocations } from './run-revocations.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { RunSweeper } from './run-sweeper.js';
+import { WorkerLock } from './worker-lock.js';
 
 /** Executes runs. */
 @Module({
@@ -28,6 +30,8 @@ import { RunSweeper } from './run-sweeper.js';
     RunSlots,
     RunSupervisor,
     RunSweeper,
+    WorkerLock,
+    LostWorkers,
     RunRevocations,
     ApprovalDeadlines,
     RunQueueMetrics,

@@ -6,7 +6,6 @@ import { endsWithin } from '../common/with-timeout.js';
 import { AppConfig } from '../config/app-config.js';
 import type { ServiceWorker } from '../queue/service-queue.js';
 import { throughOutage } from '../common/through-outage.js';
-import { newEpoch } from '../events/frame-position.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { Tenant } from '../runs/records/run-turns.js';
@@ -15,6 +14,7 @@ import type { NextRun } from '../runs/records/run-finish.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
+import { WorkerLock } from './worker-lock.js';
 
 const HANDOVER_MS = 2000;
 /** The sweeper finds lost workers by their heartbeats, so BullMQ must never fail a stalled job. */
@@ -48,6 +48,7 @@ export class RunProcessor
     private readonly executor: RunExecutorService,
     private readonly execution: RunExecution,
     private readonly supervisor: RunSupervisor,
+    private readonly lock: WorkerLock,
     private readonly queue: RunQueue,
   ) {
     super();
@@ -99,7 +100,7 @@ export class RunProcessor
     if (!this.hasRoom || !this.slots.reserve(tenant)) return undefined;
     const { promise, resolve } = Promise.withResolvers<ClaimedRun | undefined>();
     this.occupySlot(undefined, () => promise);
-    const epoch = newEpoch();
+    const epoch = this.lock.newEpoch();
     const release = (): void => {
       this.slots.release(tenant);
       resolve(undefined);

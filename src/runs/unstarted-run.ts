@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
-import { newEpoch } from '../events/frame-position.js';
+import { newEpoch } from '../common/epochs.js';
 import { RunEvents } from '../events/run-events.js';
 import type { FinishedRun } from './records/run-finish.js';
 import { RunQueue } from './run-queue.js';

@@ -1,5 +1,6 @@
 import type { UIMessageChunk } from 'ai';
-import { newEpoch, STREAM_START } from '../events/frame-position.js';
+import { newEpoch } from '../common/epochs.js';
+import { STREAM_START } from '../events/frame-position.js';
 import type { FrameBatch } from '../events/run-event-store.js';
 import { OlderChunks } from './older-chunks.js';
 import { frameId, type ReaderPosition } from './reader-position.js';

@@ -4,6 +4,7 @@ import { LongReadsModule } from '../../database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../database/prepared-statements.module.js';
 import { NamesModule } from '../../names/names.module.js';
 import { ApprovalAnswers } from './approval-answers.js';
+import { LostAttempts } from './lost-attempts.js';
 import { OpenRuns } from './open-runs.js';
 import { RunApprovalEntity } from './run-approval.entity.js';
 import { RunApprovals } from './run-approvals.js';
@@ -18,6 +19,7 @@ import { RunTurns } from './run-turns.js';
 
 const RECORDS = [
   ApprovalAnswers,
+  LostAttempts,
   OpenRuns,
   RunApprovals,
   RunCancelling,
