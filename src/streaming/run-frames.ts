@@ -1,5 +1,4 @@
 import type { UIMessageChunk } from 'ai';
-import { newEpoch } from '../common/epochs.js';
 import { STREAM_START } from '../events/frame-position.js';
 import type { FrameBatch } from '../events/run-event-store.js';
 import { OlderChunks } from './older-chunks.js';
@@ -48,7 +47,7 @@ export class RunFrames {
   /** Resumes at the beginning of the stream. Returns the frames to send first. */
   startOver(): string {
     const { step, round } = this.current;
-    this.current = { ...STREAM_START, step, round: round + 1 };
+    this.current = { ...STREAM_START, step, round: round + 1, isLast: false };
     this.stepsSkipped = step === 0 ? undefined : 0;
     return step === 0 ? '' : dataOf(this.older?.translate(RESET_STEP) ?? [RESET_STEP]);
   }
@@ -65,14 +64,13 @@ export class RunFrames {
     return text;
   }
 
-  /** The frames to send when the answer is completed from the transcript. */
+  /** The frames to send when the answer is completed from the transcript. They have no writer. */
   takeStored(chunks: readonly UIMessageChunk[]): string {
-    const epoch = newEpoch();
     let text = this.startOver();
     this.stepsSkipped = undefined;
     for (const chunk of chunks) {
       const step = this.current.step + (chunk.type === 'start-step' ? 1 : 0);
-      this.current = { ...this.current, n: this.current.n + 1, step, epoch };
+      this.current = { ...this.current, n: this.current.n + 1, step };
       text += this.write(JSON.stringify(chunk));
     }
     return text;
@@ -87,6 +85,7 @@ export class RunFrames {
 
   private write(frame: string): string {
     this.lastFrame = frame;
+    this.current = { ...this.current, isLast: this.isAnswerClosed };
     if (this.older === undefined) return this.withId(frame);
     const chunks = this.older.translate(frame);
     const last = chunks.at(-1);

@@ -10,7 +10,7 @@ import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import type { Principal } from '../common/principal.js';
 import { isOpenRunStatus } from '../common/run-status.js';
 import { ThreadService } from '../threads/thread.service.js';
-import { NOTHING_READ } from './reader-position.js';
+import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
 import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
 import { StreamEnding } from './stream-ending.js';
@@ -85,7 +85,7 @@ export class RunStreamService {
     if (query.taskId !== undefined) {
       const run = await this.runs.getOnThread(organizationId, threadId, query.taskId);
       await this.checkPosition(run, query.after);
-      return { run: toStreamedRun(run), previousId: undefined };
+      return { run: toStreamedRun(run), previousId: undefined, isRead: hasRead(query.after, run) };
     }
     const { current, last } = await this.runs.findTurn(organizationId, threadId);
     if (current !== undefined) return { run: toStreamedRun(current), previousId: undefined };
@@ -118,6 +118,11 @@ export class RunStreamService {
 function toStreamedRun(run: RunState): StreamedRun {
   // A run that waits has streamed its question, which the live buffer may have lost since.
   return { id: run.id, mayBeUnstarted: isOpen(run) && run.status !== 'waiting' };
+}
+
+/** Frames from the transcript have no epoch; they are sent when the run is over. */
+function hasRead({ isLast, epoch }: ReaderPosition, run: RunEntity): boolean {
+  return isLast && run.finishedAt !== null && (epoch === STREAM_START.epoch || epoch === run.epoch);
 }
 
 function isOpen({ status }: RunState): boolean {

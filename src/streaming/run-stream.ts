@@ -19,6 +19,8 @@ export interface StreamedRun {
 export interface StreamStart {
   run: StreamedRun | undefined;
   previousId: string | undefined;
+  /** The run is over, and the reader has all its frames. */
+  isRead?: boolean;
 }
 
 /** The database queries of a stream. */
@@ -71,7 +73,8 @@ export class RunStream {
   /** The frames in wire format, joined by batch; `[DONE]` closes each run. */
   async *frames(): AsyncGenerator<string, void, undefined> {
     let run = this.start.run ?? (await this.waitForNext(this.start.previousId));
-    yield* this.framesOf(run, this.query.after);
+    if (this.start.isRead) yield DONE_FRAME;
+    else yield* this.framesOf(run, this.query.after);
     while (this.query.follow) {
       run = await this.waitForNext(run.id);
       yield* this.framesOf(run, NOTHING_READ);

@@ -19,7 +19,7 @@ describe('stream queries', () => {
   it('reads flags, taskId and position', () => {
     expect(parseStreamQuery({ taskId: TASK, follow: 'true', idle: '204' }, `${TASK}:17.2.k3y.1`)).toEqual({
       taskId: TASK,
-      after: { n: 17, step: 2, epoch: 'k3y', round: 1 },
+      after: { n: 17, step: 2, epoch: 'k3y', round: 1, isLast: false },
       follow: true,
       idle204: true,
     });

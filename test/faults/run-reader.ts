@@ -6,7 +6,7 @@ import type { Random } from './random.js';
 
 const SILENCE_MS = 180_000;
 const HEADERS_WITHIN_MS = 60_000;
-const POSITION = /^(?<run>[^:]+):(?<n>\d+)\.\d+\.[0-9a-z]*\.(?<round>\d+)$/;
+const POSITION = /^(?<run>[^:]+):(?<n>\d+)\.\d+\.[0-9a-z]*\.(?<round>\d+)(?:\.last)?$/;
 const ABOUT_THE_WHOLE = new Set(['start', 'finish', 'error', 'abort', 'message-metadata']);
 
 /** What one reader received of a run, over all its connections. */

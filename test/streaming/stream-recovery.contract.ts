@@ -194,6 +194,30 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       expect(await thread.collect(taskId)).toEqual(whole);
     });
 
+    it('sends a reader that has the whole answer nothing again, whatever the live buffer has lost', async () => {
+      const worker = await backend.start({ ROLE: 'worker' });
+      const thread = await ThreadClient.create(api, agentId);
+      const { taskId, ...whole } = await thread.ask('/random 10');
+      await backend.lose(taskId, 3);
+      const lastEventId = whole.ids.at(-1) ?? '';
+      expect(await (await thread.stream({ lastEventId })).collectUntilDone()).toEqual({ ids: [], chunks: [] });
+
+      // With `follow`, it continues with the next run.
+      const following = await thread.stream({ lastEventId, query: { follow: 'true' } });
+      const next = await thread.postMessage('/random 5');
+      const frames = following.frames()[Symbol.asyncIterator]();
+      expect(await framesUntilDone(frames)).toEqual({ ids: [], chunks: [] });
+      await thread.expectAnswer(next, await framesUntilDone(frames));
+      await worker.close();
+
+      // The transcript completes the stream of a reader that lacks something; it has everything then.
+      await backdateEnd(api, taskId);
+      const first = await thread.stream({ lastEventId: whole.ids[4] ?? '' });
+      const completed = await first.collectUntilDone();
+      const again = await thread.stream({ lastEventId: completed.ids.at(-1) ?? '' });
+      expect(await again.collectUntilDone()).toEqual({ ids: [], chunks: [] });
+    });
+
     it('goes on with a later position that a reader got from the transcript', async () => {
       const worker = await backend.start({ ROLE: 'worker' });
       const thread = await ThreadClient.create(api, agentId);
