@@ -8,9 +8,10 @@ import { LOCK_WORKER } from '../runs/records/lost-attempts.js';
 /** `pg_stat_activity` shows the connection under this name. */
 export const WORKER_APPLICATION_NAME = 'signalbox-worker';
 
-/** Within `ANSWER_WITHIN_MS` of this, the worker finds a silent connection: sooner than the database does, which frees the lock. */
+/** A check also finds out that the database has given the connection up. */
 const CHECK_EVERY_MS = 2_000;
-const ANSWER_WITHIN_MS = 3_000;
+/** A worker that hardly gets processor time must not replace a connection that works: it would lose its runs meanwhile. */
+const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_PAUSE_MS = 250;
 
 /** The database gives up a silent connection after 9 s; without this, a host that loses its power keeps its lock for hours. */
