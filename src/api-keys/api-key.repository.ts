@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder } from 'typeorm';
+import { databaseNow } from '../common/database-time.js';
 import { changesBetween, type EventActor, NOBODY } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import type { KeyRateLimit, OrganizationLimits } from '../common/limits.js';
@@ -89,7 +90,7 @@ export class ApiKeyRepository {
       check(maker);
       await manager.delete(ApiKeyEntity, {
         organizationId,
-        expiresAt: LessThan(new Date(Date.now() - EXPIRED_KEPT_MS)),
+        expiresAt: LessThan(new Date(databaseNow() - EXPIRED_KEPT_MS)),
       });
       await requireRoom(manager, ApiKeyEntity, organizationId, MAX_KEYS);
       await manager.insert(ApiKeyEntity, key);

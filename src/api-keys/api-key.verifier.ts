@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { databaseDate } from '../common/database-time.js';
 import { hashApiKey, isWellFormedApiKey } from '../common/api-key-value.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
@@ -96,7 +97,7 @@ export class ApiKeyVerifier implements CredentialSource {
   private noteUse(id: string): void {
     if (this.recordedUses.has(id)) return;
     this.recordedUses.set(id, true);
-    this.repository.touch(id, new Date()).catch((error: Error) => {
+    this.repository.touch(id, databaseDate()).catch((error: Error) => {
       this.logger.warn(`Failed to record the last use of an API key: ${error.message}`);
     });
   }

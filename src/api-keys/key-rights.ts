@@ -1,3 +1,4 @@
+import { databaseNow } from '../common/database-time.js';
 import { DomainError } from '../common/domain-error.js';
 import { isWithin, type PermissionMap } from '../common/permissions.js';
 import { isLifted, type KeyRateLimit } from '../common/limits.js';
@@ -33,7 +34,7 @@ export class KeyMaker {
   assertOutlives(expiresAt: Date | null): void {
     const end = this.now.expiresAt;
     if (end === null || !outlives(expiresAt, end)) return;
-    const seconds = Math.floor((end.getTime() - Date.now()) / 1000);
+    const seconds = Math.floor((end.getTime() - databaseNow()) / 1000);
     const message =
       `The calling key expires at ${end.toISOString()} and cannot grant permissions beyond that time. ` +
       (seconds < 1 ? 'It is about to expire.' : `For a new key, set expiresIn to at most ${seconds}.`);

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { databaseDate } from '../common/database-time.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { AppConfig } from '../config/app-config.js';
 import { Names } from '../names/names.js';
@@ -12,7 +13,7 @@ const EVENTS_PER_STATEMENT = 1000;
 @Injectable()
 export class AuditEventSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(AuditEventSweeper.name);
-  private readonly sweeps = new PeriodicTask((signal) => this.sweep(new Date(), signal), {
+  private readonly sweeps = new PeriodicTask((signal) => this.sweep(databaseDate(), signal), {
     pauseMs: SWEEP_EVERY_MS,
     isSpread: true,
     onError: (error) => this.logger.warn({ err: error }, 'Old events could not be deleted and will be tried again'),

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { databaseDate } from '../common/database-time.js';
 import { contentJson } from '../audit/content-json.js';
 import { withoutCredentials } from '../common/credential-forms.js';
 import { newId } from '../common/ids.js';
@@ -49,7 +50,7 @@ export class AuditEvents {
 function toEntity(organizationId: string, { event, actor, target, changes, source }: AuditEvent): AuditEventEntity {
   return {
     organizationId,
-    at: new Date(),
+    at: databaseDate(),
     id: newId(),
     event,
     userId: actor.userId,

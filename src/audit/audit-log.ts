@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { HealthCheck } from '../common/health-check.js';
 import { AppConfig } from '../config/app-config.js';
 import { newId } from '../common/ids.js';
@@ -40,7 +41,7 @@ export class AuditLog implements OnApplicationShutdown {
    */
   openEntry(facts: InvocationFacts): AuditEntry {
     if (!this.writer.hasCapacity) throw notRecorded();
-    const now = Date.now();
+    const now = databaseNow();
     const at = isoTime(now);
     const call = this.calls.enter(now);
     this.writer.expect();

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { databaseDate } from '../common/database-time.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { AppConfig } from '../config/app-config.js';
 import { AuditRepository } from './audit.repository.js';
@@ -14,7 +15,7 @@ const PAUSE_MS = 20;
 @Injectable()
 export class AuditSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(AuditSweeper.name);
-  private readonly sweeps = new PeriodicTask((signal) => this.sweep(new Date(), signal), {
+  private readonly sweeps = new PeriodicTask((signal) => this.sweep(databaseDate(), signal), {
     pauseMs: SWEEP_EVERY_MS,
     isSpread: true,
     onError: (error) =>

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseDate } from '../common/database-time.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import { paginate } from '../common/paging/paginate.js';
@@ -87,7 +88,7 @@ export class MonitoringService {
 
   /** @throws DomainError `invalid_request` */
   async stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
-    const range = readStatsRange(input, new Date());
+    const range = readStatsRange(input, databaseDate());
     const { total, ofTools, byGroup, truncated } = await this.counts.count(
       {
         ...range,

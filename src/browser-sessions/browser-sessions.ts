@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { databaseNow } from '../common/database-time.js';
 import { newId } from '../common/ids.js';
 import { readCookie, setCookie } from '../http/cookies.js';
 import { PasswordChanges } from '../users/password-changes.js';
@@ -47,7 +48,7 @@ export class BrowserSessions implements OnModuleInit {
   async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<string> {
     await this.deleteStored(request);
     const secret = randomBytes(32).toString('base64url');
-    const expiresAt = new Date(Date.now() + LIFETIME_S * 1000);
+    const expiresAt = new Date(databaseNow() + LIFETIME_S * 1000);
     await this.repository.insert({ id: newId(), secretHash: hash('sha256', secret), userId, expiresAt });
     const { isSecure, session, visitor } = this.cookies;
     setCookie(reply, session, secret, { isSecure, maxAge: LIFETIME_S });

@@ -1,6 +1,7 @@
 import { Module, Injectable } from '@nestjs/common';
 import { TypeOrmModule, InjectDataSource } from '@nestjs/typeorm';
 import { AppConfig } from '../config/app-config.js';
+import { DatabaseClock } from './database-clock.js';
 import { dataSourceOptions } from './data-source-options.js';
 import { DataSource } from 'typeorm';
 import { HealthCheck } from '../common/health-check.js';
@@ -33,7 +34,7 @@ class DatabaseProbe {
       }),
     }),
   ],
-  providers: [DatabaseProbe],
+  providers: [DatabaseProbe, DatabaseClock],
 })
 export class DatabaseModule {}
 

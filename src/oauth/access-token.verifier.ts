@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { databaseDate, databaseNow } from '../common/database-time.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { type Principal, principalOrganization } from '../common/principal.js';
@@ -52,7 +53,7 @@ export class AccessTokenVerifier implements CredentialSource {
   verify(key: string): Principal | Promise<Principal> {
     return mapMaybePromise(this.tokens.get(key), (found) => {
       if (found === undefined) throw new DomainError('credential_invalid');
-      if (found.expiresAt <= Date.now()) throw new DomainError('credential_expired');
+      if (found.expiresAt <= databaseNow()) throw new DomainError('credential_expired');
       this.noteUse(found.credentialId);
       return found;
     });
@@ -65,7 +66,7 @@ export class AccessTokenVerifier implements CredentialSource {
   private noteUse(grantId: string): void {
     if (this.recordedUses.has(grantId)) return;
     this.recordedUses.set(grantId, true);
-    this.grants.touch(grantId, new Date()).catch((error: Error) => {
+    this.grants.touch(grantId, databaseDate()).catch((error: Error) => {
       this.logger.warn(`Failed to record the last use of an OAuth grant: ${error.message}`);
     });
   }

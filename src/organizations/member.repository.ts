@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, LessThanOrEqual, MoreThan, Repository, type SelectQueryBuilder } from 'typeorm';
+import { databaseDate } from '../common/database-time.js';
 import { newId } from '../common/ids.js';
 import { InvitationEntity } from './invitation.entity.js';
 import { MemberEntity } from './member.entity.js';
@@ -87,7 +88,7 @@ export class MemberRepository {
     ]);
     await manager.delete(InvitationEntity, {
       organizationId: invitation.organizationId,
-      expiresAt: LessThanOrEqual(new Date()),
+      expiresAt: LessThanOrEqual(databaseDate()),
     });
     const id = newId();
     await manager.insert(InvitationEntity, { id, ...invitation });
@@ -104,7 +105,7 @@ export class MemberRepository {
   }
 
   findInvitation(tokenHash: string, manager = this.members.manager): Promise<InvitationEntity | null> {
-    const expiresAt = MoreThan(new Date());
+    const expiresAt = MoreThan(databaseDate());
     return manager.findOneBy(InvitationEntity, [
       { tokenHash, expiresAt },
       { mailedHash: tokenHash, expiresAt },
@@ -138,7 +139,7 @@ export class MemberRepository {
   async findPasswordLink(tokenHash: string, manager = this.members.manager): Promise<PasswordLinkEntity | null> {
     return manager.findOneBy(PasswordLinkEntity, [
       { tokenHash, expiresAt: IsNull() },
-      { tokenHash, expiresAt: MoreThan(new Date()) },
+      { tokenHash, expiresAt: MoreThan(databaseDate()) },
     ]);
   }
 

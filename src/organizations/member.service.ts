@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import type { AuditEventName } from '../audit-events/audit-event.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
@@ -77,7 +78,7 @@ export class MemberService {
         tokenHash: shown.tokenHash,
         mailedHash: mailed?.tokenHash ?? null,
         madeBy: caller.userId,
-        expiresAt: new Date(Date.now() + expiresIn * 1000),
+        expiresAt: new Date(databaseNow() + expiresIn * 1000),
       });
       const person = await this.personOf(locked, id);
       await this.record(locked, 'member.invited', caller, person, { role: { to: role } });
@@ -161,7 +162,7 @@ export class MemberService {
           'The person is also a member of other organizations, so the link can only be mailed. Set SMTP_URL.';
         throw new DomainError('conflict', detail);
       }
-      const expiresAt = new Date(Date.now() + RESET_SECONDS * 1000);
+      const expiresAt = new Date(databaseNow() + RESET_SECONDS * 1000);
       const link = { organizationId: organization.id, userId, madeBy: caller.userId, expiresAt };
       if (isShown)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });

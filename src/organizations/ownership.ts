@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { personAsActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
@@ -55,7 +56,7 @@ export class Ownership {
   /** The token of an invitation for an owner, in place of a former one for the address. It works for 7 days. */
   async inviteOwner(organizationId: string, email: string): Promise<string> {
     const { token, tokenHash } = newLinkToken();
-    const expiresAt = new Date(Date.now() + INVITATION_SECONDS * 1000);
+    const expiresAt = new Date(databaseNow() + INVITATION_SECONDS * 1000);
     const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, madeBy: null, expiresAt };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replaceInvitation(manager, invitation));
     return token;

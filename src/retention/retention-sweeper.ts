@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { AppConfig } from '../config/app-config.js';
 import { RetentionRepository } from './retention.repository.js';
@@ -61,7 +62,7 @@ export class RetentionSweeper implements OnApplicationBootstrap, OnApplicationSh
     signal: AbortSignal,
   ): Promise<void> {
     if (days === undefined) return;
-    const before = new Date(Date.now() - days * this.dayMs);
+    const before = new Date(databaseNow() - days * this.dayMs);
     let deleted = limit;
     while (deleted === limit && !signal.aborted) {
       deleted = await deleteBatch(organizationId, before, limit);

@@ -1,4 +1,5 @@
 import type { LanguageModelUsage } from 'ai';
+import { databaseDate } from '../common/database-time.js';
 import { costOf, type ModelPrice, roundCost } from '../models/model-price.js';
 import { type ModelCall, readCall, type StoredModelCall } from '../runs/records/model-call.js';
 
@@ -48,7 +49,7 @@ export class ModelCallLog {
 
 /** A model call in progress. End it once, with `succeed` or `fail`. */
 export class OpenModelCall {
-  private readonly startedAt = new Date().toISOString();
+  private readonly startedAt = databaseDate().toISOString();
   private readonly beganAt = performance.now();
   private retries = 0;
 

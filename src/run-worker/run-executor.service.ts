@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { UIMessageStreamError } from 'ai';
+import { databaseNow } from '../common/database-time.js';
 import { LogContext } from '../common/log-context.js';
 import { StorageLostError, throughOutage } from '../common/through-outage.js';
 import { AppConfig } from '../config/app-config.js';
@@ -61,7 +62,7 @@ export class RunExecutorService {
     const observation = this.telemetry.begin(run);
     const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
     const control = this.supervisor.superviseAttempt(claimOf(run));
-    const usedMs = Date.now() - (run.startedAt?.getTime() ?? Date.now()) - run.waitedMs;
+    const usedMs = databaseNow() - (run.startedAt?.getTime() ?? databaseNow()) - run.waitedMs;
     const remaining = this.config.settings.runTimeoutMs - usedMs;
     const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
     try {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseDate } from '../common/database-time.js';
 import { readStatsRange } from '../common/paging/stats-range.js';
 import type { Principal } from '../common/principal.js';
 import { Names } from '../names/names.js';
@@ -17,7 +18,7 @@ export class RunStatsService {
 
   /** @throws DomainError `invalid_request` */
   async stats(input: RunStatsInput, caller: Principal): Promise<RunStats> {
-    const range = readStatsRange(input, new Date());
+    const range = readStatsRange(input, databaseDate());
     const { sets, waitingApprovals } = await this.repository.count({
       ...range,
       organizationId: caller.organization.id,

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseDate } from '../common/database-time.js';
 import { readTimeRange } from '../common/paging/time-range.js';
 import type { Principal } from '../common/principal.js';
 import type { UsageStats, UsageStatsInput } from './usage.dto.js';
@@ -15,7 +16,7 @@ export class UsageService {
   /** @throws DomainError `invalid_request` */
   async stats(input: UsageStatsInput, caller: Principal): Promise<UsageStats> {
     const { by } = input;
-    const { from, to } = readTimeRange(input, new Date(), DEFAULT_RANGE_MS);
+    const { from, to } = readTimeRange(input, databaseDate(), DEFAULT_RANGE_MS);
     const question = { organizationId: caller.organization.id, from, to, by };
     const { total, groups } = await this.usage.count(question, MAX_GROUPS);
     return {

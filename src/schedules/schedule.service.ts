@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseDate } from '../common/database-time.js';
 import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
@@ -119,7 +120,7 @@ export class ScheduleService {
         threadId,
         ...creatorOf(caller),
       }),
-      updatedAt: new Date(),
+      updatedAt: databaseDate(),
     });
     const item = await this.get(id, caller);
     if (!isUpdated) throw new DomainError('conflict', 'The schedule was changed at this moment. Try again.');
@@ -193,7 +194,7 @@ type LastRuns = ReadonlyMap<string, ScheduleRunItem['status']>;
 /** @throws DomainError `invalid_request` */
 function nextRun(cron: string, timezone: string): Date {
   try {
-    return nextTime(cron, timezone, new Date());
+    return nextTime(cron, timezone, databaseDate());
   } catch (error) {
     if (!(error instanceof CronError)) throw error;
     const { field, message } = error;

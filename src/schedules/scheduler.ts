@@ -1,4 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { RunQueue } from '../runs/run-queue.js';
@@ -68,7 +69,7 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
   /** False if the time could not be handled: it is due at the next poll. Never rejects. */
   private async fire(due: ScheduleEntity): Promise<boolean> {
     try {
-      const now = Date.now();
+      const now = databaseNow();
       const at = due.nextRunAt?.getTime() ?? now;
       // The clock of the database decides what is due; it can be ahead of ours.
       const next = nextTime(due.cron, due.timezone, new Date(Math.max(now, at)));

@@ -1,5 +1,6 @@
 import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { databaseNow } from '../common/database-time.js';
 import { CookieNames } from '../browser-sessions/cookie-names.js';
 import { DomainError } from '../common/domain-error.js';
 import { readCookie, setCookie } from '../http/cookies.js';
@@ -38,7 +39,7 @@ export class IssuerSignInController {
     if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
     const returnTo = localPathOf(queryOf(request, 'return_to'));
     const { url, pending } = await this.client.begin().catch((error: Error) => this.fail(error));
-    const started: Started = { ...pending, returnTo, expiresAt: Date.now() + LIFETIME_S * 1000 };
+    const started: Started = { ...pending, returnTo, expiresAt: databaseNow() + LIFETIME_S * 1000 };
     const sealed = Buffer.from(this.vault.seal(JSON.stringify(started), CONTEXT)).toString('base64url');
     setCookie(reply, this.cookieName, sealed, { isSecure: this.cookies.isSecure, maxAge: LIFETIME_S });
     void reply.redirect(url, 303);
@@ -71,7 +72,7 @@ export class IssuerSignInController {
     if (cookie === undefined) return undefined;
     try {
       const started = JSON.parse(this.vault.open(Buffer.from(cookie, 'base64url').toString(), CONTEXT)) as Started;
-      return started.expiresAt > Date.now() ? started : undefined;
+      return started.expiresAt > databaseNow() ? started : undefined;
     } catch {
       return undefined;
     }

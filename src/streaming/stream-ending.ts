@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
+import { databaseNow } from '../common/database-time.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
@@ -30,7 +31,7 @@ export class StreamEnding {
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
     const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;
-    if (run.finishedAt === null || Date.now() - run.finishedAt.getTime() <= GRACE_MS) return false;
+    if (run.finishedAt === null || databaseNow() - run.finishedAt.getTime() <= GRACE_MS) return false;
     return !(await this.events.hasEnded(run, runId));
   }
 

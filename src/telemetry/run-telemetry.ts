@@ -9,6 +9,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
+import { databaseNow } from '../common/database-time.js';
 import { withoutCredentials } from '../common/credential-forms.js';
 import {
   CHAT,
@@ -193,7 +194,7 @@ export class RunObservation {
     const { startedAt, waitedMs, attempt } = this.run;
     const ownMs = performance.now() - this.beganAt;
     const isFirst = attempt === 1 || startedAt === null;
-    this.metrics.recordEnd(end, isFirst ? ownMs : Math.max(ownMs, Date.now() - startedAt.getTime() - waitedMs));
+    this.metrics.recordEnd(end, isFirst ? ownMs : Math.max(ownMs, databaseNow() - startedAt.getTime() - waitedMs));
     this.span?.setAttribute(RUN_STATUS, end.status);
     if (end.errorCode !== undefined) fail(this.span, end.errorCode);
   }

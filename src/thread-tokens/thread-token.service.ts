@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { newId } from '../common/ids.js';
 import type { Principal } from '../common/principal.js';
 import { requireRunAccess } from '../common/run-access.js';
@@ -29,7 +30,7 @@ export class ThreadTokenService {
     requireRunAccess(caller, thread.virtualMcpId);
     requireHeld(caller.permissions, input.permissions);
     const token = THREAD_TOKEN.generate();
-    const expiresAt = new Date(Date.now() + (input.expiresIn ?? DEFAULT_LIFETIME_SECONDS) * 1000);
+    const expiresAt = new Date(databaseNow() + (input.expiresIn ?? DEFAULT_LIFETIME_SECONDS) * 1000);
     await this.repository.insert({
       id: newId(),
       organizationId,

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { DomainError } from '../common/domain-error.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import type { PermissionMap } from '../common/permissions.js';
@@ -54,7 +55,7 @@ export class ThreadTokenVerifier implements CredentialSource {
   verify(hash: string): Principal | Promise<Principal> {
     return mapMaybePromise(this.tokens.get(hash), (token) => {
       if (token === undefined) throw new DomainError('credential_invalid');
-      if (token.expiresAt <= Date.now()) throw new DomainError('credential_expired');
+      if (token.expiresAt <= databaseNow()) throw new DomainError('credential_expired');
       return token.principal;
     });
   }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { databaseDate } from '../common/database-time.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
 import { PasswordChanges } from './password-changes.js';
@@ -57,7 +58,7 @@ export class UserService {
   }
 
   create(manager: EntityManager, { email, name, passwordHash, isVerified }: NewAccount): Promise<UserEntity> {
-    const emailVerifiedAt = isVerified ? new Date() : null;
+    const emailVerifiedAt = isVerified ? databaseDate() : null;
     return this.repository.insert(manager, { id: newId(), email, name, passwordHash, emailVerifiedAt });
   }
 
@@ -84,7 +85,7 @@ export class UserService {
 
   /** Records that a mailed link or an issuer has confirmed the address. */
   async markVerified(manager: EntityManager, userId: string): Promise<void> {
-    await this.repository.update(manager, userId, { emailVerifiedAt: new Date() });
+    await this.repository.update(manager, userId, { emailVerifiedAt: databaseDate() });
   }
 
   transaction<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {

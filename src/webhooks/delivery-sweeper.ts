@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { databaseNow } from '../common/database-time.js';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { AppConfig } from '../config/app-config.js';
 import { DeliveryRepository } from './delivery.repository.js';
@@ -37,7 +38,7 @@ export class DeliverySweeper implements OnApplicationBootstrap, OnApplicationShu
   }
 
   private async sweep(signal: AbortSignal): Promise<void> {
-    const before = new Date(Date.now() - this.keptMs);
+    const before = new Date(databaseNow() - this.keptMs);
     let deleted = DELIVERIES_PER_STATEMENT;
     while (deleted === DELIVERIES_PER_STATEMENT && !signal.aborted) {
       deleted = await this.deliveries.deleteBefore(before, DELIVERIES_PER_STATEMENT);

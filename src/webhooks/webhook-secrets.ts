@@ -1,3 +1,4 @@
+import { databaseNow } from '../common/database-time.js';
 import { SEALED_COLUMNS } from '../vault/sealed-columns.js';
 import type { VaultService } from '../vault/vault.service.js';
 
@@ -26,7 +27,7 @@ export function openWebhookSecrets(vault: VaultService, webhook: SealedWebhookSe
   try {
     const current = vault.open(secret, webhookSecret.contextOf(id));
     const isInUse =
-      previousSecret !== null && previousSecretUntil !== null && previousSecretUntil.getTime() > Date.now();
+      previousSecret !== null && previousSecretUntil !== null && previousSecretUntil.getTime() > databaseNow();
     return isInUse ? [current, vault.open(previousSecret, webhookPreviousSecret.contextOf(id))] : [current];
   } catch (error) {
     throw new UnreadableSecretError('The stored secret of the webhook cannot be decrypted. Rotate it.', {

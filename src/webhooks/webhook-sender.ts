@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type Dispatcher, request } from 'undici';
+import { databaseNow } from '../common/database-time.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { AddressRefusedError } from '../net/address-refused-error.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
@@ -59,7 +60,7 @@ export class WebhookSender implements OnApplicationShutdown {
         headers: {
           'content-type': 'application/json',
           'user-agent': 'signalbox',
-          ...webhookHeaders({ ...message, secrets }, Date.now()),
+          ...webhookHeaders({ ...message, secrets }, databaseNow()),
         },
         body: message.body,
         signal: AbortSignal.any([signal, limit]),

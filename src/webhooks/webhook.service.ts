@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseDate, databaseNow } from '../common/database-time.js';
 import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
@@ -71,7 +72,7 @@ export class WebhookService {
     const rotated = await this.repository.update(caller.organization.id, id, (stored) => ({
       secret: sealWebhookSecret(this.vault, id, secret),
       previousSecret: resealAsPrevious(this.vault, stored),
-      previousSecretUntil: new Date(Date.now() + BOTH_SECRETS_MS),
+      previousSecretUntil: new Date(databaseNow() + BOTH_SECRETS_MS),
     }));
     return { item: toItem(orUnknown(rotated)), secret };
   }
@@ -80,7 +81,7 @@ export class WebhookService {
   async test(id: string, caller: Principal): Promise<WebhookTested> {
     const webhook = await this.find(id, caller);
     const start = performance.now();
-    const body = JSON.stringify({ type: 'webhook.test', timestamp: new Date().toISOString(), data: {} });
+    const body = JSON.stringify({ type: 'webhook.test', timestamp: databaseDate().toISOString(), data: {} });
     const message = { id: newId(), url: webhook.url, body, webhook };
     const { ok, status, error } = await this.sender.send(message, new AbortController().signal);
     return { ok, status, latency_ms: Math.round(performance.now() - start), ...(error !== undefined && { error }) };

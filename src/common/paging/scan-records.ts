@@ -1,4 +1,5 @@
 import type { ObjectLiteral, QueryRunner, SelectQueryBuilder } from 'typeorm';
+import { databaseDate } from '../database-time.js';
 import { isRecord } from '../is-record.js';
 import type { ListSpec } from './list-spec.js';
 import { compileWhere } from './where-clause.js';
@@ -34,7 +35,7 @@ export function scanRecords<E extends LogRow>(
   where: Readonly<Record<string, unknown>> | undefined,
 ): AsyncGenerator<E[]> {
   const filter = where === undefined ? undefined : compileWhere(where, spec);
-  const range = query.clone().andWhere(`${query.alias}.at < :scan_start`, { scan_start: new Date() });
+  const range = query.clone().andWhere(`${query.alias}.at < :scan_start`, { scan_start: databaseDate() });
   const conditions = timeConditions(where);
   if (conditions.length > 0) {
     // The filter repeats these conditions; here they also bound the rows that are examined.

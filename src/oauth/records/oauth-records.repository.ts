@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { AdapterPayload } from 'oidc-provider';
 import { type EntityManager, Repository } from 'typeorm';
+import { databaseNow } from '../../common/database-time.js';
 import { SEALED_COLUMNS } from '../../vault/sealed-columns.js';
 import { VaultService } from '../../vault/vault.service.js';
 import { OauthRecordEntity } from './oauth-record.entity.js';
@@ -81,7 +82,7 @@ export class OauthRecordsRepository {
 
   async find(model: string, value: string): Promise<AdapterPayload | undefined> {
     const record = await this.records.findOneBy({ model, id: recordId(model, value) });
-    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= Date.now())) return undefined;
+    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= databaseNow())) return undefined;
     const payload = this.vault.open(record.payload, SEALED_COLUMNS.oauthRecord.contextOf(record.id));
     const consumed = record.consumedAt === null ? {} : { consumed: Math.floor(record.consumedAt.getTime() / 1000) };
     return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };

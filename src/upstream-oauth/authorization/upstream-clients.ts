@@ -6,6 +6,7 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client';
+import { databaseNow } from '../../common/database-time.js';
 import { isLoopback } from '../../common/loopback.js';
 import { AppConfig } from '../../config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
@@ -159,5 +160,5 @@ function placeOf({ id }: Connection, { issuer }: AuthorizationServerMetadata): s
 }
 
 function isExpired({ client_secret_expires_at: seconds = 0 }: OAuthClientInformationMixed): boolean {
-  return seconds !== 0 && seconds * 1000 < Date.now();
+  return seconds !== 0 && seconds * 1000 < databaseNow();
 }

@@ -1,4 +1,5 @@
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client';
+import { databaseNow } from '../../common/database-time.js';
 
 /** The refresh margin: a tenth of the lifetime, at most a minute. */
 const MARGIN = 0.1;
@@ -44,6 +45,6 @@ export function accountOf(
   const tokens = { accessToken, refreshToken, server, client, resource, scope, demandedScope };
   if (seconds === undefined) return { connectionUrl, tokens, refreshAt: Infinity, expiresAt: Infinity };
   const lifetimeMs = seconds * 1000;
-  const expiresAt = Date.now() + lifetimeMs;
+  const expiresAt = databaseNow() + lifetimeMs;
   return { connectionUrl, tokens, refreshAt: expiresAt - Math.min(MAX_MARGIN_MS, lifetimeMs * MARGIN), expiresAt };
 }

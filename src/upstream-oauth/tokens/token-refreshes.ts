@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { databaseNow } from '../../common/database-time.js';
 import { DomainError } from '../../common/domain-error.js';
 import { OrganizationSlots } from '../../common/organization-slots.js';
 import type { Connection } from '../../connections/connection.js';
@@ -156,7 +157,7 @@ export class TokenRefreshes {
 
 /** Has no process got a newer access token yet? */
 function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
-  return tokens.accessToken === outdated || Date.now() >= refreshAt;
+  return tokens.accessToken === outdated || databaseNow() >= refreshAt;
 }
 
 function endpointOf({ organizationId }: Connection, { server }: AccountTokens): string {

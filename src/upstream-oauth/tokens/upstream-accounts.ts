@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { databaseNow } from '../../common/database-time.js';
 import { DomainError } from '../../common/domain-error.js';
 import { ReadThroughCache } from '../../common/read-through-cache.js';
 import { AppConfig } from '../../config/app-config.js';
@@ -109,7 +110,7 @@ export class UpstreamAccounts {
 
   private currentToken(connection: Connection, account: Account | undefined): string | Promise<string> {
     if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
-    const now = Date.now();
+    const now = databaseNow();
     const { accessToken } = account.tokens;
     if (now < account.refreshAt) return accessToken;
     if (now >= account.expiresAt) return this.refresh(connection, account, accessToken);

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../../../common/database-time.js';
 import { newId } from '../../../common/ids.js';
 import type { Connection } from '../../../connections/connection.js';
 import { messagesIn } from '../../../upstreams/messages/messages-in.js';
@@ -51,7 +52,7 @@ export class ClientUpstreamSessionOpener {
         throw new UpstreamError('protocol', 'The upstream did not open a session.');
       }
       const { revision } = connection;
-      const session = { key, upstreamId, hasOwnTools: true, revision, openedAt: Date.now() };
+      const session = { key, upstreamId, hasOwnTools: true, revision, openedAt: databaseNow() };
       const channel = await this.channels.session(connection, { key, upstreamId });
       const headers = headersOf({ protocolVersion });
       discard((await channel.postMessage(INITIALIZED, { signal, headers })).body);

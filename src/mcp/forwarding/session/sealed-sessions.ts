@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../../../common/database-time.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { newId } from '../../../common/ids.js';
 import type { Principal } from '../../../common/principal.js';
@@ -47,7 +48,7 @@ export class SealedSessions {
     connection: Connection,
     caller: Principal | undefined,
   ): string {
-    const complete: Session = { key: newId(), ...session, revision: connection.revision, openedAt: Date.now() };
+    const complete: Session = { key: newId(), ...session, revision: connection.revision, openedAt: databaseNow() };
     // An envelope is visible ASCII, as a session id must be.
     return this.vault.seal(JSON.stringify(complete), contextOf(connection, caller));
   }
@@ -62,7 +63,7 @@ export class SealedSessions {
     } catch {
       throw unknownSession();
     }
-    const isOver = session.revision !== connection.revision || Date.now() - session.openedAt > MAX_AGE_MS;
+    const isOver = session.revision !== connection.revision || databaseNow() - session.openedAt > MAX_AGE_MS;
     if (isOver) throw unknownSession();
     return session;
   }
