@@ -3,7 +3,6 @@ import type { EntityManager } from 'typeorm';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { scanRecords } from '../common/paging/scan-records.js';
 import type { Principal } from '../common/principal.js';
 import { LongReads } from '../database/long-reads.js';
 import { type NameOf, Names } from '../names/names.js';
@@ -51,9 +50,14 @@ export class AuditEventReader {
    * All events that `where` of AUDIT_EVENTS_LIST selects, newest first, in batches.
    * @throws DomainError `invalid_request`, before the first batch
    */
-  scan(where: Readonly<Record<string, unknown>> | undefined, caller: Principal): AsyncGenerator<AuditEventItem[]> {
-    const query = this.repository.queryOfOrganization(caller.organization.id);
-    return this.itemsOf(scanRecords(query, EVENT_LIST, where));
+  scan(
+    where: Readonly<Record<string, unknown>> | undefined,
+    caller: Principal,
+    callerLeft: AbortSignal,
+  ): AsyncGenerator<AuditEventItem[]> {
+    const { id } = caller.organization;
+    const queryOf = (manager: EntityManager) => this.repository.queryOfOrganization(id, manager);
+    return this.itemsOf(this.reads.scan(id, queryOf, EVENT_LIST, where, callerLeft));
   }
 
   private async *itemsOf(batches: AsyncGenerator<AuditEventEntity[]>): AsyncGenerator<AuditEventItem[]> {

@@ -94,6 +94,7 @@ export class AuditStatsRepository {
   count(
     question: StatsQuestion,
     max: number,
+    callerLeft: AbortSignal,
   ): Promise<{
     total: Counts;
     ofTools: ToolCountsAt[];
@@ -102,7 +103,7 @@ export class AuditStatsRepository {
   }> {
     const { organizationId, from, to, connectionId, toolName, includesManagement, bucketSeconds, groupBy } = question;
     const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
-    return this.reads.read(organizationId, async (manager) => {
+    return this.reads.read(organizationId, callerLeft, async (manager) => {
       const [total] = await rows<Counts>(manager, TOTAL, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
       const found = await rows<Pick<ToolCounts, 'connectionId' | 'toolName'>>(manager, MOST_CALLED, [

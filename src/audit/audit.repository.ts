@@ -15,11 +15,6 @@ export class AuditRepository {
       .where('record.organizationId = :organizationId', { organizationId });
   }
 
-  /** For queries that are bounded by themselves; the alias is `record`. */
-  queryRecords(organizationId: string): SelectQueryBuilder<AuditRecordEntity> {
-    return this.queryOfOrganization(this.database.manager, organizationId);
-  }
-
   /** The organizations that have records, found by skipping through the primary key instead of scanning it. */
   async findOrganizationIds(): Promise<string[]> {
     const rows: { id: string }[] = await this.database.query(`

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { databaseDate } from '../common/database-time.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import { paginate } from '../common/paging/paginate.js';
 import { readStatsRange } from '../common/paging/stats-range.js';
-import { scanRecords } from '../common/paging/scan-records.js';
 import type { Principal } from '../common/principal.js';
 import { LongReads } from '../database/long-reads.js';
 import { type NameOf, Names } from '../names/names.js';
@@ -60,7 +60,7 @@ export class MonitoringService {
   ) {}
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
-    const page = await this.reads.read(caller.organization.id, (manager) =>
+    const page = await this.reads.read(caller.organization.id, answer.callerLeft, (manager) =>
       paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer),
     );
     const ids = page.items.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);
@@ -72,9 +72,14 @@ export class MonitoringService {
    * All of the organization's invocations that `where` of MONITORING_LOGS_LIST selects, newest first, in batches.
    * @throws DomainError `invalid_request`, before the first batch
    */
-  scan(where: Readonly<Record<string, unknown>> | undefined, caller: Principal): AsyncGenerator<MonitoringLogItem[]> {
-    const { organization } = caller;
-    return this.itemsOf(scanRecords(this.records.queryRecords(organization.id), AUDIT_LIST, where));
+  scan(
+    where: Readonly<Record<string, unknown>> | undefined,
+    caller: Principal,
+    callerLeft: AbortSignal,
+  ): AsyncGenerator<MonitoringLogItem[]> {
+    const { id } = caller.organization;
+    const queryOf = (manager: EntityManager) => this.records.queryOfOrganization(manager, id);
+    return this.itemsOf(this.reads.scan(id, queryOf, AUDIT_LIST, where, callerLeft));
   }
 
   private async *itemsOf(batches: AsyncGenerator<AuditRecordEntity[]>): AsyncGenerator<MonitoringLogItem[]> {
@@ -87,7 +92,7 @@ export class MonitoringService {
   }
 
   /** @throws DomainError `invalid_request` */
-  async stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
+  async stats(input: MonitoringStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<MonitoringStats> {
     const range = readStatsRange(input, databaseDate());
     const { total, ofTools, byGroup, truncated } = await this.counts.count(
       {
@@ -99,6 +104,7 @@ export class MonitoringService {
         groupBy: input.group_by,
       },
       MAX_TOOLS,
+      callerLeft,
     );
     const byTool = ofTools.filter(({ at }) => at === null);
     const ids = [...byTool.map(({ connectionId }) => connectionId), ...byGroup.map(({ group }) => group)];

@@ -34,7 +34,7 @@ export class MonitoringTools {
     output: MonitoringStats,
     annotations: READ_ONLY,
   })
-  stats(input: MonitoringStatsInput, caller: Principal): Promise<MonitoringStats> {
-    return this.service.stats(input, caller);
+  stats(input: MonitoringStatsInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringStats> {
+    return this.service.stats(input, caller, answer);
   }
 }

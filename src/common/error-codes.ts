@@ -44,6 +44,7 @@ export const ERROR_CODES = {
   approval_not_found: [404, 'Approval not found'],
   method_not_allowed: [405, 'The method is not allowed for this route'],
   request_timeout: [408, 'The request did not arrive in time'],
+  request_abandoned: [408, 'The caller left before the answer was read'],
   thread_exists: [409, 'A thread with this id already exists'],
   idempotency_conflict: [409, 'The Idempotency-Key was already used with a different body'],
   thread_busy: [409, 'A run of the thread is queued, running or waiting'],

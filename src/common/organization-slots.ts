@@ -7,10 +7,8 @@ export interface OrganizationSlotLimits {
   readonly slots: number;
   /** How many of them can be those of one organization. */
   readonly perOrganization: number;
-  /** How many tasks of one organization can wait. */
-  readonly maxWaiting: number;
-  /** How long a task waits, in milliseconds. */
-  readonly waitMs: number;
+  /** How many tasks of one organization can wait, and for how many milliseconds; absent: without a limit. */
+  readonly wait?: { readonly max: number; readonly ms: number };
 }
 
 interface Waiter {
@@ -28,11 +26,14 @@ export class OrganizationSlots {
   constructor(private readonly limits: OrganizationSlotLimits) {}
 
   /**
-   * Runs a task when a slot is free.
+   * Runs a task when a slot is free. A task that has started keeps its slot until it has ended.
+   * @param signal ends the wait
    * @throws DomainError `too_many_requests` if too many tasks of the organization wait already, or this one waited too long
+   * @throws the reason of the signal
    */
-  async within<T>(organizationId: string, task: () => Promise<T>): Promise<T> {
-    await this.take(organizationId);
+  async within<T>(organizationId: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    await this.take(organizationId, signal);
     try {
       return await task();
     } finally {
@@ -41,22 +42,25 @@ export class OrganizationSlots {
     }
   }
 
-  private async take(organizationId: string): Promise<void> {
+  private async take(organizationId: string, signal: AbortSignal): Promise<void> {
     if (this.hasSlotFor(organizationId)) return this.count(organizationId, 1);
-    const { maxWaiting, waitMs } = this.limits;
+    const { wait } = this.limits;
     const waiting = [...this.waiters].filter((waiter) => waiter.organizationId === organizationId).length;
-    if (waiting >= maxWaiting) throw refusal();
+    if (wait !== undefined && waiting >= wait.max) throw refusal();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { organizationId, start: resolve };
     this.waiters.add(waiter);
-    const timer = setTimeout(() => {
-      this.waiters.delete(waiter);
-      reject(refusal());
-    }, waitMs);
+    const giveUp = (reason: unknown): void => {
+      if (this.waiters.delete(waiter)) reject(reason as Error);
+    };
+    const timer = wait && setTimeout(() => giveUp(refusal()), wait.ms);
+    const onAbort = (): void => giveUp(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
       await promise;
     } finally {
       clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 

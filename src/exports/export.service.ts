@@ -18,20 +18,25 @@ export class ExportService {
 
   /**
    * The file as parts of text. That it was exported is on record.
+   * @param callerLeft ends the reading of the records
    * @throws DomainError `invalid_request` for a `where` that the list refuses
    */
-  async open(request: ExportRequest, caller: Principal): Promise<AsyncGenerator<string>> {
-    const parts = this.partsOf(request, caller);
+  async open(request: ExportRequest, caller: Principal, callerLeft: AbortSignal): Promise<AsyncGenerator<string>> {
+    const parts = this.partsOf(request, caller, callerLeft);
     const changes = { records: request.records, format: request.format, where: request.where ?? null };
     const event = { event: 'records.exported', actor: caller, target: null, changes } as const;
     await this.record.record(caller.organization.id, event);
     return parts;
   }
 
-  private partsOf({ records, format, where }: ExportRequest, caller: Principal): AsyncGenerator<string> {
+  private partsOf(
+    { records, format, where }: ExportRequest,
+    caller: Principal,
+    callerLeft: AbortSignal,
+  ): AsyncGenerator<string> {
     return records === 'calls'
-      ? write(this.calls.scan(where ?? undefined, caller), CALL_COLUMNS, format)
-      : write(this.events.scan(where ?? undefined, caller), EVENT_COLUMNS, format);
+      ? write(this.calls.scan(where ?? undefined, caller, callerLeft), CALL_COLUMNS, format)
+      : write(this.events.scan(where ?? undefined, caller, callerLeft), EVENT_COLUMNS, format);
   }
 }
 

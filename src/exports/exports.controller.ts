@@ -3,14 +3,14 @@ import { Body, Controller, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiParam, ApiProduces, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Access } from '../common/access.js';
-import { AnswerBudget } from '../common/answers/answer-budget.js';
+import { AnswerBudget, type HeldAnswer } from '../common/answers/answer-budget.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { RequirePermission } from '../common/require-permission.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { OpenCredentials } from '../credentials/open-credentials.js';
-import { onceClosed } from '../http/once-closed.js';
+import { onceClosed, untilClosed } from '../http/once-closed.js';
 import { ExportRequest, type ExportFormat } from './export.dto.js';
 import { ExportService } from './export.service.js';
 
@@ -59,12 +59,15 @@ export class ExportsController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const held = this.budget.openAnswer(caller);
-    onceClosed(reply, () => held.release());
-    await held.reserveInTurn(HELD_BYTES);
-    const parts = await this.exports.open(request, caller);
-    // Fastify ends the stream when the caller hangs up, and the connection when the stream fails.
-    const file = Readable.from(parts, { objectMode: true, highWaterMark: 1 });
+    const held = this.budget.openAnswer(caller, untilClosed(reply));
+    const file = await this.openFile(request, caller, held).catch((error: unknown) => {
+      held.release();
+      throw error;
+    });
+    // Once the caller has left, a stream is closed only when its last read has ended.
+    file.once('close', () => held.release());
+    onceClosed(reply, () => file.destroy());
+    if (file.destroyed) return;
     const unwatch = this.credentials.watchPermissions(caller, () => reply.raw.destroy());
     onceClosed(reply, unwatch);
     void reply
@@ -73,5 +76,11 @@ export class ExportsController {
       .header('content-disposition', `attachment; filename="${request.records}.${request.format}"`)
       .header('cache-control', 'no-store')
       .send(file);
+  }
+
+  private async openFile(request: ExportRequest, caller: Principal, held: HeldAnswer): Promise<Readable> {
+    await held.reserveInTurn(HELD_BYTES);
+    const parts = await this.exports.open(request, caller, held.callerLeft);
+    return Readable.from(parts, { objectMode: true, highWaterMark: 1 });
   }
 }

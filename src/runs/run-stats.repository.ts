@@ -62,9 +62,9 @@ export class RunStatsRepository {
   constructor(private readonly reads: LongReads) {}
 
   /** @throws DomainError as `LongReads.read` */
-  count(question: RunQuestion): Promise<{ sets: CountedSet[]; waitingApprovals: number }> {
+  count(question: RunQuestion, callerLeft: AbortSignal): Promise<{ sets: CountedSet[]; waitingApprovals: number }> {
     const { organizationId, from, to, agentId, bucketSeconds } = question;
-    return this.reads.read(organizationId, async (manager) => {
+    return this.reads.read(organizationId, callerLeft, async (manager) => {
       const sets: CountedSet[] = await manager.query(COUNT, [organizationId, from, to, agentId, bucketSeconds]);
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);
       return { sets, waitingApprovals };

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { databaseDate } from '../common/database-time.js';
 import { readStatsRange } from '../common/paging/stats-range.js';
 import type { Principal } from '../common/principal.js';
@@ -17,13 +18,10 @@ export class RunStatsService {
   ) {}
 
   /** @throws DomainError `invalid_request` */
-  async stats(input: RunStatsInput, caller: Principal): Promise<RunStats> {
+  async stats(input: RunStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<RunStats> {
     const range = readStatsRange(input, databaseDate());
-    const { sets, waitingApprovals } = await this.repository.count({
-      ...range,
-      organizationId: caller.organization.id,
-      agentId: input.agent_id ?? null,
-    });
+    const question = { ...range, organizationId: caller.organization.id, agentId: input.agent_id ?? null };
+    const { sets, waitingApprovals } = await this.repository.count(question, callerLeft);
     const of = (kind: CountedSet['kind']): CountedSet[] => sets.filter((set) => set.kind === kind);
     const [total] = of('total');
     if (total === undefined) throw new Error('The grouping set without columns has one row.');

@@ -45,11 +45,15 @@ export class UsageRepository {
    * The total and its groups from one snapshot, so that they add up; one group more than `maxGroups` if there are more.
    * @throws DomainError as `LongReads.read`
    */
-  async count(question: UsageQuestion, maxGroups: number): Promise<{ total: UsageCounts; groups: UsageGroup[] }> {
+  async count(
+    question: UsageQuestion,
+    maxGroups: number,
+    callerLeft: AbortSignal,
+  ): Promise<{ total: UsageCounts; groups: UsageGroup[] }> {
     const { organizationId, from, to, by } = question;
     const scope = [organizationId, from, to];
     const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
-    return this.reads.read(organizationId, async (manager) => {
+    return this.reads.read(organizationId, callerLeft, async (manager) => {
       const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
       if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
       const groups: UsageGroup[] = await manager.query(

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { databaseDate } from '../common/database-time.js';
 import { readTimeRange } from '../common/paging/time-range.js';
 import type { Principal } from '../common/principal.js';
@@ -14,11 +15,11 @@ export class UsageService {
   constructor(private readonly usage: UsageRepository) {}
 
   /** @throws DomainError `invalid_request` */
-  async stats(input: UsageStatsInput, caller: Principal): Promise<UsageStats> {
+  async stats(input: UsageStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<UsageStats> {
     const { by } = input;
     const { from, to } = readTimeRange(input, databaseDate(), DEFAULT_RANGE_MS);
     const question = { organizationId: caller.organization.id, from, to, by };
-    const { total, groups } = await this.usage.count(question, MAX_GROUPS);
+    const { total, groups } = await this.usage.count(question, MAX_GROUPS, callerLeft);
     return {
       from: from.toISOString(),
       to: to.toISOString(),

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { ManagementTool, READ_ONLY } from '../common/tools/management-tool.js';
 import type { Principal } from '../common/principal.js';
 import { RunStats, RunStatsInput } from './run-stats.dto.js';
@@ -22,8 +23,8 @@ export class UsageTools {
     output: UsageStats,
     annotations: READ_ONLY,
   })
-  stats(input: UsageStatsInput, caller: Principal): Promise<UsageStats> {
-    return this.service.stats(input, caller);
+  stats(input: UsageStatsInput, caller: Principal, answer: HeldAnswer): Promise<UsageStats> {
+    return this.service.stats(input, caller, answer);
   }
 
   @ManagementTool({
@@ -35,7 +36,7 @@ export class UsageTools {
     output: RunStats,
     annotations: READ_ONLY,
   })
-  runStats(input: RunStatsInput, caller: Principal): Promise<RunStats> {
-    return this.runs.stats(input, caller);
+  runStats(input: RunStatsInput, caller: Principal, answer: HeldAnswer): Promise<RunStats> {
+    return this.runs.stats(input, caller, answer);
   }
 }

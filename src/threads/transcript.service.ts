@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../common/answers/answer-budget.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { paginate } from '../common/paging/paginate.js';
+import { DEFAULT_LIMIT } from '../common/paging/list-input.js';
+import { type Page, paginate } from '../common/paging/paginate.js';
 import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
+import { LongReads } from '../database/long-reads.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
 import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
@@ -30,19 +32,30 @@ export class TranscriptService {
   constructor(
     @InjectRepository(MessageEntity) private readonly messages: Repository<MessageEntity>,
     private readonly statements: PreparedStatements,
+    private readonly reads: LongReads,
   ) {}
 
   async list(organizationId: string, input: ThreadMessagesInput, answer: HeldAnswer): Promise<MessagePage> {
     const { thread_id: threadId, limit, cursor, offset, order = 'asc', include_superseded: isWhole = false } = input;
-    const query = this.messages
-      .createQueryBuilder('message')
-      .where('message.organizationId = :organizationId AND message.threadId = :threadId', { organizationId, threadId });
-    if (!isWhole) query.andWhere('message.supersededBy IS NULL');
     const orderBy = [
       { field: ['run_position'], direction: order },
       { field: ['ordinal'], direction: order },
     ];
-    const page = await paginate(query, messageList(threadId, isWhole), { limit, cursor, offset, orderBy }, answer);
+    const readPage = (manager: EntityManager): Promise<Page<MessageEntity>> => {
+      const query = manager
+        .createQueryBuilder(MessageEntity, 'message')
+        .where('message.organizationId = :organizationId AND message.threadId = :threadId', {
+          organizationId,
+          threadId,
+        });
+      if (!isWhole) query.andWhere('message.supersededBy IS NULL');
+      return paginate(query, messageList(threadId, isWhole), { limit, cursor, offset, orderBy }, answer);
+    };
+    // A page is measured before it is read: each message of many costs its whole size.
+    const isLong = (limit ?? DEFAULT_LIMIT) > DEFAULT_LIMIT;
+    const page = await (isLong
+      ? this.reads.read(organizationId, answer.callerLeft, readPage, 'page')
+      : readPage(this.messages.manager));
     return { ...page, items: page.items.map(toItem) };
   }
 

@@ -8,6 +8,7 @@ import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { schemaOf } from '../common/validation/schema-of.js';
+import { untilClosed } from '../http/once-closed.js';
 import { ToolListings } from './tool-listing.dto.js';
 import { ToolsService } from './tools.service.js';
 
@@ -47,7 +48,7 @@ export class ToolsController {
     @Req() { id: requestId }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
-    const held = this.budget.openAnswer(caller);
+    const held = this.budget.openAnswer(caller, untilClosed(reply));
     const call = { entryPoint: 'api', caller, requestId } as const;
     return holdUntilSent(held, reply, (answer) => this.tools.callManagementTool(name, body ?? {}, call, answer));
   }

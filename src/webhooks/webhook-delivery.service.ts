@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import type { ListInput } from '../common/paging/list-input.js';
 import type { ListSpec } from '../common/paging/list-spec.js';
-import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
+import { LongReads } from '../database/long-reads.js';
 import { DELIVERY_STATUSES, WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import type { WebhookDeliveryItem, WebhookDeliveryPage } from './webhook.dto.js';
 import { WEBHOOK_EVENTS } from './webhook.entity.js';
@@ -36,13 +36,16 @@ export class WebhookDeliveryService {
   constructor(
     @InjectRepository(WebhookDeliveryEntity) private readonly deliveries: Repository<WebhookDeliveryEntity>,
     private readonly webhooks: WebhookRepository,
+    private readonly reads: LongReads,
   ) {}
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<WebhookDeliveryPage> {
-    const query = this.deliveries
-      .createQueryBuilder('delivery')
-      .where('delivery.organizationId = :organizationId', { organizationId: caller.organization.id });
-    const page = await paginate(query, DELIVERY_LIST, input, answer);
+    const { id: organizationId } = caller.organization;
+    const queryOf = (manager: EntityManager) =>
+      manager
+        .createQueryBuilder(WebhookDeliveryEntity, 'delivery')
+        .where('delivery.organizationId = :organizationId', { organizationId });
+    const page = await this.reads.page(organizationId, queryOf, DELIVERY_LIST, input, answer);
     return { ...page, items: page.items.map(toItem) };
   }
 

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../agents/agents.module.js';
+import { LongReadsModule } from '../database/long-reads.module.js';
 import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { NetModule } from '../net/net.module.js';
 import { VaultModule } from '../vault/vault.module.js';
@@ -18,6 +19,7 @@ import { WebhookTools } from './webhook.tools.js';
   imports: [
     TypeOrmModule.forFeature([WebhookEntity, WebhookDeliveryEntity]),
     PreparedStatementsModule,
+    LongReadsModule,
     AgentsModule,
     NetModule,
     VaultModule,

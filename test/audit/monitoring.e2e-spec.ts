@@ -5,6 +5,7 @@ import type { InvocationFacts, InvocationOutcome } from '../../src/audit/audit-r
 import { AuditSweeper } from '../../src/audit/audit-sweeper.js';
 import { MonitoringService } from '../../src/audit/monitoring.service.js';
 import { newId } from '../../src/common/ids.js';
+import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
 import type { Principal } from '../../src/common/principal.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
@@ -287,7 +288,9 @@ it('a query that takes too long is rejected and blocks no other', async () => {
     await locker.query('LOCK TABLE audit_records IN ACCESS EXCLUSIVE MODE');
     // Through the tool, the call itself could not be recorded.
     const caller = { organization: { id: organizationId } } as Principal;
-    const query = service.app.get(MonitoringService, { strict: false }).stats({}, caller);
+    const query = service.app
+      .get(MonitoringService, { strict: false })
+      .stats({}, caller, new AnswerBudget().openAnswer(caller));
     await expect(query).rejects.toMatchObject({ code: 'invalid_request' });
   } finally {
     await locker.rollbackTransaction();

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
+import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
+import { createAgent, createThread } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';
@@ -192,6 +194,109 @@ describe('the export of events', () => {
     );
   });
 });
+
+describe('a long read whose caller has left', () => {
+  beforeAll(async () => createThread(service, await createAgent(service), 'long'));
+
+  const nothing = { field: ['id'], operator: 'eq', value: '00000000-0000-7000-8000-000000000000' };
+  const search = { field: ['title'], operator: 'contains', value: 'nowhere' };
+  const logs = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'MONITORING_LOGS_LIST', arguments: {} } };
+
+  it.each<[what: string, path: string, body: object, table: string, sql: string]>([
+    [
+      'an export',
+      'monitoring/export',
+      { records: 'calls', format: 'jsonl', where: nothing },
+      'audit_records',
+      'audit_records',
+    ],
+    ['a list', 'tools/MONITORING_LOGS_LIST', {}, 'audit_records', 'audit_records'],
+    ['a list over MCP', 'mcp/self', logs, 'audit_records', 'audit_records'],
+    ['statistics', 'tools/MONITORING_STATS', {}, 'audit_records', 'percentile_cont'],
+    ['statistics of runs', 'tools/RUN_STATS', {}, 'runs', 'question AS MATERIALIZED'],
+    ['usage', 'tools/USAGE_STATS', { by: 'day' }, 'runs', 'unpriced_runs'],
+    ['a search', 'tools/COLLECTION_THREADS_LIST', { where: search }, 'threads', 'thread'],
+    [
+      'a transcript',
+      'tools/COLLECTION_THREAD_MESSAGES_LIST',
+      { thread_id: 'long', limit: 1000 },
+      'messages',
+      'message',
+    ],
+  ])('ends at once: %s', async (_what, path, body, table, sql) => {
+    await whileLocked(table, async () => {
+      const call = post(path, body);
+      await untilBlocked(table, sql, 1);
+      call.destroy();
+      // The lock is still held: only a canceled statement ends.
+      await untilBlocked(table, sql, 0);
+    });
+    const budget = service.app.get(AnswerBudget, { strict: false });
+    await until(() => budget.heldBytes === 0);
+  });
+
+  it('shares its places by organization: four exports read one after the other, and a neighbor beside them', async () => {
+    const body = { records: 'calls', format: 'jsonl', where: nothing };
+    const second = await startSecondOrganization(service.app, service.url, 'beside');
+    await storeCalls(2_000);
+    await whileLocked('audit_records', async () => {
+      const calls = Array.from({ length: 4 }, () => post('monitoring/export', body));
+      const exported = `SELECT count(*)::integer AS n FROM audit_events WHERE event = 'records.exported' AND changes->'where' ? 'value'`;
+      // The event precedes the first read.
+      await until(async () => Number((await database.query(exported))[0].n) >= 5);
+      const beside = second.post('monitoring/export', body).then(({ status }) => status);
+      await untilBlocked('audit_records', 'audit_records', 2);
+      for (const call of calls) call.destroy();
+      await untilBlocked('audit_records', 'audit_records', 1);
+      return () => beside;
+    }).then(async (beside) => expect(await beside()).toBe(200));
+  });
+});
+
+/** Posts without waiting for the answer. */
+function post(path: string, body: object): ClientRequest {
+  const call = httpRequest(`${service.url}/api/default/${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.apiKey}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+  });
+  call.on('error', () => undefined);
+  call.end(JSON.stringify(body));
+  return call;
+}
+
+/** Holds a lock on which all reads of the table wait. */
+async function whileLocked<T>(table: string, work: () => Promise<T>): Promise<T> {
+  const locker = database.createQueryRunner();
+  await locker.startTransaction();
+  try {
+    await locker.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    return await work();
+  } finally {
+    await locker.rollbackTransaction();
+    await locker.release();
+  }
+}
+
+/** Resolves when exactly this many queries whose text contains `sql` wait for the table. */
+async function untilBlocked(table: string, sql: string, count: number): Promise<void> {
+  const blocked = `
+    SELECT count(DISTINCT a.pid)::integer AS n FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+     WHERE l.relation = $1::regclass AND NOT l.granted AND l.mode = 'AccessShareLock' AND strpos(a.query, $2) > 0`;
+  await until(async () => Number((await database.query(blocked, [table, sql]))[0].n) === count);
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  // Before the 10 s after which a long read ends in any case.
+  const giveUpAt = Date.now() + 9_000;
+  while (!(await isTrue())) {
+    if (Date.now() > giveUpAt) throw new Error('It did not happen.');
+    await sleep(20);
+  }
+}
 
 function toolIs(value: string) {
   return { field: ['tool_name'], operator: 'eq', value };

@@ -21,6 +21,8 @@ const WAITERS_OF_ORGANIZATION = 1 / 2;
 
 /** The memory of one response, from before its data is read until it has been sent. */
 export interface HeldAnswer {
+  /** Aborts when the caller leaves: nobody needs what is still being read. Long reads end with it. */
+  readonly callerLeft: AbortSignal;
   /**
    * Reserves memory for data that is about to be read. A response whose reservation fails keeps what it has.
    * @param bytes of memory, not of JSON text: see `HELD_PER_JSON_BYTE`
@@ -29,7 +31,8 @@ export interface HeldAnswer {
   reserve(bytes: number): void;
   /**
    * Does the same, but waits in order, for at most 10 s. For responses that are not read further while they wait.
-   * @throws DomainError `answer_memory_exhausted` after that time, or at once if too many responses wait already
+   * @throws DomainError `answer_memory_exhausted` after that time, or at once if too many responses wait already;
+   * `request_abandoned` when the caller leaves
    */
   reserveInTurn(bytes: number): Promise<void>;
   /** Releases all memory. Later calls of either method do nothing. */
@@ -41,6 +44,8 @@ export const HELD_PER_JSON_BYTE = 8;
 
 /** The holder of a response; all callers without a credential share one. */
 export type AnswerHolder = Pick<Principal, 'organization' | 'callerId'> | undefined;
+
+const NEVER = new AbortController().signal;
 
 /** The bytes held by the responses of an organization. */
 class Account {
@@ -80,19 +85,23 @@ export class AnswerBudget {
     return this.held;
   }
 
-  /** A response to this caller; it holds no memory yet. */
-  openAnswer(holder: AnswerHolder): HeldAnswer {
+  /**
+   * A response to this caller; it holds no memory yet.
+   * @param callerLeft aborts when the caller leaves
+   */
+  openAnswer(holder: AnswerHolder, callerLeft: AbortSignal = NEVER): HeldAnswer {
     const organizationId = holder?.organization.id ?? '';
     const callerId = holder?.callerId ?? '';
     let own = 0;
     let isReleased = false;
     return {
+      callerLeft,
       reserve: (bytes) => {
         if (!isReleased) own += this.take(organizationId, callerId, bytes);
       },
       reserveInTurn: async (bytes) => {
         if (isReleased || bytes === 0) return;
-        const granted = await this.takeInTurn(organizationId, callerId, bytes);
+        const granted = await this.takeInTurn(organizationId, callerId, bytes, callerLeft);
         if (isReleased) this.give(organizationId, callerId, granted);
         else own += granted;
       },
@@ -104,7 +113,13 @@ export class AnswerBudget {
     };
   }
 
-  private async takeInTurn(organizationId: string, callerId: string, bytes: number): Promise<number> {
+  private async takeInTurn(
+    organizationId: string,
+    callerId: string,
+    bytes: number,
+    callerLeft: AbortSignal,
+  ): Promise<number> {
+    if (callerLeft.aborted) throw new DomainError('request_abandoned');
     const waiting = [...this.waiters].filter((waiter) => waiter.organizationId === organizationId);
     if (!waiting.some((waiter) => waiter.callerId === callerId)) {
       const granted = this.tryTake(organizationId, callerId, bytes);
@@ -116,10 +131,13 @@ export class AnswerBudget {
     const waiter = { organizationId, callerId, bytes, resolve };
     this.waiters.add(waiter);
     const timer = setTimeout(() => reject(exhausted()), WAIT_MS);
+    const onLeft = (): void => reject(new DomainError('request_abandoned'));
+    callerLeft.addEventListener('abort', onLeft, { once: true });
     try {
       return await promise;
     } finally {
       clearTimeout(timer);
+      callerLeft.removeEventListener('abort', onLeft);
       this.waiters.delete(waiter);
     }
   }

@@ -1,4 +1,4 @@
-import type { ObjectLiteral, QueryRunner, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager, ObjectLiteral, QueryRunner, SelectQueryBuilder } from 'typeorm';
 import { databaseDate } from '../database-time.js';
 import { isRecord } from '../is-record.js';
 import type { ListSpec } from './list-spec.js';
@@ -15,6 +15,9 @@ export interface LogRow extends ObjectLiteral {
 
 type Position = Pick<LogRow, 'at' | 'id'>;
 
+/** Runs the queries of a batch in a transaction. */
+type ReadBatch = <T>(work: (manager: EntityManager) => Promise<T>) => Promise<T>;
+
 /** The selected rows of a batch, and the last row that was examined; undefined if none is left after it. */
 interface Batch<E> {
   readonly rows: E[];
@@ -27,12 +30,14 @@ interface Batch<E> {
  * of rows holds neither memory nor a snapshot of the database, and stops soon after its caller does.
  * @param query selects the rows that the caller can see; its alias is that of the columns in `spec`
  * @param where of a LIST of `spec`
+ * @param read runs each batch; its rejection ends the scan
  * @throws DomainError `invalid_request` for a where that the list does not publish, before the first batch
  */
 export function scanRecords<E extends LogRow>(
   query: SelectQueryBuilder<E>,
   spec: ListSpec,
   where: Readonly<Record<string, unknown>> | undefined,
+  read: ReadBatch,
 ): AsyncGenerator<E[]> {
   const filter = where === undefined ? undefined : compileWhere(where, spec);
   const range = query.clone().andWhere(`${query.alias}.at < :scan_start`, { scan_start: databaseDate() });
@@ -43,7 +48,7 @@ export function scanRecords<E extends LogRow>(
     const renamed = Object.entries(parameters).map(([name, value]) => [`scan_${name}`, value]);
     range.andWhere(sql.replaceAll(':list_where', ':scan_list_where'), Object.fromEntries(renamed));
   }
-  return batches(range, filter);
+  return batches(range, filter, read);
 }
 
 /** Statistics of a table can be missing or old; an order by the primary key is never worth a sort. */
@@ -52,10 +57,12 @@ const ALWAYS_BY_KEY = 'SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan 
 async function* batches<E extends LogRow>(
   range: SelectQueryBuilder<E>,
   filter: ReturnType<typeof compileWhere> | undefined,
+  read: ReadBatch,
 ): AsyncGenerator<E[]> {
   const { alias } = range;
   for (let rest: SelectQueryBuilder<E> | undefined = range; rest !== undefined;) {
-    const { rows, last }: Batch<E> = await readBatch(rest, filter);
+    const current: SelectQueryBuilder<E> = rest;
+    const { rows, last } = await read((manager) => readBatch(manager, current, filter));
     if (rows.length > 0) yield rows;
     rest =
       last &&
@@ -65,28 +72,27 @@ async function* batches<E extends LogRow>(
   }
 }
 
-function readBatch<E extends LogRow>(
+async function readBatch<E extends LogRow>(
+  manager: EntityManager,
   rest: SelectQueryBuilder<E>,
   filter: ReturnType<typeof compileWhere> | undefined,
 ): Promise<Batch<E>> {
   const { alias } = rest;
-  return rest.connection.transaction(async (manager) => {
-    await manager.query(ALWAYS_BY_KEY);
-    const batch = rest.clone().setQueryRunner(manager.queryRunner as QueryRunner);
-    batch.orderBy(`${alias}.at`, 'DESC').addOrderBy(`${alias}.id`, 'DESC');
-    const last = await batch
-      .clone()
-      .select(`${alias}.at`, 'at')
-      .addSelect(`${alias}.id`, 'id')
-      .offset(ROWS_PER_BATCH - 1)
-      .limit(1)
-      .getRawOne<Position>();
-    if (last !== undefined) {
-      batch.andWhere(`(${alias}.at, ${alias}.id) >= (:batch_at, :batch_id)`, { batch_at: last.at, batch_id: last.id });
-    }
-    if (filter !== undefined) batch.andWhere(filter.sql, filter.parameters);
-    return { rows: await batch.getMany(), last };
-  });
+  await manager.query(ALWAYS_BY_KEY);
+  const batch = rest.clone().setQueryRunner(manager.queryRunner as QueryRunner);
+  batch.orderBy(`${alias}.at`, 'DESC').addOrderBy(`${alias}.id`, 'DESC');
+  const last = await batch
+    .clone()
+    .select(`${alias}.at`, 'at')
+    .addSelect(`${alias}.id`, 'id')
+    .offset(ROWS_PER_BATCH - 1)
+    .limit(1)
+    .getRawOne<Position>();
+  if (last !== undefined) {
+    batch.andWhere(`(${alias}.at, ${alias}.id) >= (:batch_at, :batch_id)`, { batch_at: last.at, batch_id: last.id });
+  }
+  if (filter !== undefined) batch.andWhere(filter.sql, filter.parameters);
+  return { rows: await batch.getMany(), last };
 }
 
 /** The conditions on `at` that every selected row meets. */

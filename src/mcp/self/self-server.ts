@@ -6,6 +6,7 @@ import { holdUntilSent } from '../../common/answers/hold-until-sent.js';
 import type { DomainError } from '../../common/domain-error.js';
 import type { Principal } from '../../common/principal.js';
 import { toDomainError } from '../../common/to-domain-error.js';
+import { untilClosed } from '../../http/once-closed.js';
 import type { ToolListing } from '../../tools/tool-listing.dto.js';
 import { problemOf, ToolsService } from '../../tools/tools.service.js';
 import { version } from '../../common/version.js';
@@ -40,7 +41,7 @@ export class SelfServer {
     );
     server.setRequestHandler('tools/list', () => ({ tools: this.tools.listFor(caller.principal).map(toMcpTool) }));
     server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) => {
-      const held = this.budget.openAnswer(caller.principal);
+      const held = this.budget.openAnswer(caller.principal, untilClosed(caller.reply));
       return holdUntilSent(held, caller.reply, (answer) => this.call(name, args, caller, answer));
     });
     return server;
