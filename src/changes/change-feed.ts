@@ -4,6 +4,8 @@ import { type Change, changesBetween, type Observed, OPEN_RUNS, type Snapshot, s
 import { MAX_OBSERVED, ObservedRepository } from './observed.repository.js';
 
 const LOOK_EVERY_MS = 1_000;
+/** An organization with too much to observe is told to read everything again, which costs more than a look: less often. */
+const RESYNC_EVERY_MS = 10_000;
 /** More changes than these at once are told as one `resync`: reading lists again costs less than so many events. */
 const MAX_CHANGES = 500;
 
@@ -13,11 +15,13 @@ interface Watched {
   readonly listeners: Set<Listener>;
   /** Undefined before the first look, and after one that could not see everything. */
   snapshot: Snapshot | undefined;
+  /** No look before this time, in milliseconds. */
+  restsUntil: number;
 }
 
 /**
  * Notices changes in organizations that have listeners, by looking once a second: one query for all of them, whatever the number of
- * listeners. Writers of runs pay nothing for it, and without a listener nobody does.
+ * listeners. What one organization has too much of leaves nothing out for another. Writers of runs pay nothing for it, and without a listener nobody does.
  */
 @Injectable()
 export class ChangeFeed implements OnApplicationShutdown {
@@ -38,10 +42,10 @@ export class ChangeFeed implements OnApplicationShutdown {
    * Calls `listener` with the changes of the organization, from the first `resync` on. Returns a function that ends it.
    */
   listen(organizationId: string, listener: Listener): () => void {
-    const known = this.watched.get(organizationId) ?? { listeners: new Set(), snapshot: undefined };
+    const known = this.watched.get(organizationId) ?? { listeners: new Set(), snapshot: undefined, restsUntil: 0 };
     this.watched.set(organizationId, known);
     known.listeners.add(listener);
-    if (known.snapshot !== undefined) listener([resync(new Date().toISOString())]);
+    if (known.snapshot !== undefined || known.restsUntil > 0) listener([resync(new Date().toISOString())]);
     this.looks.start();
     return () => {
       known.listeners.delete(listener);
@@ -55,7 +59,9 @@ export class ChangeFeed implements OnApplicationShutdown {
   }
 
   private async look(): Promise<void> {
-    const watched = [...this.watched];
+    const startedAt = performance.now();
+    const watched = [...this.watched].filter(([, { restsUntil }]) => restsUntil <= startedAt);
+    if (watched.length === 0) return;
     const open = watched.flatMap(([, { snapshot }]) => [...(snapshot?.values() ?? [])].filter(isOpenRun));
     const now = await this.repository.now();
     const observed = await this.repository.observe(
@@ -65,11 +71,13 @@ export class ChangeFeed implements OnApplicationShutdown {
     );
     this.lastLook = now;
     const at = new Date().toISOString();
-    const isComplete = observed.length <= MAX_OBSERVED;
     const byOrganization = Map.groupBy(observed, ({ organizationId }) => organizationId);
     for (const [id, each] of watched) {
       const before = each.snapshot;
-      each.snapshot = isComplete ? snapshotOf(byOrganization.get(id) ?? []) : undefined;
+      const found = byOrganization.get(id) ?? [];
+      const isComplete = found.length <= MAX_OBSERVED;
+      each.snapshot = isComplete ? snapshotOf(found) : undefined;
+      each.restsUntil = isComplete ? 0 : startedAt + RESYNC_EVERY_MS;
       const known =
         before === undefined || each.snapshot === undefined ? undefined : changesBetween(before, each.snapshot, at);
       const changes = known === undefined || known.length > MAX_CHANGES ? [resync(at)] : known;

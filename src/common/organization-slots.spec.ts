@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { OrganizationSlots } from './organization-slots.js';
 
-const LIMITS = { slots: 3, perOrganization: 2, wait: { max: 4, ms: 60_000 } };
+const LIMITS = { slots: 3, perOrganization: 2, maxWaiting: 4, waitMs: 60_000 };
 
 /** Tasks that end on demand, and the order in which they started. */
 class Tasks {
@@ -13,11 +13,12 @@ class Tasks {
   constructor(private readonly slots: OrganizationSlots) {}
 
   async add(organization: string, name: string): Promise<void> {
-    const result = this.slots.within(organization, this.leaving.signal, async () => {
+    const task = async (): Promise<string> => {
       this.started.push(name);
       await new Promise<void>((resolve) => this.ends.set(name, resolve));
       return name;
-    });
+    };
+    const result = this.slots.within(organization, task, this.leaving.signal);
     result.catch(() => undefined);
     this.results.push(result);
     await settled();
@@ -54,7 +55,7 @@ describe('OrganizationSlots', () => {
   });
 
   it('refuses a task behind too many of its organization, and one that waited too long', async () => {
-    const tasks = new Tasks(new OrganizationSlots({ ...LIMITS, wait: { max: 1, ms: 20 } }));
+    const tasks = new Tasks(new OrganizationSlots({ ...LIMITS, maxWaiting: 1, waitMs: 20 }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) await tasks.add('a', name);
     const refused = { code: 'too_many_requests', headers: { 'retry-after': '1' } };
     await expect(tasks.results[3]).rejects.toMatchObject(refused);
@@ -66,9 +67,8 @@ describe('OrganizationSlots', () => {
 
   it('frees the slot of a task that fails', async () => {
     const slots = new OrganizationSlots({ ...LIMITS, slots: 1 });
-    const { signal } = new AbortController();
-    await expect(slots.within('a', signal, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await slots.within('a', signal, () => Promise.resolve('done'))).toBe('done');
+    await expect(slots.within('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await slots.within('a', () => Promise.resolve('done'))).toBe('done');
   });
 
   it('ends the wait of callers who leave, while a task that has started keeps its slot', async () => {

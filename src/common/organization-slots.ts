@@ -7,8 +7,10 @@ export interface OrganizationSlotLimits {
   readonly slots: number;
   /** How many of them can be those of one organization. */
   readonly perOrganization: number;
-  /** How many tasks of one organization can wait, and for how many milliseconds; absent: without a limit. */
-  readonly wait?: { readonly max: number; readonly ms: number };
+  /** How many tasks of one organization can wait; absent: any number. */
+  readonly maxWaiting?: number;
+  /** How long a task waits, in milliseconds; absent: until its turn. */
+  readonly waitMs?: number;
 }
 
 interface Waiter {
@@ -31,8 +33,8 @@ export class OrganizationSlots {
    * @throws DomainError `too_many_requests` if too many tasks of the organization wait already, or this one waited too long
    * @throws the reason of the signal
    */
-  async within<T>(organizationId: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
+  async within<T>(organizationId: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
     await this.take(organizationId, signal);
     try {
       return await task();
@@ -42,25 +44,25 @@ export class OrganizationSlots {
     }
   }
 
-  private async take(organizationId: string, signal: AbortSignal): Promise<void> {
+  private async take(organizationId: string, signal: AbortSignal | undefined): Promise<void> {
     if (this.hasSlotFor(organizationId)) return this.count(organizationId, 1);
-    const { wait } = this.limits;
+    const { maxWaiting = Infinity, waitMs } = this.limits;
     const waiting = [...this.waiters].filter((waiter) => waiter.organizationId === organizationId).length;
-    if (wait !== undefined && waiting >= wait.max) throw refusal();
+    if (waiting >= maxWaiting) throw refusal();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { organizationId, start: resolve };
     this.waiters.add(waiter);
     const giveUp = (reason: unknown): void => {
       if (this.waiters.delete(waiter)) reject(reason as Error);
     };
-    const timer = wait && setTimeout(() => giveUp(refusal()), wait.ms);
-    const onAbort = (): void => giveUp(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const timer = waitMs === undefined ? undefined : setTimeout(() => giveUp(refusal()), waitMs);
+    const onAbort = (): void => giveUp(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
     try {
       await promise;
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      signal?.removeEventListener('abort', onAbort);
     }
   }
 

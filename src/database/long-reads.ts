@@ -20,9 +20,9 @@ const QUERY_CANCELED = '57014';
 /** Of the 20 connections of the pool, some are always left for short statements. */
 const SLOTS = {
   /** Counts and searches of all rows. */
-  whole: { slots: 6, perOrganization: 3, wait: { max: 30, ms: 10_000 } },
+  whole: { slots: 6, perOrganization: 3, maxWaiting: 30, waitMs: 10_000 },
   /** Pages of many large rows. Most take milliseconds. */
-  page: { slots: 6, perOrganization: 4, wait: { max: 500, ms: 10_000 } },
+  page: { slots: 6, perOrganization: 4, maxWaiting: 500, waitMs: 10_000 },
   /** Batches of scans, which wait for each other as long as their callers stay. */
   scan: { slots: 2, perOrganization: 1 },
 } satisfies Record<string, OrganizationSlotLimits>;
@@ -58,7 +58,7 @@ export class LongReads {
     kind: keyof typeof SLOTS = 'whole',
   ): Promise<T> {
     try {
-      return await this.slots[kind].within(organizationId, callerLeft, () => this.readNow(callerLeft, work));
+      return await this.slots[kind].within(organizationId, () => this.readNow(callerLeft, work), callerLeft);
     } catch (error) {
       if (callerLeft.aborted) throw new DomainError('request_abandoned');
       if (!isCanceled(error)) throw error;

@@ -17,10 +17,10 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /** The changes of an open stream, one after the other, and how to leave. */
-async function openChanges(key = service.apiKey, url = service.url) {
+async function openChanges(key = service.apiKey, url = service.url, slug = 'default') {
   const leaving = new AbortController();
   const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${url}/api/default/events`, { headers, signal: leaving.signal });
+  const response = await fetch(`${url}/api/${slug}/events`, { headers, signal: leaving.signal });
   expect(response.status).toBe(200);
   let text = '';
   async function* read(): AsyncGenerator<Change> {
@@ -213,6 +213,28 @@ describe('the stream of changes', () => {
       await touch(400);
       for (let n = 0; n < 400; n++) await stream.until(({ type }) => type === 'connection');
       stream.leave();
+    });
+
+    it('shows a neighbor every change while there are too many to observe', async () => {
+      const second = await startSecondOrganization(service.app, service.url, 'quiet');
+      const own = await openChanges();
+      const neighbor = await openChanges(second.key, service.url, 'quiet');
+      await store(9_400);
+      try {
+        await own.until(({ type }) => type === 'resync');
+        for (const title of ['One', 'Two', 'Three']) {
+          const { body } = await second.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title } });
+          await neighbor.until(({ id }) => id === body.item.id);
+        }
+        // The first event of a stream is a resync.
+        expect(neighbor.seen.filter(({ type }) => type === 'resync')).toHaveLength(1);
+      } finally {
+        await database.query(
+          `DELETE FROM connections WHERE id IN (SELECT id FROM connections WHERE title = 'many' OFFSET 600)`,
+        );
+        own.leave();
+        neighbor.leave();
+      }
     });
 
     it('cuts off a reader who reads nothing, holds little for it, and serves the others', async () => {

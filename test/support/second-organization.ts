@@ -15,6 +15,7 @@ export async function startSecondOrganization(app: INestApplication, url: string
   return {
     id,
     slug,
+    key,
     /** Posts to a path of the organization. */
     post: (path: string, body: object) =>
       supertest(url).post(`/api/${slug}/${path}`).set('authorization', `Bearer ${key}`).send(body),
