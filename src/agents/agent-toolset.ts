@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { throughOutage } from '../common/through-outage.js';
 import { unlessAborted } from '../common/with-timeout.js';
+import type { StateOwner } from '../upstreams/contract/state-owner.js';
 import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
 import type { ToolCall } from '../upstreams/tool-call.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
@@ -16,6 +17,8 @@ const LIMIT_PATIENCE_MS = 5_000;
 /** The caller on whose behalf an agent's tools are opened and called. */
 export interface ToolsetContext {
   readonly caller: ToolCaller;
+  /** Who has sessions of its own with upstreams that have state. */
+  readonly owner: StateOwner;
   /** Aborts the opening. */
   readonly signal?: AbortSignal;
 }
@@ -64,15 +67,18 @@ export class AgentToolset {
    * The agent's current tools. Later changes apply only when it is opened again.
    * @throws the signal's reason when it is aborted
    */
-  async openToolset(agent: AgentToCompose, { caller, signal }: ToolsetContext): Promise<OpenToolset> {
+  async openToolset(agent: AgentToCompose, { caller, owner, signal }: ToolsetContext): Promise<OpenToolset> {
     const { places, unavailable } = await unlessAborted(
       this.compositions.compositionOf({ ...agent, accountUserId: caller.userId }),
       signal,
     );
-    return { tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, caller)), unavailable };
+    return {
+      tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, { caller, owner })),
+      unavailable,
+    };
   }
 
-  private toAgentTool(agentId: string, place: ToolPlace, caller: ToolCaller): AgentTool {
+  private toAgentTool(agentId: string, place: ToolPlace, { caller, owner }: ToolsetContext): AgentTool {
     const { name, upstreamName, tool, fault, isInactive, needsApproval } = place;
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
     const { userId } = caller;
@@ -95,6 +101,7 @@ export class AgentToolset {
         const call: ToolCall = {
           ...what,
           caller,
+          owner,
           entryPoint: 'run',
           agentId,
           trace,

@@ -122,6 +122,7 @@ function toConnection({ connection, organization }: ConnectionWithOrganization):
     timeoutMs: connection.timeout,
     publicTools: connection.publicTools,
     rateLimit: connection.rateLimit,
+    sharedState: connection.sharedState,
     auditContent: organization.auditContent,
     revision: connection.revision,
     sealed: {

@@ -18,7 +18,7 @@ import { StdioEditor } from './stdio-editor.js';
 import { UpstreamKinds } from './upstream-kinds.js';
 
 const ABOUT = ['connection_type', 'title', 'description', 'status'];
-const TARGET = [...ABOUT, 'timeout', 'public_tools', 'rate_limit'];
+const TARGET = [...ABOUT, 'timeout', 'public_tools', 'rate_limit', 'shared_state'];
 
 const WITH_ADDRESS = [...TARGET, 'connection_url', 'connection_token', 'connection_headers'];
 
@@ -69,6 +69,7 @@ export class ConnectionEditor {
       status: data.status ?? 'active',
       publicTools: data.public_tools ?? 'honor',
       rateLimit: changedRateLimit<ConnectionRateLimit>(null, data.rate_limit ?? null),
+      sharedState: data.shared_state ?? false,
     };
   }
 
@@ -88,6 +89,7 @@ export class ConnectionEditor {
       description: data.description,
       publicTools: data.public_tools,
       rateLimit: data.rate_limit === undefined ? undefined : changedRateLimit(stored.rateLimit, data.rate_limit),
+      sharedState: data.shared_state,
       ...target,
       revision: isRetargeted ? stored.revision + 1 : undefined,
       status,

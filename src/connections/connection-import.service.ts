@@ -107,13 +107,18 @@ export class ConnectionImportService {
       : { action: 'update', id };
   }
 
-  /** What an update has to send so that the connection is as in the entry; undefined if it is. The title belongs to its editors. */
+  /**
+   * What an update has to send so that the connection is as in the entry; undefined if it is. The title belongs to its editors, and so
+   * does what the files of clients cannot say.
+   */
   private changesTo(stored: ConnectionEntity, data: ConnectionCreateData): ConnectionUpdateData | undefined {
     const isDisabled = stored.status === 'inactive';
     const status = isDisabled === (data.status === 'inactive') ? {} : { status: data.status ?? 'active' };
     const target =
       data.stdio === undefined ? this.addressChanges(stored, data) : this.programChanges(stored, data.stdio);
-    const changes = { ...status, ...target };
+    const { shared_state = stored.sharedState } = data;
+    const sharing = shared_state === stored.sharedState ? {} : { shared_state };
+    const changes = { ...status, ...sharing, ...target };
     return Object.keys(changes).length === 0 ? undefined : changes;
   }
 

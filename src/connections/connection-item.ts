@@ -22,6 +22,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     status_reason: connection.statusReason,
     public_tools: connection.publicTools,
     rate_limit: connection.rateLimit,
+    shared_state: connection.sharedState,
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
     import_name: connection.importName,
     created_at: connection.createdAt.toISOString(),

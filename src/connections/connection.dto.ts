@@ -1,5 +1,6 @@
 import { Type } from 'class-transformer';
 import {
+  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -211,6 +212,14 @@ class ConnectionOptions {
   /** Null removes the limits. */
   @IsOptionalObject(() => ConnectionRateLimitInput)
   rate_limit?: ConnectionRateLimitInput | null;
+
+  /**
+   * Whether callers of agents, runs, and callers without a session share one session with the upstream, and what it keeps in it, such
+   * as an open page. By default, each has its own with a program and with a server that opens sessions. Not for agents.
+   */
+  @MayBeAbsent()
+  @IsBoolean()
+  shared_state?: boolean;
 }
 
 export class ConnectionCreateData extends ConnectionOptions {
@@ -318,6 +327,10 @@ export class ConnectionItem {
   @ValidateNested()
   @Type(() => ConnectionRateLimitItem)
   rate_limit: ConnectionRateLimit | null;
+
+  /** Whether callers share one session with the upstream, and what it keeps in it. */
+  @IsBoolean()
+  shared_state: boolean;
 
   /** When the upstream's tools were last listed. */
   @MayBeNull()

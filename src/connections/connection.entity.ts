@@ -97,6 +97,10 @@ export class ConnectionEntity {
   @Column({ type: 'jsonb', name: 'rate_limit', nullable: true })
   rateLimit: ConnectionRateLimit | null;
 
+  /** Do callers share one session with the upstream, although it keeps state in it? */
+  @Column({ type: 'boolean', name: 'shared_state', default: false })
+  sharedState: boolean;
+
   /**
    * The tools as the upstream last listed them. They are large, so only the queries that need them read them. `json`
    * keeps the original text: `jsonb` refuses escapes that an upstream can send (NUL, lone surrogates).

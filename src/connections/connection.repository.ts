@@ -31,6 +31,7 @@ export type ConnectionColumns = Partial<
     | 'statusReason'
     | 'publicTools'
     | 'rateLimit'
+    | 'sharedState'
     | 'revision'
   >
 >;

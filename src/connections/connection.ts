@@ -74,6 +74,8 @@ export interface Connection {
   readonly publicTools: PublicToolsRule;
   /** Of its tool calls; null: no limit. */
   readonly rateLimit: ConnectionRateLimit | null;
+  /** Do callers share one session with the upstream, although it keeps state in it? */
+  readonly sharedState: boolean;
   /** Does the organization record the arguments and results of its calls? */
   readonly auditContent: boolean;
   /** Increases with every change of where and how the upstream is called. */
@@ -107,7 +109,7 @@ export interface ConnectionCredentials {
   readonly bearerToken?: string;
 }
 
-/** Can a caller have its own session with the upstream? For types of other modules all callers share one. */
+/** Can a caller open a session with the upstream itself? For types of other modules, the service opens them. */
 export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
   return type === 'HTTP' || type === 'STDIO';
 }

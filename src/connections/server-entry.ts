@@ -16,8 +16,8 @@ export type ServerEntry =
 
 /**
  * Reads an entry of `mcpServers`, as the configuration files of MCP clients have it: `command`, `args`, `env` and `cwd`, or `url`
- * (`serverUrl`, `httpUrl`) and `headers`. Null counts as absent, and properties of other programs are ignored. The reason never quotes
- * a value.
+ * (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state`. Null counts as absent, and properties of other programs are
+ * ignored. The reason never quotes a value.
  */
 export function readServerEntry(name: string, value: unknown): ServerEntry {
   if (!isRecord(value)) return { reason: 'The entry must be an object.' };
@@ -26,7 +26,12 @@ export function readServerEntry(name: string, value: unknown): ServerEntry {
   if (fault !== undefined) return { reason: fault };
   const status = entry['disabled'] === true ? 'inactive' : 'active';
   const target = 'command' in entry ? programOf(entry) : addressOf(entry);
-  const { value: data, faults } = inspectInput(ConnectionCreateData, { title: name, status, ...target });
+  const { value: data, faults } = inspectInput(ConnectionCreateData, {
+    title: name,
+    status,
+    shared_state: entry['shared_state'],
+    ...target,
+  });
   return faults.length === 0 ? { data } : { reason: withoutPrefix(summarize(faults)) };
 }
 

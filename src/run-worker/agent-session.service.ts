@@ -9,6 +9,7 @@ import { historyBytesFor } from '../threads/history-query.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { ownerOfThread } from '../upstreams/contract/state-owner.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
@@ -39,11 +40,13 @@ export class AgentSessionService {
       requestId: run.requestId,
       apiKeyId: run.apiKeyId,
     };
+    // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
+    const owner = ownerOfThread(run.threadId, run.holderId, run.apiKeyId);
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,
       this.transcript.readHistory(run, this.maxHistoryBytes),
-      this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, signal }),
+      this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
     ]);
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
     return {

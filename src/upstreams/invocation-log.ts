@@ -5,7 +5,7 @@ import { Invocation } from './invocation.js';
 import type { ToolCall } from './tool-call.js';
 
 /** A tool call as far as it is recorded and measured. */
-type RecordedCall = Omit<ToolCall, 'permitted' | 'sessionTools'>;
+type RecordedCall = Omit<ToolCall, 'owner' | 'permitted' | 'sessionTools'>;
 
 /** What is known of a call when it is admitted or refused. */
 export interface CallFindings {

@@ -1,6 +1,7 @@
 import type { EntryPoint } from '../audit/audit-record.js';
 import type { Connection } from '../connections/connection.js';
 import type { AppliedLimit } from '../limits/rate-limits.js';
+import type { StateOwner } from './contract/state-owner.js';
 import type { ToolCaller } from './contract/tool-caller.js';
 import type { ToolList } from './catalog/tool-list.js';
 
@@ -25,6 +26,8 @@ export interface ToolCall {
   readonly toolName: string;
   readonly args: unknown;
   readonly caller: ToolCaller;
+  /** Who has a session of its own with an upstream that has state; absent: the shared one is used. */
+  readonly owner?: StateOwner;
   readonly entryPoint: EntryPoint;
   /** The agent whose composition the call came through. */
   readonly agentId?: string;

@@ -79,7 +79,7 @@ export class ToolInvoker {
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.targetFor(connection);
       const result = await this.health.watchCall(connection, () =>
-        this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options)),
+        this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options), { owner: call.owner, signal }),
       );
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;

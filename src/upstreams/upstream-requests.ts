@@ -3,8 +3,11 @@ import type { Connection } from '../connections/connection.js';
 import { requireActive } from './contract/require-active.js';
 import type { CallToolOptions } from './contract/upstream.js';
 import { UpstreamHealth } from './pool/upstream-health.js';
-import { UpstreamPool } from './pool/upstream-pool.js';
+import { type BorrowOptions, UpstreamPool } from './pool/upstream-pool.js';
 import { UpstreamTargets } from './pool/upstream-targets.js';
+
+/** The options of a request, and who has a session of its own with an upstream that has state. */
+export type RequestOptions = CallToolOptions & Pick<BorrowOptions, 'owner'>;
 
 /** Sends the requests that do not concern tools: prompts, resources and completions. */
 @Injectable()
@@ -23,12 +26,12 @@ export class UpstreamRequests {
     connection: Connection,
     method: string,
     params: Record<string, unknown>,
-    options: CallToolOptions = {},
+    { owner, ...options }: RequestOptions = {},
   ): Promise<object> {
     requireActive(connection);
     const target = this.targets.targetFor(connection);
     return this.health.watchCall(connection, () =>
-      this.pool.use(target, (upstream) => upstream.request(method, params, options)),
+      this.pool.use(target, (upstream) => upstream.request(method, params, options), { owner, signal: options.signal }),
     );
   }
 }

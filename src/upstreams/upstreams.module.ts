@@ -3,6 +3,8 @@ import { AuditModule } from '../audit/audit.module.js';
 import { AppConfig } from '../config/app-config.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
+import { CredentialsModule } from '../credentials/credentials.module.js';
+import { OpenCredentials } from '../credentials/open-credentials.js';
 import { AddressPolicy } from '../net/address-policy.js';
 import { GuardedDispatcher } from '../net/guarded-dispatcher.js';
 import { UPSTREAM_LIMITS } from '../net/http-limits.js';
@@ -33,6 +35,8 @@ import { UpstreamTargets } from './pool/upstream-targets.js';
 /** How long an unused upstream keeps its session, in milliseconds; for programs, at least their idle limit. */
 const POOL_IDLE_MS = 5 * 60_000;
 const POOL_SIZE = 1_000;
+/** How many upstreams are kept for owners. */
+const OWNED_POOL_SIZE = 1_000;
 
 function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
   return new GuardedDispatcher(policy, { connections: UPSTREAM_LIMITS.socketsPerOrigin });
@@ -40,7 +44,15 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
 
 /** The MCP clients of upstreams, and `ToolInvoker`, which calls their tools. */
 @Module({
-  imports: [LimitsModule, AuditModule, ConnectionsModule, NetModule, TelemetryModule, UpstreamTokensModule],
+  imports: [
+    LimitsModule,
+    AuditModule,
+    ConnectionsModule,
+    CredentialsModule,
+    NetModule,
+    TelemetryModule,
+    UpstreamTokensModule,
+  ],
   providers: [
     {
       provide: UpstreamSockets,
@@ -61,18 +73,27 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     },
     {
       provide: UpstreamPool,
-      inject: [UpstreamFactory, ListChangeFeed, AppConfig, OpenConnections],
+      inject: [UpstreamFactory, ListChangeFeed, AppConfig, OpenConnections, OpenCredentials],
       useFactory: (
         upstreams: UpstreamFactory,
         feed: ListChangeFeed,
         { settings }: AppConfig,
         connections: OpenConnections,
+        credentials: OpenCredentials,
       ) =>
         new UpstreamPool(
-          (target) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind)),
-          { size: POOL_SIZE, idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs) },
-          ({ connectionId, revision }, onEnd) =>
-            connections.watchConnection({ id: connectionId, revision: Number(revision) }, onEnd),
+          (target, owner) => upstreams.create(target, (kind) => feed.tell(target.connectionId, kind), owner),
+          {
+            size: POOL_SIZE,
+            idleMs: Math.max(POOL_IDLE_MS, settings.stdioIdleMs),
+            ownedSize: OWNED_POOL_SIZE,
+            ownedIdleMs: settings.gatewaySessionIdleMs,
+          },
+          {
+            connection: ({ connectionId, revision }, onEnd) =>
+              connections.watchConnection({ id: connectionId, revision: Number(revision) }, onEnd),
+            credential: (credential, onEnd) => credentials.watchValidity(credential, onEnd),
+          },
         ),
     },
     ListChangeFeed,
@@ -80,11 +101,14 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     UpstreamTargets,
     {
       provide: StdioSessions,
-      inject: [StdioProcesses, OpenConnections],
-      useFactory: (processes: StdioProcesses, connections: OpenConnections) => {
+      inject: [StdioProcesses, OpenConnections, OpenCredentials],
+      useFactory: (processes: StdioProcesses, connections: OpenConnections, credentials: OpenCredentials) => {
         const sessions = new StdioSessions(processes);
-        sessions.endWith(({ connectionId, revision }, _callerId, end) =>
+        sessions.endWith(({ connectionId, revision }, _caller, end) =>
           connections.watchConnection({ id: connectionId, revision: Number(revision) }, end),
+        );
+        sessions.endWith((_target, caller, end) =>
+          caller === undefined ? () => undefined : credentials.watchValidity(caller, end),
         );
         return sessions;
       },

@@ -11,6 +11,7 @@ import { connectTo, until } from '../support/proxy-connections.js';
 import { DEAD_URL, Upstreams } from '../support/upstreams.js';
 
 const CALLER = { userId: randomUUID(), requestId: 'request-1' };
+const OWNER = { key: 'test', callerId: 'test' };
 
 let app: TestApp;
 let organizationId: string;
@@ -25,7 +26,10 @@ afterEach(() => upstreams.close());
 
 function open(agentId: string, signal?: AbortSignal): Promise<OpenToolset> {
   const toolset = app.app.get(AgentToolset, { strict: false });
-  return toolset.openToolset({ id: agentId, organizationId }, { caller: CALLER, ...(signal && { signal }) });
+  return toolset.openToolset(
+    { id: agentId, organizationId },
+    { caller: CALLER, owner: OWNER, ...(signal && { signal }) },
+  );
 }
 
 function toolOf({ tools }: OpenToolset, name: string): AgentTool {

@@ -146,6 +146,17 @@ describe('signalbox apply', () => {
     });
   });
 
+  it('makes the callers of a connection share its state, and separates them again', async () => {
+    const tickets = 'url: https://tickets.example.com/mcp\n    headers: { X-Team: support }';
+    for (const shared_state of [true, false]) {
+      const line = shared_state ? '\n    shared_state: true' : '';
+      const { output } = await apply(`connections:\n  tickets:\n    ${tickets}${line}\n`);
+      expect(output).toContain('~ connections.tickets\n');
+      const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {});
+      expect(items.find(({ import_name }) => import_name === 'tickets')).toMatchObject({ shared_state });
+    }
+  });
+
   it('deletes only what --prune may delete', async () => {
     await signalbox.tool('COLLECTION_CONNECTIONS_CREATE', {
       data: { title: 'By hand', connection_type: 'HTTP', connection_url: 'https://hand.example.com/mcp' },

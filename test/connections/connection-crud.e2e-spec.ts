@@ -24,6 +24,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       status_reason: null,
       public_tools: 'honor',
       rate_limit: null,
+      shared_state: false,
       tools_refreshed_at: null,
       import_name: null,
       created_at: expect.stringMatching(/Z$/),
@@ -51,7 +52,7 @@ describe('COLLECTION_CONNECTIONS', () => {
   it('counts a revision for every change of the target, and for no other', async () => {
     const { id } = await create();
     const changes: [object, number][] = [
-      [{ title: 'New', description: 'Text', public_tools: 'ignore', status: 'inactive' }, 1],
+      [{ title: 'New', description: 'Text', public_tools: 'ignore', shared_state: true, status: 'inactive' }, 1],
       [{ connection_url: 'http://127.0.0.1:10/mcp' }, 2],
       [{ connection_token: TOKEN }, 3],
       [{ connection_headers: { headers: { 'X-Api-Key': HEADER } } }, 4],

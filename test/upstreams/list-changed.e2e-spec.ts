@@ -127,7 +127,8 @@ describe('An HTTP upstream of the legacy era', () => {
     for (let call = 0; call < 5; call++) expect((await callThrough(app, agent, 'first')).status).toBe(200);
     await sleep(2_500);
     expect(server.streams()).toHaveLength(1);
-    expect(server.calls('initialize')).toHaveLength(1);
+    // The service's own session, which listens, and the caller's.
+    expect(server.calls('initialize')).toHaveLength(2);
   });
 
   it('that floods the stream loses it, and its connection works', async () => {
@@ -183,9 +184,9 @@ describe.each([
   ['legacy', []],
   ['modern', ['--modern']],
 ])('A program of the %s era', (_era, options) => {
-  it('can announce a change of its tools', async () => {
+  it('can announce a change of its tools, where callers share its state', async () => {
     const stdio = { command: 'node', args: [GROWING_SERVER, ...options], cwd: process.cwd() };
-    const data = { title: 'Growing', connection_type: 'STDIO', stdio };
+    const data = { title: 'Growing', connection_type: 'STDIO', stdio, shared_state: true };
     const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
     const agent = gatewayPath(await agentOf(app, [item.id]));
     expect(await namesOf(agent)).toEqual(['first']);

@@ -1890,6 +1890,7 @@ export interface components {
             /** @enum {string} */
             public_tools?: "honor" | "ignore";
             rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
+            shared_state?: boolean;
         };
         ConnectionCreateInput: {
             data: components["schemas"]["ConnectionCreateData"];
@@ -1940,6 +1941,7 @@ export interface components {
             /** @enum {string} */
             public_tools: "honor" | "ignore";
             rate_limit: components["schemas"]["ConnectionRateLimitItem"] | null;
+            shared_state: boolean;
             tools_refreshed_at: (string) | null;
             import_name: string | null;
             created_at: string;
@@ -1981,6 +1983,7 @@ export interface components {
             /** @enum {string} */
             public_tools?: "honor" | "ignore";
             rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
+            shared_state?: boolean;
         };
         ConnectionUpdateInput: {
             /** Format: uuid */
@@ -3183,6 +3186,7 @@ export interface operations {
                      *           "per_minute": 1,
                      *           "per_caller_per_minute": 1
                      *         },
+                     *         "shared_state": true,
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4329,6 +4333,7 @@ export interface operations {
                      *           "per_minute": 1,
                      *           "per_caller_per_minute": 1
                      *         },
+                     *         "shared_state": true,
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4409,6 +4414,7 @@ export interface operations {
                      *           "per_minute": 1,
                      *           "per_caller_per_minute": 1
                      *         },
+                     *         "shared_state": true,
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4486,6 +4492,7 @@ export interface operations {
                      *             "per_minute": 1,
                      *             "per_caller_per_minute": 1
                      *           },
+                     *           "shared_state": true,
                      *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *           "import_name": "text",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
@@ -4571,6 +4578,7 @@ export interface operations {
                      *           "per_minute": 1,
                      *           "per_caller_per_minute": 1
                      *         },
+                     *         "shared_state": true,
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",

@@ -6,10 +6,10 @@ import { allowsNothing } from '../../common/permissions.js';
 import { onceClosed } from '../../http/once-closed.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
-import { startForwarding } from '../forwarding/forwarding-context.js';
+import { pooledRoute, type PooledRoute, startForwarding } from '../forwarding/forwarding-context.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
+import { SealedSessions, type Session } from '../forwarding/session/sealed-sessions.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
@@ -64,11 +64,13 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   async handleAgentRequest(context: McpRequestContext): Promise<void> {
     const { request, reply, caller, message } = context;
     const isModern = isModernRequest(request.headers) || modernVersionOf(message) !== undefined;
-    const owner = isModern ? undefined : this.ownerOf(context);
+    const session = isModern ? undefined : this.sessionOf(context);
+    const owner = session && this.clientSessions.ownerOf(caller, session);
+    const route = pooledRoute(context, session);
     if (message.kind === 'request' && message.method === 'tools/call') {
       if (isModern) await this.modern.callTool(context);
       else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
-      else await this.requests.forwardRequest(startForwarding(await this.tools.route(context), { kind: 'shared' }));
+      else await this.requests.forwardRequest(startForwarding(await this.tools.route(context), route));
       return;
     }
     requireActive(caller.connection);
@@ -79,7 +81,7 @@ export class AgentRequestHandler implements OnApplicationShutdown {
       return;
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
-    const serverContext = await this.serverContextOf(context);
+    const serverContext = await this.serverContextOf(context, route);
     if (!isModern && message.method === 'initialize') this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
     if (message.method === 'subscriptions/listen') {
@@ -93,12 +95,12 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     return this.hosted.close();
   }
 
-  private ownerOf({ request, caller, message }: McpRequestContext): SessionOwner | undefined {
+  private sessionOf({ request, caller, message }: McpRequestContext): Session | undefined {
     const sessionId = request.headers['mcp-session-id'];
     if (sessionId === undefined || message.method === 'initialize') return undefined;
     const session = this.sealedSessions.open(String(sessionId), caller.connection, caller.principal);
     if (session.hasUrlElicitation === true) request.hasUrlElicitation = true;
-    return this.clientSessions.ownerOf(caller, session);
+    return session;
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
@@ -133,10 +135,13 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     return toolListText(caller, await composition);
   }
 
-  private async serverContextOf({ caller, message, request }: McpRequestContext): Promise<AgentServerContext> {
+  private async serverContextOf(
+    { caller, message, request }: McpRequestContext,
+    { owner }: PooledRoute,
+  ): Promise<AgentServerContext> {
     const isUrlClient = hasUrlElicitation(request, message);
     if (!requestsDescription(message)) {
-      return { caller, features: ALL_FEATURES, instructions: undefined, isUrlClient };
+      return { caller, owner, features: ALL_FEATURES, instructions: undefined, isUrlClient };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -149,7 +154,7 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     const features = await this.capabilities.featuresFor(caller, sources, hasOwnSessions);
     // Instructions can reveal more of the agent than its public tools do.
     const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
-    return { caller, features, instructions: instructions ?? undefined, isUrlClient };
+    return { caller, owner, features, instructions: instructions ?? undefined, isUrlClient };
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { onceClosed } from '../../http/once-closed.js';
+import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/state-owner.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
@@ -7,8 +8,8 @@ import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import type { Session } from './session/sealed-sessions.js';
 
 /**
- * How a message reaches its upstream: in the caller's own session, as the `initialize` that opens one, in a session shared by
- * callers without one, or statelessly, as every message of the modern era (MCP 2026-07-28).
+ * How a message reaches its upstream: in the session that the caller has opened, as the `initialize` that opens one, in a session
+ * that the service opens, or statelessly, as every message of the modern era (MCP 2026-07-28).
  */
 export type Route =
   | {
@@ -22,13 +23,33 @@ export type Route =
       readonly renew?: () => Promise<Session>;
     }
   | { readonly kind: 'opening'; readonly key: string }
-  | { readonly kind: 'shared' }
+  | PooledRoute
   | { readonly kind: 'stateless'; readonly headers?: Readonly<Record<string, string>> };
+
+/** In a session that the service opens. */
+export interface PooledRoute {
+  readonly kind: 'pooled';
+  /** Who has a session of its own with an upstream that has state; undefined for the shared one. */
+  readonly owner: StateOwner | undefined;
+}
 
 /** A request of the MCP transport on its way to one upstream. */
 export interface ForwardingContext<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
   readonly route: Route;
   readonly deadline: CallDeadline;
+}
+
+/**
+ * The route of a message for which the service opens the session. Callers without a session get the tool list of the shared one.
+ * @param session that the client has with this service
+ */
+export function pooledRoute(
+  { caller: { principal }, message }: Pick<McpRequestContext, 'caller' | 'message'>,
+  session?: Pick<Session, 'key'>,
+): PooledRoute {
+  if (principal === undefined) return { kind: 'pooled', owner: undefined };
+  if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal) };
+  return { kind: 'pooled', owner: message.method === 'tools/list' ? undefined : ownerOfCaller(principal) };
 }
 
 /** Starts the connection's time limit. The call is cancelled when the caller hangs up. */
@@ -45,9 +66,9 @@ export function isRequest(context: ForwardingContext): context is ForwardingCont
   return context.message.kind === 'request';
 }
 
-/** Do other callers send requests in the same session, or to an upstream without sessions that might mix up their ids? */
+/** Can others send requests in the same session, or to an upstream without sessions that might mix up their ids? */
 export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
-  if (route.kind !== 'session') return route.kind === 'shared';
+  if (route.kind !== 'session') return route.kind === 'pooled';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
 }
 

@@ -7,7 +7,6 @@ import { VaultModule } from '../../vault/vault.module.js';
 import { ReplyWriter } from './reply-writer.js';
 import { RequestForwarder } from './request-forwarder.js';
 import { SessionOpening } from './session-opening.js';
-import { RevokedSessions } from './session/revoked-sessions.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SessionTools } from './session/session-tools.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
@@ -29,7 +28,6 @@ import { UpstreamSender } from './upstream-sender.js';
   providers: [
     ReplyWriter,
     RequestForwarder,
-    RevokedSessions,
     SealedSessions,
     SessionOpening,
     SessionTools,

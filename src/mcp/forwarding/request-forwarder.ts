@@ -140,8 +140,8 @@ export class RequestForwarder {
   /** Stores a list that is the same for every caller in the catalog too. */
   private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
     const filter = callerFilter(caller, this.tasks);
-    const isCommonList =
-      message.method === 'tools/list' && route.kind === 'shared' && isUnparameterized(message.params);
+    const isShared = route.kind === 'pooled' && route.owner === undefined;
+    const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
     if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
   }
@@ -162,10 +162,10 @@ function callerDisconnected(answer: UpstreamAnswer): UpstreamError {
   return new UpstreamError('cancelled', 'The caller disconnected.');
 }
 
-/** In sessions and in the modern era, the caller's MCP headers are sent; in a shared session, those of the service. */
+/** In a caller's session and in the modern era, the caller's MCP headers are sent; in one of the service, the service's. */
 export function headersFor(request: FastifyRequest, route: Route): Record<string, string> {
   const own = { 'x-request-id': request.id };
-  if (route.kind === 'shared') return own;
+  if (route.kind === 'pooled') return own;
   const given = 'headers' in route ? route.headers : undefined;
   return { ...(given ?? forwardedHeaders(request.headers)), ...own };
 }

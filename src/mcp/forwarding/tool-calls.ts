@@ -55,7 +55,7 @@ export class ToolCalls {
   }
 
   private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {
-    if (route.kind === 'shared') throw new Error('A shared session has no tool list of its own.');
+    if (route.kind === 'pooled') throw new Error('A session of the service has no tool list of its own.');
     const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
     return this.sessionTools.toolsOf(session.key, channel, { signal: deadline.signal, caller: caller.key });

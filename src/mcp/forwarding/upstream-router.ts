@@ -9,7 +9,7 @@ import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
 import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
-import type { Route } from './forwarding-context.js';
+import { pooledRoute, type Route } from './forwarding-context.js';
 
 /** Chooses the route of a caller's message. */
 @Injectable()
@@ -23,7 +23,7 @@ export class UpstreamRouter {
     if (message.method === 'initialize') return { kind: 'opening', key: newId() };
     if (session?.isTranslated === true) {
       if (message.kind === 'request' && message.method !== 'ping') requireTranslatable(message);
-      return { kind: 'shared' };
+      return pooledRoute({ caller, message }, session);
     }
     if (session !== undefined) return { kind: 'session', session };
     requireSessionless(message);
@@ -31,7 +31,7 @@ export class UpstreamRouter {
     if (version !== undefined && !LEGACY_VERSIONS.has(String(version))) {
       throw new DomainError('invalid_rpc_request', 'The MCP-Protocol-Version header names an unsupported version.');
     }
-    return { kind: 'shared' };
+    return pooledRoute({ caller, message });
   }
 
   /** @throws DomainError `session_not_found` */

@@ -32,7 +32,7 @@ export interface MessageSender {
   sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
-/** Sends callers' messages upstream as the bytes that were received. Only a request in a shared session gets another id. */
+/** Sends callers' messages upstream as the bytes that were received. Only a request in a session of the service gets another id. */
 @Injectable()
 export class UpstreamSender implements MessageSender {
   constructor(
@@ -49,10 +49,10 @@ export class UpstreamSender implements MessageSender {
     const options = new ExchangeUntilDeadline(headers, deadline, caller.key);
     const sentId = message.kind === 'request' && isShared(context) ? uniqueId() : undefined;
     const outgoing = toOutgoing(message, sentId);
-    if (route.kind !== 'shared') {
+    if (route.kind !== 'pooled') {
       return { answer: await this.postInSession(context, headers, route, outgoing), sentId };
     }
-    const channel = this.channels.pooled(caller.connection);
+    const channel = this.channels.pooled(caller.connection, route.owner);
     if (sentId !== undefined) {
       // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
@@ -63,7 +63,7 @@ export class UpstreamSender implements MessageSender {
   private async postInSession(
     { caller, deadline: { signal } }: ForwardingContext,
     headers: Readonly<Record<string, string>>,
-    route: Exclude<Route, { kind: 'shared' }>,
+    route: Exclude<Route, { kind: 'pooled' }>,
     outgoing: OutgoingMessage,
   ): Promise<UpstreamAnswer> {
     const { connection } = caller;
@@ -115,11 +115,11 @@ function withId({ body, idStart, idEnd }: InboundRequest, id: string): Buffer {
 }
 
 /**
- * The upstream session for a message that does not use a shared one.
+ * The upstream session for a message that does not use one of the service.
  * @param caller whose share a program counts towards
  */
 export function sessionAtUpstream(
-  route: Exclude<Route, { kind: 'shared' }>,
+  route: Exclude<Route, { kind: 'pooled' }>,
   { principal: caller }: Partial<ProxyCaller> = {},
 ): SessionAtUpstream {
   if (route.kind === 'opening') return { key: route.key, caller };

@@ -77,7 +77,7 @@ export class McpRequestHandler {
     // The upstream accepts the answer of any caller, because it cannot tell them apart.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
     // It cannot tell whose request is cancelled either: only this service knows which requests are the caller's.
-    if (route.kind === 'shared' || (sharesUpstream && message.method === CANCELLED)) {
+    if (route.kind === 'pooled' || (sharesUpstream && message.method === CANCELLED)) {
       this.callsToCancel.cancelRequest(String(request.headers['mcp-session-id']), message);
     } else if (!hasNoReceiver) {
       try {

@@ -7,6 +7,7 @@ import { discard } from '../../upstreams/messages/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
+import { ownerOfSession } from '../../upstreams/contract/state-owner.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import { CallerResolver } from './caller-resolver.js';
@@ -99,12 +100,14 @@ export class SessionHandler {
     const { caller, session } = await this.openSession(request);
     if (caller.connection.type === 'VIRTUAL') {
       this.clientSessions.endSessions(session.key);
+      this.endOwned(caller, session);
       await reply.status(200).send();
       return;
     }
     if (session.isTranslated === true || isShared({ caller, route: { kind: 'session', session } })) {
       // The upstream has no session to end; an upstream without sessions might end the work of all callers.
       this.sessionTools.forget(session.key);
+      this.endOwned(caller, session);
       await reply.status(200).send();
       return;
     }
@@ -126,6 +129,11 @@ export class SessionHandler {
     } finally {
       deadline.end();
     }
+  }
+
+  /** Ends the sessions that the service has opened for this one. */
+  private endOwned({ principal }: ProxyCaller, session: Session): void {
+    if (principal !== undefined) this.channels.endOwned(ownerOfSession(session.key, principal).key);
   }
 
   private async openSession(request: FastifyRequest): Promise<{ caller: ProxyCaller; session: Session }> {

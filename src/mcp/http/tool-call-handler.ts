@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
 import { isRecord } from '../../common/is-record.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
-import { startForwarding } from '../forwarding/forwarding-context.js';
+import { pooledRoute, startForwarding } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
 import { CallerResolver } from './caller-resolver.js';
@@ -28,7 +28,7 @@ export class ToolCallHandler {
     const context = { request, reply, entryPoint: 'call_tool', caller, message } as const;
     const isAgent = caller.connection.type === 'VIRTUAL';
     const routed = isAgent ? await this.agentTools.route(context) : context;
-    await this.requests.forwardRequest(startForwarding(routed, { kind: 'shared' }), { acceptsStream: !isAgent });
+    await this.requests.forwardRequest(startForwarding(routed, pooledRoute(context)), { acceptsStream: !isAgent });
   }
 }
 

@@ -63,7 +63,7 @@ export class InitializeNegotiator implements MessageSender {
     return { answer: { ...answer, body: bytes }, isRefusal };
   }
 
-  /** Opens a session that exists only in this service. Its requests use the session that all callers without one share. */
+  /** Opens a session that exists only in this service. Its requests use one that the service opens at the upstream. */
   private async openShared({ caller: { connection }, message, deadline }: ForwardingContext): Promise<Sent> {
     if (message.kind !== 'request' || !isWellFormed(message)) {
       throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');

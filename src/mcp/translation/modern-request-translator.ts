@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import type { ForwardingContext } from '../forwarding/forwarding-context.js';
+import { type ForwardingContext, pooledRoute } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
@@ -14,7 +14,7 @@ const UNSUPPORTED_VERSION = -32022;
 
 /**
  * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any other upstream
- * gets the same request of the legacy era, in the session that callers without one share.
+ * gets the same request of the legacy era, in a session that the service opens for the caller.
  */
 @Injectable()
 export class ModernRequestTranslator {
@@ -40,7 +40,7 @@ export class ModernRequestTranslator {
       return;
     }
     requireEnvelope(request.headers, message);
-    const legacy = { ...context, message: withoutEnvelope(message), route: { kind: 'shared' } as const };
+    const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context) };
     await this.requests.forwardRequest(legacy, { sender: this.sender });
   }
 

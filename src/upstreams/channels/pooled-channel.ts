@@ -1,8 +1,9 @@
 import { HttpUpstream } from '../http/http-upstream.js';
 import type { ServerDescription } from '../contract/server-description.js';
+import type { StateOwner } from '../contract/state-owner.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import type { UpstreamPool } from '../pool/upstream-pool.js';
+import type { BorrowOptions, UpstreamPool } from '../pool/upstream-pool.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
 import { answerThroughClient } from './answer-through-client.js';
@@ -11,18 +12,20 @@ import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messag
 const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
- * Sends the messages of callers without a session, in the session that this process keeps with the upstream. Callers share it, so
- * the ids of their requests must be unique.
+ * Sends messages in a session that this process opens and keeps with the upstream, one of the owner or the shared one. Several
+ * clients can send requests in it, so their ids must be unique.
  */
 export class PooledChannel {
   constructor(
     private readonly target: UpstreamTarget,
     private readonly pool: UpstreamPool,
+    private readonly owner?: StateOwner,
   ) {}
 
   /** @throws UpstreamError */
   async post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
-    const loan = this.pool.borrow(this.target);
+    const lent = this.pool.borrow(this.target, new Borrowing(this.owner, options));
+    const loan = lent instanceof Promise ? await lent : lent;
     try {
       const answer = await this.postTo(loan.upstream, message, options);
       // The upstream stays borrowed until the answer has been read.
@@ -36,7 +39,10 @@ export class PooledChannel {
 
   /** The upstream's description of itself; connects if necessary. @throws UpstreamError */
   serverDescription(signal: AbortSignal): Promise<ServerDescription> {
-    return this.pool.use(this.target, (upstream) => upstream.serverDescription(signal));
+    return this.pool.use(this.target, (upstream) => upstream.serverDescription(signal), {
+      owner: this.owner,
+      signal,
+    });
   }
 
   /** Notifies the upstream that the request is cancelled (MCP 2025-11-25, cancellation). Never rejects. */
@@ -69,5 +75,17 @@ export class PooledChannel {
       const renewed = await upstream.lend(options);
       return renewed.channel.postMessage(message, options);
     }
+  }
+}
+
+/** Reads the signal, which is created on access, only if it is needed. */
+class Borrowing implements BorrowOptions {
+  constructor(
+    readonly owner: StateOwner | undefined,
+    private readonly exchange: ExchangeOptions,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.exchange.signal;
   }
 }

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
-import { type SessionCaller, StdioSessions } from '../stdio/stdio-sessions.js';
+import type { SessionCaller, StateOwner } from '../contract/state-owner.js';
+import { StdioSessions } from '../stdio/stdio-sessions.js';
 import { UpstreamPool } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 import { HttpChannel } from '../http/http-channel.js';
@@ -30,9 +31,18 @@ export class UpstreamChannels {
     private readonly stdio: StdioSessions,
   ) {}
 
-  /** For a caller without a session. @throws DomainError `connection_unavailable` */
-  pooled(connection: Connection): PooledChannel {
-    return new PooledChannel(this.targets.targetFor(connection), this.pool);
+  /**
+   * In a session that this process opens by itself.
+   * @param owner who has a session of its own with an upstream that has state; absent: the shared one is used
+   * @throws DomainError `connection_unavailable`
+   */
+  pooled(connection: Connection, owner?: StateOwner): PooledChannel {
+    return new PooledChannel(this.targets.targetFor(connection), this.pool, owner);
+  }
+
+  /** Ends the sessions that this process has opened for an owner, with their calls. */
+  endOwned(ownerKey: string): void {
+    this.pool.endOwned(ownerKey);
   }
 
   /**
@@ -42,7 +52,8 @@ export class UpstreamChannels {
   async session(connection: Connection, session: SessionAtUpstream): Promise<UpstreamChannel> {
     const target = this.targets.targetFor(connection);
     if (target.kind === 'stdio') return this.stdio.channel(session, target);
-    if (target.kind === 'custom') throw new Error('Callers of such an upstream share a session (`hasOwnSessions`).');
+    if (target.kind === 'custom')
+      throw new Error('Only the service opens sessions with such an upstream (`hasOwnSessions`).');
     return new HttpChannel(target, this.sockets, { id: session.upstreamId });
   }
 }

@@ -10,6 +10,8 @@ interface TargetBase {
   revision: string;
   /** Time limit of one tool call, in milliseconds. */
   timeoutMs: number;
+  /** Do callers share one session, although the upstream keeps state in it? */
+  sharesState?: boolean | undefined;
 }
 
 /** The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize it. */

@@ -19,8 +19,8 @@ export interface CallToolOptions {
 }
 
 /**
- * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session for all callers, and
- * opens a new one when the upstream no longer knows it. Methods reject only with `UpstreamError`.
+ * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session, and opens a new one
+ * when the upstream no longer knows it. Methods reject only with `UpstreamError`.
  */
 export interface Upstream {
   /** The negotiated MCP revision, such as `2025-11-25`; undefined until the first request. */
@@ -28,8 +28,12 @@ export interface Upstream {
   /** The upstream's name and version; undefined until the first request, or if it does not provide them. */
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
+  /**
+   * Does the upstream keep no state between the requests of a session, because it has opened none? Undefined while that is not known.
+   */
+  readonly isStateless: boolean | undefined;
   /** The upstream's description of itself; opens the session if there is none. */
-  serverDescription(signal: AbortSignal): Promise<ServerDescription>;
+  serverDescription(signal?: AbortSignal): Promise<ServerDescription>;
   /** All tools of the upstream, from every page of the list; empty for an upstream without tools. */
   listTools(signal?: AbortSignal): Promise<UpstreamTool[]>;
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */

@@ -21,14 +21,24 @@ export class HttpUpstream extends SessionUpstream {
   private current: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
 
-  /** @param onChanged called when a list changes */
+  /**
+   * @param onChanged called when a list changes
+   * @param listens does it open a stream for changes, besides those that answers report?
+   */
   constructor(
     readonly target: HttpTarget,
     private readonly sockets: UpstreamSockets,
     private readonly onChanged?: OnListChanged,
+    listens = onChanged !== undefined,
   ) {
     super(addressLabel(target.url), target.timeoutMs);
-    this.listener = onChanged && new UpstreamListener(onChanged, (session) => this.forget(session));
+    this.listener =
+      onChanged && listens ? new UpstreamListener(onChanged, (session) => this.forget(session)) : undefined;
+  }
+
+  /** Over HTTP, an upstream knows a session by the id that it has given it. */
+  override get isStateless(): boolean | undefined {
+    return this.openSession?.isStateless;
   }
 
   /**

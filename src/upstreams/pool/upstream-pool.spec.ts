@@ -3,7 +3,8 @@ import { Agent } from 'undici';
 import { HttpUpstream } from '../http/http-upstream.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
-import { UpstreamPool } from './upstream-pool.js';
+import { type Loan, UpstreamPool } from './upstream-pool.js';
+import type { StateOwner } from '../contract/state-owner.js';
 import type { HttpTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
 function target(connectionId: string, revision = '1'): HttpTarget {
@@ -35,7 +36,7 @@ describe('UpstreamPool', () => {
       created.push(name);
       return upstream;
     };
-    pool = new UpstreamPool(create, { size: 2, idleMs: 1_000 });
+    pool = new UpstreamPool(create, { size: 2, idleMs: 1_000, ownedSize: 8, ownedIdleMs: 500 });
   });
 
   afterEach(() => {
@@ -122,5 +123,56 @@ describe('UpstreamPool', () => {
     await pool.closeAll();
     expect(closed).toEqual(['a@1', 'b@1']);
     await release();
+  });
+
+  describe('for owners', () => {
+    const ownerOf = (key: string, callerId = key): StateOwner => ({ key, callerId });
+    const borrow = (of: UpstreamTarget, owner: StateOwner): Promise<Loan> | Loan => pool.borrow(of, { owner });
+    const program = (connectionId: string): UpstreamTarget =>
+      ({ ...target(connectionId), kind: 'custom', access: { organizationId: 'o' } }) as never;
+
+    it('keeps one each with an upstream that has state, also after another one has used it', async () => {
+      const [first, second] = [await borrow(program('a'), ownerOf('x')), await borrow(program('a'), ownerOf('y'))];
+      expect(first.upstream).not.toBe(second.upstream);
+      first.giveBack();
+      expect((await borrow(program('a'), ownerOf('x'))).upstream).toBe(first.upstream);
+      expect(await touch(program('a'))).not.toBe(first.upstream);
+    });
+
+    it('asks once whether an HTTP upstream has state, and shares it if not', async () => {
+      const describe = jest.spyOn(HttpUpstream.prototype, 'serverDescription').mockResolvedValue({} as never);
+      const isStateless = jest.spyOn(HttpUpstream.prototype, 'isStateless', 'get').mockReturnValueOnce(undefined);
+      isStateless.mockReturnValue(true);
+      const [first, second] = [await borrow(target('a'), ownerOf('x')), await borrow(target('a'), ownerOf('y'))];
+      expect(first.upstream).toBe(second.upstream);
+      expect(describe).toHaveBeenCalledTimes(1);
+      isStateless.mockReturnValue(false);
+      expect((await borrow(target('a'), ownerOf('x'))).upstream).not.toBe(first.upstream);
+      jest.restoreAllMocks();
+    });
+
+    it('shares one where the connection says so', async () => {
+      const shared = { ...program('a'), sharesState: true };
+      expect((await borrow(shared, ownerOf('x'))).upstream).toBe((await borrow(shared, ownerOf('y'))).upstream);
+    });
+
+    it('gives one caller a quarter: the least recently used makes room, unless all are in use', async () => {
+      const mine = (key: string): StateOwner => ownerOf(key, 'me');
+      for (const key of ['x', 'y']) (await borrow(program(key), mine(key))).giveBack();
+      await borrow(program('z'), mine('z'));
+      expect(closed).toEqual(['x@1']);
+      await borrow(program('y'), mine('y'));
+      expect(() => borrow(program('x'), mine('x'))).toThrow('the caller has reached the limit of sessions in use');
+      await borrow(program('x'), ownerOf('somebody else'));
+      expect(closed).toEqual(['x@1', 'x@1']);
+    });
+
+    it('closes them when they are idle, and when their owner ends', async () => {
+      for (const key of ['x', 'y']) (await borrow(program(key), ownerOf(key))).giveBack();
+      pool.endOwned('x');
+      expect(closed).toEqual(['x@1']);
+      jest.advanceTimersByTime(500);
+      expect(closed).toEqual(['x@1', 'y@1']);
+    });
   });
 });

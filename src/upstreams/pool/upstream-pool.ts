@@ -1,17 +1,37 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
+import type { StateOwner } from '../contract/state-owner.js';
 import type { Upstream } from '../contract/upstream.js';
-import { UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import { findObstacle, LIMITED_HOLDER, type Shares, sharesOf } from '../stdio/program-slots.js';
+import { PoolEntry } from './pool-entry.js';
 
 export interface UpstreamPoolLimits {
-  /** How many upstreams are kept; a new one evicts the least recently used. */
+  /** How many shared upstreams are kept; a new one evicts the least recently used. */
   size: number;
   /** Milliseconds without use after which an upstream's session is closed. */
   idleMs: number;
+  /** How many upstreams of owners are kept. Callers, connections and organizations get the same shares of them as of programs. */
+  ownedSize: number;
+  /** The same as `idleMs`, for upstreams of owners. */
+  ownedIdleMs: number;
 }
 
-/** Calls back when a target's connection is edited or closed; returns a function that stops watching. */
-export type WatchTarget = (target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void) => () => void;
+/** What the pool watches. Each function returns one that stops watching. */
+export interface PoolWatches {
+  /** Calls back when the target's connection is edited or closed. */
+  connection(target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void): () => void;
+  /** Calls back when the credential is no longer valid. */
+  credential(credential: NonNullable<StateOwner['credential']>, onEnd: () => void): () => void;
+}
+
+/** For whom an upstream is borrowed. */
+export interface BorrowOptions {
+  /** Who gets a session of its own with an upstream that has state; absent: the shared one is used. */
+  readonly owner?: StateOwner | undefined;
+  /** Ends the wait for the connection. Read only if there is a wait. */
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** An upstream in use. */
 export interface Loan {
@@ -20,42 +40,36 @@ export interface Loan {
   giveBack(): void;
 }
 
-interface Entry {
-  key: string;
-  connectionId: string;
-  revision: string;
-  upstream: Upstream;
-  /** The number of active calls. */
-  users: number;
-  /** The number of the last use, counted over all entries. */
-  lastUse: number;
-  /** Is it no longer in the pool? Then its last user closes it. */
-  retired: boolean;
-  /** Runs from the last use; has no effect while the entry is in use. */
-  readonly idle: NodeJS.Timeout;
-  /** The upstream keeps the secrets of its revision, as a program does, so it is ended with the revision. */
-  readonly endsWithRevision: boolean;
-  readonly unwatch: () => void;
-}
+const NO_WATCHES: PoolWatches = { connection: () => () => undefined, credential: () => () => undefined };
 
 /**
- * The open upstreams of this process, one for each connection, revision and account. Callers borrow them. An upstream that leaves the pool
- * (idle, edited, evicted) is closed after its last caller.
+ * The open upstreams of this process. There is a shared one for each connection, revision and account: it lists what the upstream
+ * offers, and serves callers whose state cannot or need not be separated. Each owner has its own with an upstream that has state: a
+ * program, or an HTTP server that opens a session. Callers borrow them. An upstream that leaves the pool (idle, edited, evicted) is
+ * closed after its last caller.
  */
 export class UpstreamPool implements OnApplicationShutdown {
-  private readonly entries = new Map<string, Entry>();
-  private uses = 0;
+  private readonly shared = new Map<string, PoolEntry>();
+  private readonly owned = new Map<string, PoolEntry>();
+  private readonly shares: Shares;
   private isClosed = false;
 
   constructor(
-    private readonly create: (target: UpstreamTarget) => Upstream,
+    private readonly create: (target: UpstreamTarget, owner: StateOwner | undefined) => Upstream,
     private readonly limits: UpstreamPoolLimits,
-    private readonly watch: WatchTarget = () => () => undefined,
-  ) {}
+    private readonly watches: PoolWatches = NO_WATCHES,
+  ) {
+    this.shares = sharesOf(limits.ownedSize);
+  }
 
   /** Lends the upstream of this target to `work`, which must not keep it. Rejects with what `work` rejects with. */
-  async use<T>(target: UpstreamTarget, work: (upstream: Upstream) => Promise<T>): Promise<T> {
-    const loan = this.borrow(target);
+  async use<T>(
+    target: UpstreamTarget,
+    work: (upstream: Upstream) => Promise<T>,
+    options: BorrowOptions = {},
+  ): Promise<T> {
+    const lent = this.borrow(target, options);
+    const loan = lent instanceof Promise ? await lent : lent;
     try {
       return await work(loan.upstream);
     } finally {
@@ -63,18 +77,32 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  /** Lends the upstream of this target until it is returned. @throws UpstreamError if the service is stopping */
-  borrow(target: UpstreamTarget): Loan {
+  /**
+   * Lends the upstream of this target until it is returned; a promise only if it must first be known whether the upstream has state.
+   * @throws UpstreamError if the service is stopping, the owner has reached a limit, or the upstream cannot be reached
+   */
+  borrow(target: UpstreamTarget, options: BorrowOptions = {}): Loan | Promise<Loan> {
+    const { owner } = options;
     if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
-    const entry = this.entryOf(target);
-    entry.users++;
-    entry.lastUse = ++this.uses;
-    return { upstream: entry.upstream, giveBack: () => this.giveBack(entry) };
+    if (owner === undefined || target.sharesState === true) return lend(this.sharedEntry(target));
+    if (target.kind === 'stdio' || target.kind === 'custom') return lend(this.ownedEntry(target, owner));
+    const shared = this.sharedEntry(target);
+    const { isStateless } = shared.upstream;
+    return isStateless === undefined
+      ? this.borrowOnceKnown(shared, target, owner, options)
+      : this.lendFor(owner, target, shared, isStateless);
+  }
+
+  /** Ends the sessions of an owner, with their calls. */
+  endOwned(ownerKey: string): void {
+    for (const entry of this.owned.values()) {
+      if (entry.owner?.key === ownerKey) entry.end('closed');
+    }
   }
 
   /** Evicts every revision of a connection that was edited or deleted; active calls finish. */
   evict(connectionId: string): void {
-    for (const entry of this.entries.values()) {
+    for (const entry of this.all()) {
       if (entry.connectionId === connectionId) this.retire(entry);
     }
   }
@@ -82,14 +110,11 @@ export class UpstreamPool implements OnApplicationShutdown {
   /** Closes all upstreams permanently; active calls fail with `cancelled`. */
   async closeAll(): Promise<void> {
     this.isClosed = true;
-    const entries = [...this.entries.values()];
-    this.entries.clear();
+    const entries = this.all();
     await Promise.all(
       entries.map((entry) => {
-        entry.retired = true;
-        clearTimeout(entry.idle);
-        entry.unwatch();
-        return entry.upstream.close();
+        this.retire(entry);
+        return entry.close();
       }),
     );
   }
@@ -98,63 +123,109 @@ export class UpstreamPool implements OnApplicationShutdown {
     return this.closeAll();
   }
 
-  private entryOf(target: UpstreamTarget): Entry {
-    const { connectionId, accountUserId = '', revision } = target;
-    const key = `${connectionId}@${revision} ${accountUserId}`;
-    const known = this.entries.get(key);
-    if (known !== undefined) return known;
-    // Sessions that were opened with replaced credentials are no longer needed.
-    for (const entry of this.entries.values()) {
-      if (entry.connectionId === connectionId && entry.revision !== revision) this.end(entry, 'edited');
+  private async borrowOnceKnown(
+    shared: PoolEntry,
+    target: UpstreamTarget,
+    owner: StateOwner,
+    options: BorrowOptions,
+  ): Promise<Loan> {
+    shared.enter();
+    try {
+      await shared.upstream.serverDescription(options.signal);
+      return this.lendFor(owner, target, shared, shared.upstream.isStateless === true);
+    } finally {
+      shared.leave();
     }
-    return this.newEntry(key, target);
   }
 
-  private newEntry(key: string, target: UpstreamTarget): Entry {
-    const { connectionId, revision } = target;
-    const upstream = this.create(target);
-    const idle = setTimeout(() => entry.users === 0 && this.retire(entry), this.limits.idleMs).unref();
-    const entry: Entry = {
-      key,
-      connectionId,
-      revision,
-      upstream,
-      users: 0,
-      lastUse: 0,
-      retired: false,
-      idle,
-      endsWithRevision: target.kind === 'stdio' || target.kind === 'custom',
-      unwatch: this.watch(target, (end) => this.end(entry, end)),
-    };
-    if (this.entries.size >= this.limits.size) this.makeRoom();
-    this.entries.set(key, entry);
+  private lendFor(owner: StateOwner, target: UpstreamTarget, shared: PoolEntry, isStateless: boolean): Loan {
+    if (isStateless) return lend(shared);
+    // It hears when the upstream's lists change.
+    shared.touch();
+    return lend(this.ownedEntry(target, owner));
+  }
+
+  private sharedEntry(target: UpstreamTarget): PoolEntry {
+    const key = keyOf(target);
+    const known = this.shared.get(key);
+    if (known !== undefined) return known;
+    this.endOtherRevisions(target);
+    if (this.shared.size >= this.limits.size) this.evictShared();
+    const entry = this.newEntry(key, target, undefined);
+    this.shared.set(key, entry);
     return entry;
   }
 
-  private giveBack(entry: Entry): void {
-    entry.users--;
-    if (entry.users > 0) return;
-    if (entry.retired) void entry.upstream.close();
-    else entry.idle.refresh();
+  private ownedEntry(target: UpstreamTarget, owner: StateOwner): PoolEntry {
+    const key = `${keyOf(target)} ${owner.key}`;
+    const known = this.owned.get(key);
+    if (known !== undefined) return known;
+    this.endOtherRevisions(target);
+    const entry = this.newEntry(key, target, owner);
+    try {
+      this.requireRoom(entry);
+    } catch (error) {
+      entry.leavePool();
+      throw error;
+    }
+    this.owned.set(key, entry);
+    return entry;
   }
 
-  private makeRoom(): void {
-    const byLastUse = [...this.entries.values()].toSorted((a, b) => a.lastUse - b.lastUse);
+  /** Sessions that were opened with replaced credentials are no longer needed. */
+  private endOtherRevisions({ connectionId, revision }: UpstreamTarget): void {
+    for (const entry of this.all()) {
+      if (entry.connectionId === connectionId && entry.revision !== revision) entry.end('edited');
+    }
+  }
+
+  private newEntry(key: string, target: UpstreamTarget, owner: StateOwner | undefined): PoolEntry {
+    const upstream = this.create(target, owner);
+    const idleMs = owner === undefined ? this.limits.idleMs : this.limits.ownedIdleMs;
+    const entry = new PoolEntry({ key, target, owner, upstream, idleMs, retire: (one) => this.retire(one) });
+    entry.unwatch.push(this.watches.connection(target, (end) => entry.end(end)));
+    if (owner?.credential !== undefined) {
+      entry.unwatch.push(this.watches.credential(owner.credential, () => entry.end('closed')));
+    }
+    return entry;
+  }
+
+  private requireRoom({ holder }: PoolEntry): void {
+    for (;;) {
+      const obstacle = findObstacle(holder, [...this.owned.values()], this.shares, false);
+      if (obstacle === undefined) return;
+      const { slot, scope } = obstacle;
+      if (slot?.makeRoom === undefined) {
+        const reason = `${LIMITED_HOLDER[scope]} reached the limit of sessions in use`;
+        throw new UpstreamError('busy', `A session with the upstream cannot be opened: ${reason}.`);
+      }
+      void slot.makeRoom();
+    }
+  }
+
+  private evictShared(): void {
+    const byLastUse = [...this.shared.values()].toSorted((a, b) => a.lastUse - b.lastUse);
     const evicted = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
     if (evicted !== undefined) this.retire(evicted);
   }
 
-  private retire(entry: Entry): void {
-    this.entries.delete(entry.key);
-    entry.retired = true;
-    clearTimeout(entry.idle);
-    entry.unwatch();
-    if (entry.users === 0) void entry.upstream.close();
+  private retire(entry: PoolEntry): void {
+    const entries = entry.owner === undefined ? this.shared : this.owned;
+    if (entries.get(entry.key) !== entry) return;
+    entries.delete(entry.key);
+    entry.leavePool();
   }
 
-  /** Active HTTP calls continue after an edit. Programs, and all calls of a closed connection, are ended. */
-  private end(entry: Entry, end: 'edited' | 'closed'): void {
-    this.retire(entry);
-    if (entry.users > 0 && (end === 'closed' || entry.endsWithRevision)) void entry.upstream.close();
+  private all(): PoolEntry[] {
+    return [...this.shared.values(), ...this.owned.values()];
   }
+}
+
+function lend(entry: PoolEntry): Loan {
+  entry.enter();
+  return { upstream: entry.upstream, giveBack: () => entry.leave() };
+}
+
+function keyOf({ connectionId, accountUserId = '', revision }: UpstreamTarget): string {
+  return `${connectionId}@${revision} ${accountUserId}`;
 }

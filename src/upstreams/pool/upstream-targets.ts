@@ -35,7 +35,7 @@ export class UpstreamTargets {
   targetFor(connection: Connection): UpstreamTarget {
     const known = this.targets.get(connection);
     if (known !== undefined) return known;
-    const target = this.targetOf(connection);
+    const target = { ...this.targetOf(connection), sharesState: connection.sharedState };
     this.targets.set(connection, target);
     return target;
   }

@@ -102,6 +102,11 @@ export class McpSession {
     return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
   }
 
+  /** Has the upstream opened no session? */
+  get isStateless(): boolean {
+    return this.transport.sessionId === undefined;
+  }
+
   get isModern(): boolean {
     return this.client.getProtocolEra() === 'modern';
   }

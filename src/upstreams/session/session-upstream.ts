@@ -9,7 +9,7 @@ import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstre
 
 const LIST_TIMEOUT_MS = 60_000;
 
-/** An upstream whose callers share one session of the SDK's client. Subclasses open the session. */
+/** An upstream with one session of the SDK's client, in which all requests are sent. Subclasses open the session. */
 export abstract class SessionUpstream implements Upstream {
   private readonly lifetime = new AbortController();
   /** The session, or the attempt to open it, which all callers share; a failed attempt is not kept. */
@@ -39,8 +39,13 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.instructions;
   }
 
+  /** Programs and unknown transports keep state. */
+  get isStateless(): boolean | undefined {
+    return false;
+  }
+
   /** The upstream's description of itself; connects if necessary. */
-  serverDescription(signal: AbortSignal): Promise<ServerDescription> {
+  serverDescription(signal?: AbortSignal): Promise<ServerDescription> {
     return this.perform(signal, this.maxTimeoutMs, async ({ serverDescription }) => serverDescription);
   }
 

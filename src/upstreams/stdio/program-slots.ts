@@ -2,7 +2,7 @@
 export interface ProgramHolder {
   readonly organizationId: string;
   readonly connectionId: string;
-  /** The API key in whose session it runs; absent for a program that all callers without a session share. */
+  /** The caller for whom it runs; absent for a program that callers share. */
   readonly callerId?: string | undefined;
 }
 
@@ -17,6 +17,14 @@ export interface ProgramSlot {
 
 /** A scope that has reached its limit of programs. */
 export type FullScope = 'caller' | 'connection' | 'organization' | 'service';
+
+/** The scope in a sentence that says why it is full. */
+export const LIMITED_HOLDER: Readonly<Record<FullScope, string>> = {
+  caller: 'the caller has',
+  connection: 'its sessions have',
+  organization: 'the organization has',
+  service: 'the service has',
+};
 
 /** The limit that prevents a start, and the slot to free for it, if there is one. */
 export interface Obstacle {
@@ -66,7 +74,7 @@ export function findObstacle(
   return undefined;
 }
 
-/** Shared programs are exempt from the limits on sessions, because all callers without a session depend on them. */
+/** Shared programs are exempt from the limits on sessions, because all callers depend on what they list. */
 function isCounted(scope: FullScope, { callerId }: ProgramHolder): boolean {
   return callerId !== undefined || scope === 'organization' || scope === 'service';
 }

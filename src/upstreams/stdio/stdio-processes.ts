@@ -6,7 +6,7 @@ import { groupUsage } from './group-usage.js';
 import { OutputBudget } from './output-budget.js';
 import {
   findObstacle,
-  type FullScope,
+  LIMITED_HOLDER,
   type ProgramHolder,
   type ProgramSlot,
   type Shares,
@@ -31,13 +31,6 @@ export interface StdioLimits {
 const LONGEST_SWEEP_MS = 2_000;
 /** The limit on the processes of one program: more than any server needs, and less than a machine can have. */
 const MAX_GROUP_SIZE = 256;
-
-const LIMITED_HOLDER: Readonly<Record<FullScope, string>> = {
-  caller: 'the caller has',
-  connection: 'its sessions have',
-  organization: 'the organization has',
-  service: 'the service has',
-};
 
 /** The slot of a program, from before its start until it has ended. */
 class Slot implements ProgramSlot {
@@ -103,9 +96,9 @@ export class StdioProcesses implements OnApplicationShutdown {
     }
   }
 
-  /** Ignores the last failure of this target's shared program, because it was expected. */
-  forgive(target: StdioTarget): void {
-    this.backoff.forgive(keyOf(target, {}));
+  /** Ignores the last failure of this target's program, because it was expected. */
+  forgive(target: StdioTarget, holder: Pick<ProgramHolder, 'callerId'>): void {
+    this.backoff.forgive(keyOf(target, holder));
   }
 
   /** Stops all programs, and refuses further starts. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Principal } from '../../common/principal.js';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
+import type { SessionCaller } from '../contract/state-owner.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';
@@ -17,9 +17,6 @@ export interface StdioSession {
   /** The caller's `initialize` request; undefined if it is about to be sent. */
   readonly initialize?: OutgoingMessage | undefined;
 }
-
-/** The caller to whom a session belongs, and the credential without which it ends. */
-export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
 
 /** Calls `end` when a session has to end; returns a function that stops watching. */
 export type WatchSession = (target: StdioTarget, caller: SessionCaller | undefined, end: () => void) => () => void;

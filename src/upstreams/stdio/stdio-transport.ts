@@ -33,6 +33,7 @@ export class StdioTransport implements SessionTransport {
   constructor(
     private readonly target: StdioTarget,
     private readonly processes: StdioProcesses,
+    private readonly callerId?: string,
   ) {}
 
   get pid(): number | null {
@@ -51,7 +52,11 @@ export class StdioTransport implements SessionTransport {
       onCostlyAnswer: (id) => this.receive(refusalOf(id), undefined),
       onEnd: (fault) => this.end(fault),
     };
-    const process = await this.processes.start(this.target, listener, { organizationId, connectionId });
+    const process = await this.processes.start(this.target, listener, {
+      organizationId,
+      connectionId,
+      callerId: this.callerId,
+    });
     this.process = process;
     // The transport may have been closed in the meantime.
     if (this.hasEnded) await process.stop();

@@ -3,6 +3,7 @@ import type { OnListChanged } from '../contract/list-change.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
+import { LegacyPrograms } from './legacy-programs.js';
 import { labelOf } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 import { StdioTransport } from './stdio-transport.js';
@@ -14,19 +15,23 @@ const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs
 const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 
 /**
- * The MCP client of one STDIO target, of either era. All callers without a session share one process of the program. If it has
- * ended, the next request starts another one.
+ * The MCP client of one STDIO target, of either era, with a process of its own. If the process has ended, the next request starts
+ * another one.
  */
 export class StdioUpstream extends SessionUpstream {
-  private negotiation = EITHER_ERA;
   /** The latest one. */
   private transport: StdioTransport | undefined;
 
-  /** @param onListChanged called when the program reports a changed list */
+  /**
+   * @param onListChanged called when the program reports a changed list
+   * @param callerId whose quota the process uses; absent for a process that callers share
+   */
   constructor(
     private readonly target: StdioTarget,
     private readonly processes: StdioProcesses,
     private readonly onListChanged?: OnListChanged,
+    private readonly callerId?: string,
+    private readonly legacy = new LegacyPrograms(),
   ) {
     super(labelOf(target), target.timeoutMs);
   }
@@ -37,25 +42,26 @@ export class StdioUpstream extends SessionUpstream {
   }
 
   protected async open(signal: AbortSignal): Promise<McpSession> {
+    const isLegacy = this.legacy.has(this.target);
     try {
-      return await this.openIn(this.negotiation, signal);
+      return await this.openIn(isLegacy ? LEGACY_ERA : EITHER_ERA, signal);
     } catch (error) {
-      if (this.negotiation === LEGACY_ERA || !isEndOfProbe(error)) throw error;
+      if (isLegacy || !isEndOfProbe(error)) throw error;
       // Some programs of the legacy era exit if anything precedes `initialize`, which does not count as a failure.
-      this.processes.forgive(this.target);
+      this.processes.forgive(this.target, { callerId: this.callerId });
       return this.openIn(LEGACY_ERA, signal);
     }
   }
 
   private async openIn(negotiation: VersionNegotiationOptions, signal: AbortSignal): Promise<McpSession> {
-    const transport = new StdioTransport(this.target, this.processes);
+    const transport = new StdioTransport(this.target, this.processes, this.callerId);
     this.transport = transport;
     try {
       const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
       // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       // A program does not change its era, so the next process skips the probe.
-      if (!session.isModern) this.negotiation = LEGACY_ERA;
+      if (!session.isModern) this.legacy.add(this.target);
       return session;
     } catch (error) {
       void transport.close();

@@ -9,7 +9,17 @@ import type { Change, Existing, Section } from './section.js';
  */
 export class Connections implements Section {
   readonly name = 'connections';
-  readonly properties = new Set(['url', 'token', 'headers', 'command', 'args', 'env', 'cwd', 'disabled']);
+  readonly properties = new Set([
+    'url',
+    'token',
+    'headers',
+    'command',
+    'args',
+    'env',
+    'cwd',
+    'disabled',
+    'shared_state',
+  ]);
 
   /** Read once until something changes: the plan, agents, roles and schedules all look names up here. */
   private known: Promise<ReadonlyMap<string, Existing>> | undefined;
@@ -65,7 +75,8 @@ export class Connections implements Section {
 }
 
 /** The entry in the form of an MCP client's configuration. */
-function serverOf({ token, headers, ...rest }: Entry): Record<string, unknown> {
+function serverOf({ token, headers, shared_state = false, ...others }: Entry): Record<string, unknown> {
+  const rest = { ...others, shared_state };
   const authorization = typeof token === 'string' ? { Authorization: `Bearer ${token}` } : {};
   if (headers === undefined && token === undefined) return rest;
   return { ...rest, headers: { ...(headers as object | undefined), ...authorization } };
@@ -80,12 +91,14 @@ function exported(
     connection_headers: headers,
     stdio,
     status,
+    shared_state: sharesState,
   }: {
     connection_url?: string | null;
     connection_token?: string | null;
     connection_headers?: { headers: Record<string, unknown> } | null;
     stdio?: { command: string; args: string[]; env: Record<string, unknown>; cwd?: string | null } | null;
     status: string;
+    shared_state?: boolean;
   },
 ): Entry {
   const variables = (keys: Record<string, unknown>): Record<string, string> =>
@@ -99,6 +112,7 @@ function exported(
     ...(stdio && Object.keys(stdio.env).length > 0 ? { env: variables(stdio.env) } : {}),
     ...(stdio?.cwd ? { cwd: stdio.cwd } : {}),
     ...(status === 'inactive' ? { disabled: true } : {}),
+    ...(sharesState === true ? { shared_state: true } : {}),
   };
 }
 

@@ -5,7 +5,7 @@ import { ConnectionDirectory } from '../../../connections/connection-directory.j
 import { onceClosed } from '../../../http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
-import { type Route, startForwarding } from '../../forwarding/forwarding-context.js';
+import { pooledRoute, type Route, startForwarding } from '../../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundOneWay, InboundRequest } from '../../protocol/inbound-message.js';
@@ -65,7 +65,7 @@ export class ClientSessionHandler {
     const { owner, request, reply } = context;
     const routed = await this.tools.route(context, () => this.compositions.compositionOf(owner));
     const { connection } = routed.caller;
-    const forwarding = startForwarding(routed, { kind: 'shared' });
+    const forwarding = startForwarding(routed, pooledRoute(context, owner.session));
     const takesEvents = request.headers.accept?.includes('text/event-stream') === true;
     const name = String(routed.message.params['name']);
     const isOwn = takesEvents && (await this.compositions.owns(owner, connection, name));

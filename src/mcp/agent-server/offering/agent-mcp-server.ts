@@ -3,7 +3,8 @@ import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../common/domain-error.js';
-import type { CallToolOptions } from '../../../upstreams/contract/upstream.js';
+import type { StateOwner } from '../../../upstreams/contract/state-owner.js';
+import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
 import { version } from '../../../common/version.js';
 import { rpcErrorBody } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
@@ -16,6 +17,8 @@ import { toolsFor, unavailableMeta } from './agent-tool-list.js';
 /** What the agent's server needs to know of one request. */
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
+  /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
+  readonly owner: StateOwner | undefined;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
   /** Does the client ask people to open URLs? */
@@ -54,17 +57,18 @@ export class AgentMcpServer {
       }
     };
     server.setRequestHandler('tools/list', () => withProtocolErrors(this.listTools(caller)));
-    if (features.prompts) this.servePrompts(server, caller, withProtocolErrors);
-    if (features.resources) this.serveResources(server, caller, withProtocolErrors);
+    if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
+    if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-        withProtocolErrors(this.complete(caller, params, optionsOf(caller, ctx))),
+        withProtocolErrors(this.complete(caller, params, optionsOf(context, ctx))),
       );
     }
     return server;
   }
 
-  private servePrompts(server: Server, caller: ProxyCaller, withProtocolErrors: WithProtocolErrors): void {
+  private servePrompts(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
+    const { caller } = context;
     server.setRequestHandler('prompts/list', () =>
       withProtocolErrors(
         this.sourcesOf(caller)
@@ -77,13 +81,14 @@ export class AgentMcpServer {
         this.sourcesOf(caller).then(async (sources) => {
           const [source, name] = await this.offers.findPrompt(caller, sources, params.name);
           const renamed = { name, ...(params.arguments !== undefined && { arguments: params.arguments }) };
-          return (await this.offers.ask([source], 'prompts/get', renamed, optionsOf(caller, ctx))) as never;
+          return (await this.offers.ask([source], 'prompts/get', renamed, optionsOf(context, ctx))) as never;
         }),
       ),
     );
   }
 
-  private serveResources(server: Server, caller: ProxyCaller, withProtocolErrors: WithProtocolErrors): void {
+  private serveResources(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
+    const { caller } = context;
     server.setRequestHandler('resources/list', () =>
       withProtocolErrors(
         this.sourcesOf(caller)
@@ -106,7 +111,7 @@ export class AgentMcpServer {
               ? new ResourceNotFoundError(uri, error.message)
               : error;
           });
-          return (await this.offers.ask(candidates, 'resources/read', { uri }, optionsOf(caller, ctx))) as never;
+          return (await this.offers.ask(candidates, 'resources/read', { uri }, optionsOf(context, ctx))) as never;
         }),
       ),
     );
@@ -120,7 +125,7 @@ export class AgentMcpServer {
   private async complete(
     caller: ProxyCaller,
     { ref, argument, context }: CompletionParams,
-    options: CallToolOptions,
+    options: RequestOptions,
   ): Promise<never> {
     const sources = await this.sourcesOf(caller);
     const more = { argument, ...(context !== undefined && { context }) };
@@ -158,12 +163,14 @@ function asResult(result: object, meta: Record<string, unknown> | undefined): ne
 }
 
 /** Sends progress to a caller who requested it. */
-function optionsOf({ requestId }: ProxyCaller, { mcpReq }: ServerContext): CallToolOptions {
+function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerContext): RequestOptions {
+  const { requestId } = caller;
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { signal: mcpReq.signal, requestId };
+  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, owner };
   return {
     signal: mcpReq.signal,
     requestId,
+    owner,
     onProgress: (progress) => {
       const params = { ...progress, progressToken };
       // The caller may have disconnected.

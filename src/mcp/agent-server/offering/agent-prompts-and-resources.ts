@@ -4,8 +4,7 @@ import { type Offer, type OfferList, OfferLists } from '../../../agents/composit
 import { composeToolNames } from '../../../agents/composition/tool-naming.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import type { CallToolOptions } from '../../../upstreams/contract/upstream.js';
-import { UpstreamRequests } from '../../../upstreams/upstream-requests.js';
+import { type RequestOptions, UpstreamRequests } from '../../../upstreams/upstream-requests.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { unavailableMeta } from './agent-tool-list.js';
 import { mayUse } from './agent-permissions.js';
@@ -96,7 +95,7 @@ export class AgentPromptsAndResources {
     sources: readonly Source[],
     method: string,
     params: Record<string, unknown>,
-    options: CallToolOptions,
+    options: RequestOptions,
   ): Promise<object> {
     let refusal: unknown;
     for (const { connection } of sources) {

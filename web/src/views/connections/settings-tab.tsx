@@ -51,6 +51,7 @@ interface CommonDraft {
   readonly perMinute: string;
   readonly perCallerPerMinute: string;
   readonly honorsPublicTools: boolean;
+  readonly sharesState: boolean;
 }
 
 function SettingsForm({ connection }: { readonly connection: Connection }) {
@@ -92,7 +93,7 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
           <ProgramFields draft={program} onChange={setProgram} />
         )}
       </Section>
-      <Section title="Limits">
+      <Section title="Limits and sharing">
         <div className="grid grid-cols-1 gap-3 sm:grid-cols-3">
           <TextField
             label="Time limit for a call, in seconds"
@@ -127,6 +128,12 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
           checked={common.honorsPublicTools}
           onChange={(honorsPublicTools) => set({ honorsPublicTools })}
         />
+        <CheckboxField
+          label="Callers share one session"
+          hint="Then each of them sees what the others have left there, such as an open page. Otherwise each client and thread has its own."
+          checked={common.sharesState}
+          onChange={(sharesState) => set({ sharesState })}
+        />
       </Section>
       <ErrorMessage error={update.error} />
       <div>
@@ -147,6 +154,7 @@ function commonDraftOf(connection: Connection): CommonDraft {
     perMinute: String(connection.rate_limit?.per_minute ?? ''),
     perCallerPerMinute: String(connection.rate_limit?.per_caller_per_minute ?? ''),
     honorsPublicTools: connection.public_tools === 'honor',
+    sharesState: connection.shared_state,
   };
 }
 
@@ -158,6 +166,7 @@ function commonDataOf(draft: CommonDraft, { status }: Connection): ToolInput<'CO
     ...(draft.isActive !== (status !== 'inactive') && { status: draft.isActive ? ('active' as const) : 'inactive' }),
     timeout: Math.round(Number(draft.timeoutSeconds) * 1000),
     public_tools: draft.honorsPublicTools ? 'honor' : 'ignore',
+    shared_state: draft.sharesState,
     rate_limit: { per_minute: limitOf(draft.perMinute), per_caller_per_minute: limitOf(draft.perCallerPerMinute) },
   };
 }

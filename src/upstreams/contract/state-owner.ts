@@ -1,0 +1,33 @@
+import type { Principal } from '../../common/principal.js';
+
+/** The caller to whom upstream sessions belong, and the credential without which they end. */
+export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
+
+/**
+ * Who has upstream sessions and programs of its own, so that nobody else sees what it does in them: the session of a client, a
+ * thread, or a caller without either.
+ */
+export interface StateOwner {
+  /** Unique among all owners. */
+  readonly key: string;
+  /** Whose quota the sessions use. See `Principal.callerId`. */
+  readonly callerId: string;
+  /** The credential without which they end; absent: they end when they are idle. */
+  readonly credential?: Pick<Principal, 'kind' | 'credentialId'>;
+}
+
+/** A client in its session with this service. */
+export function ownerOfSession(sessionKey: string, caller: SessionCaller): StateOwner {
+  return { key: `session ${sessionKey}`, callerId: caller.callerId, credential: caller };
+}
+
+/** A caller whose requests belong to no session. */
+export function ownerOfCaller(caller: SessionCaller): StateOwner {
+  return { key: `caller ${caller.callerId}`, callerId: caller.callerId, credential: caller };
+}
+
+/** A thread, whose runs belong together. @param apiKeyId of the key that posted the run */
+export function ownerOfThread(threadId: string, callerId: string, apiKeyId: string | null): StateOwner {
+  const credential = apiKeyId === null ? {} : { credential: { kind: 'api_key', credentialId: apiKeyId } as const };
+  return { key: `thread ${threadId}`, callerId, ...credential };
+}
