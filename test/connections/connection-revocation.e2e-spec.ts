@@ -63,7 +63,7 @@ class McpSession {
     readonly id: string | undefined,
   ) {}
 
-  static shared(connectionId: string, key: string): McpSession {
+  static sessionless(connectionId: string, key: string): McpSession {
     return new McpSession(`/api/default/mcp/${connectionId}`, key, undefined);
   }
 
@@ -105,9 +105,9 @@ const CHANGES = {
 };
 
 describe.each(Object.entries(CHANGES))('a connection that is %s in another process', (_name, change) => {
-  it('ends its programs, those of sessions and the shared one, with the calls and streams in them', async () => {
+  it('ends its programs, those of sessions and others, with the calls and streams in them', async () => {
     const id = await connectProgram(app, [SERVER]);
-    const [shared, session] = [McpSession.shared(id, app.apiKey), await McpSession.open(id, app.apiKey)];
+    const [shared, session] = [McpSession.sessionless(id, app.apiKey), await McpSession.open(id, app.apiKey)];
     const pids = [await shared.pid(), await session.pid()];
     const stream = await session.listen();
     const calls = [shared.call('never'), session.call('never')];
@@ -128,28 +128,29 @@ describe.each(Object.entries(CHANGES))('a connection that is %s in another proce
 });
 
 describe('a key that is deleted in another process', () => {
-  it('ends the programs of its sessions, and no others', async () => {
+  it('ends the programs of its sessions and its own, and no others', async () => {
     const id = await connectProgram(app, [SERVER]);
     const key = await createKey();
     const [mine, theirs] = [await McpSession.open(id, key.key), await McpSession.open(id, app.apiKey)];
-    const [pid, shared, kept] = [await mine.pid(), await McpSession.shared(id, key.key).pid(), await theirs.pid()];
+    const ended = [await mine.pid(), await McpSession.sessionless(id, key.key).pid()];
+    const kept = [await theirs.pid(), await McpSession.sessionless(id, app.apiKey).pid()];
     const call = mine.call('never').then(rpcOf, () => undefined);
     await succeed(app, 'API_KEY_DELETE', { id: key.id });
-    await until('the program is gone', () => !isAlive(pid));
+    await until('the programs are gone', () => !ended.some(isAlive));
     expect((await call)?.result).toBeUndefined();
-    expect([isAlive(shared), isAlive(kept)]).toEqual([true, true]);
-    expect(await theirs.pid()).toBe(kept);
+    expect(kept.every(isAlive)).toBe(true);
+    expect(await theirs.pid()).toBe(kept[0]);
   });
 
   it('cuts off its calls under way, which cancels them at the upstream', async () => {
     const data = { title: 'HTTP', connection_type: 'HTTP', connection_url: upstream.url };
     const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
     const [program, key] = [await connectProgram(app, [SERVER]), await createKey()];
-    const [shared, session] = [McpSession.shared(item.id, key.key), await McpSession.open(item.id, key.key)];
+    const [shared, session] = [McpSession.sessionless(item.id, key.key), await McpSession.open(item.id, key.key)];
     const before = upstream.calls('tools/call').length;
-    const theirs = McpSession.shared(item.id, app.apiKey).call('hang');
+    const theirs = McpSession.sessionless(item.id, app.apiKey).call('hang');
     await until('their call has arrived', () => upstream.calls('tools/call').length === before + 1);
-    const calls = [shared.call('hang'), session.call('hang'), McpSession.shared(program, key.key).call('never')];
+    const calls = [shared.call('hang'), session.call('hang'), McpSession.sessionless(program, key.key).call('never')];
     const ends = calls.map((call) =>
       call.then(
         () => 'answered',
