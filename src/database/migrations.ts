@@ -35,6 +35,7 @@ import { RunCosts1763700000690 } from './migrations/1763700000690-run-costs.js';
 import { StartedRuns1763700000691 } from './migrations/1763700000691-started-runs.js';
 import { RefreshLeases1763700000720 } from './migrations/1763700000720-refresh-leases.js';
 import { SharedState1763700000700 } from './migrations/1763700000700-shared-state.js';
+import { ApprovalTools1763700000740 } from './migrations/1763700000740-approval-tools.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -77,4 +78,5 @@ export const MIGRATIONS = [
   StartedRuns1763700000691,
   RefreshLeases1763700000720,
   SharedState1763700000700,
+  ApprovalTools1763700000740,
 ];

@@ -35,7 +35,7 @@ export async function saveStep(
 /** Nobody is asked about a call that cannot be made anyway. */
 function gate({ toolCallId, toolName, input }: PendingToolCall, tool: AgentTool | undefined): GatedCall[] {
   if (tool === undefined || !tool.needsApproval || tool.isInactive || !isRecord(input)) return [];
-  return [{ toolCallId, toolName, connectionId: tool.connectionId, input }];
+  return [{ toolCallId, toolName, upstreamTool: tool.upstreamName, connectionId: tool.connectionId, input }];
 }
 
 /**

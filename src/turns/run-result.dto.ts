@@ -1,7 +1,7 @@
 import { Type } from 'class-transformer';
 import { IsArray, IsIn, IsUUID, Matches, ValidateNested } from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
-import { PendingApprovalItem } from '../runs/records/approval.dto.js';
+import { AnsweredApprovalItem, PendingApprovalItem } from '../runs/records/approval.dto.js';
 import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
 import { RUN_STATUSES, type RunStatus } from '../runs/records/run.entity.js';
 import { MessageItem } from '../threads/thread.dto.js';
@@ -35,6 +35,12 @@ export class RunResult {
   @ValidateNested({ each: true })
   @Type(() => PendingApprovalItem)
   pending_approvals: PendingApprovalItem[];
+
+  /** The answers so far to the tool calls of a run that is not over; the message has them once the run goes on. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AnsweredApprovalItem)
+  answered_approvals: AnsweredApprovalItem[];
 }
 
 /** The query parameters of a run. */

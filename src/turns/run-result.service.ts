@@ -39,7 +39,15 @@ export class RunResultService {
     const message = await this.transcript.findAnswerItem(run, answer);
     const pending = (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
     const { status, usage, error } = run;
-    return { taskId: run.id, status, message, usage, error, pending_approvals: pending };
+    return {
+      taskId: run.id,
+      status,
+      message,
+      usage,
+      error,
+      pending_approvals: pending,
+      answered_approvals: await this.runs.answeredOf(run),
+    };
   }
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../support/agent-runs.js';
 import { until } from '../support/proxy-connections.js';
 import { toolPartsOf } from '../runs/runs.support.js';
+import { readRun } from '../turns/turns.support.js';
 import { answer, SCRIPTED, startUpstream, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
 
 const own = useApprovalsApp();
@@ -20,6 +21,9 @@ describe('a call that needs an approval', () => {
         tool_call_id: expect.any(String),
         tool_name: 'send',
         connection_id: own.connectionId,
+        connection_title: 'Tools',
+        connection_host: new URL(own.upstream.url).host,
+        upstream_tool: 'send',
         input: { to: 'a' },
         requested_at: expect.any(String),
         expires_at: expect.any(String),
@@ -135,6 +139,12 @@ describe('a call that needs an approval', () => {
     const [send, wipe] = approvals.map(({ id }) => id);
     await answer(own.app, thread.id, send ?? '', { approved: true }).expect(202);
     expect(await thread.run(taskId)).toMatchObject({ status: 'waiting', pending_approvals: [{ id: wipe }] });
+    const { body } = await readRun(own.app, taskId).expect(200);
+    const [{ tool_call_id: call } = {}] = approvals;
+    expect(body).toMatchObject({
+      pending_approvals: [{ id: wipe }],
+      answered_approvals: [{ id: send, tool_call_id: call, approved: true, reason: null, closed_as: 'answered' }],
+    });
     await answer(own.app, thread.id, wipe ?? '', { approved: false }).expect(202);
     const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
     expect(own.upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['look', 'put', 'send']);

@@ -42,6 +42,7 @@ describe('a run request that waits', () => {
       usage: { inputTokens: expect.any(Number), outputTokens: expect.any(Number), totalTokens: expect.any(Number) },
       error: null,
       pending_approvals: [],
+      answered_approvals: [],
     });
     expect(JSON.stringify(message?.parts)).toContain('You said: hello');
   });
@@ -179,6 +180,7 @@ describe('a run read by its id', () => {
       message: await thread.answer(taskId),
       error: { message: expect.stringContaining('out of coal') },
       pending_approvals: [],
+      answered_approvals: [],
     });
   });
 

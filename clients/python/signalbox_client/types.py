@@ -42,6 +42,7 @@ class RunResult(TypedDict):
     usage: Optional[RunUsage]
     error: Optional[RunError]
     pending_approvals: List[Dict[str, Any]]
+    answered_approvals: List[Dict[str, Any]]
 
 
 class Page(TypedDict):

@@ -1705,6 +1705,15 @@ export interface components {
             id: string;
             data: components["schemas"]["AiProviderChange"];
         };
+        AnsweredApprovalItem: {
+            /** Format: uuid */
+            id: string;
+            tool_call_id: string;
+            approved: boolean;
+            reason: string | null;
+            /** @enum {string} */
+            closed_as: "answered" | "timed_out" | "cancelled" | "poster_gone" | "ended";
+        };
         ApiKeyCreateInput: {
             name: string;
             /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
@@ -2360,6 +2369,9 @@ export interface components {
             tool_name: string;
             /** Format: uuid */
             connection_id: string;
+            connection_title: string | null;
+            connection_host: string | null;
+            upstream_tool: string | null;
             input: unknown;
             requested_at: string;
             expires_at: string;
@@ -2584,6 +2596,7 @@ export interface components {
             usage: components["schemas"]["RunUsageItem"] | null;
             error: components["schemas"]["RunErrorItem"] | null;
             pending_approvals: components["schemas"]["PendingApprovalItem"][];
+            answered_approvals: components["schemas"]["AnsweredApprovalItem"][];
         };
         RunStats: {
             from: string;
@@ -3453,9 +3466,21 @@ export interface operations {
                      *           "tool_call_id": "text",
                      *           "tool_name": "echo",
                      *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "connection_host": "text",
+                     *           "upstream_tool": "text",
                      *           "input": {},
                      *           "requested_at": "2026-11-23T08:30:00.000Z",
                      *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "answered_approvals": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "approved": true,
+                     *           "reason": "text",
+                     *           "closed_as": "answered"
                      *         }
                      *       ]
                      *     }
@@ -3591,9 +3616,21 @@ export interface operations {
                      *           "tool_call_id": "text",
                      *           "tool_name": "echo",
                      *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "connection_host": "text",
+                     *           "upstream_tool": "text",
                      *           "input": {},
                      *           "requested_at": "2026-11-23T08:30:00.000Z",
                      *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "answered_approvals": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "approved": true,
+                     *           "reason": "text",
+                     *           "closed_as": "answered"
                      *         }
                      *       ]
                      *     }
@@ -6430,6 +6467,9 @@ export interface operations {
                      *             "tool_call_id": "text",
                      *             "tool_name": "echo",
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "connection_title": "text",
+                     *             "connection_host": "text",
+                     *             "upstream_tool": "text",
                      *             "input": {},
                      *             "requested_at": "2026-11-23T08:30:00.000Z",
                      *             "expires_at": "2026-11-23T08:30:00.000Z"
@@ -6533,6 +6573,9 @@ export interface operations {
                      *             "tool_call_id": "text",
                      *             "tool_name": "echo",
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "connection_title": "text",
+                     *             "connection_host": "text",
+                     *             "upstream_tool": "text",
                      *             "input": {},
                      *             "requested_at": "2026-11-23T08:30:00.000Z",
                      *             "expires_at": "2026-11-23T08:30:00.000Z"
@@ -6619,6 +6662,9 @@ export interface operations {
                      *               "tool_call_id": "text",
                      *               "tool_name": "echo",
                      *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "connection_title": "text",
+                     *               "connection_host": "text",
+                     *               "upstream_tool": "text",
                      *               "input": {},
                      *               "requested_at": "2026-11-23T08:30:00.000Z",
                      *               "expires_at": "2026-11-23T08:30:00.000Z"
@@ -8077,9 +8123,21 @@ export interface operations {
                      *           "tool_call_id": "text",
                      *           "tool_name": "echo",
                      *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "connection_host": "text",
+                     *           "upstream_tool": "text",
                      *           "input": {},
                      *           "requested_at": "2026-11-23T08:30:00.000Z",
                      *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "answered_approvals": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "approved": true,
+                     *           "reason": "text",
+                     *           "closed_as": "answered"
                      *         }
                      *       ]
                      *     }

@@ -24,6 +24,10 @@ export class RunApprovalEntity {
   @Column({ type: 'varchar', name: 'tool_name', length: 64, update: false })
   toolName: string;
 
+  /** The name of the tool at its upstream; null in approvals of earlier versions. */
+  @Column({ type: 'text', name: 'upstream_tool', nullable: true, update: false })
+  upstreamTool: string | null;
+
   /** The connection that provides the tool. */
   @Column({ type: 'uuid', name: 'connection_id', update: false })
   connectionId: string;

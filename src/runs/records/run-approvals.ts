@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../common/answers/answer-budget.js';
 import { newId } from '../../common/ids.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
-import type { PendingApprovalItem } from './approval.dto.js';
+import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
 import { CLOSE_APPROVALS, REASONS } from './approval-closing.js';
 import { type AnswerState, type RunClaim, StaleAttemptError } from './run-attempt.js';
 import type { ApprovalEnd, RunApprovalEntity } from './run-approval.entity.js';
@@ -13,6 +13,8 @@ import { answerValues, SAVE_ANSWER } from './run-execution.js';
 export interface GatedCall {
   readonly toolCallId: string;
   readonly toolName: string;
+  /** The name of the tool at its upstream. */
+  readonly upstreamTool: string;
   readonly connectionId: string;
   readonly input: unknown;
 }
@@ -38,11 +40,18 @@ const PENDING_BYTES = {
 const PENDING_ITEMS = {
   name: 'approvals_pending',
   text: `
-    SELECT id, run_id AS "runId", tool_call_id, tool_name, connection_id, input, requested_at, expires_at ${PENDING} ORDER BY id`,
+    SELECT pending.*, connection.title AS connection_title, connection.connection_url AS url
+      FROM (SELECT id, run_id AS "runId", tool_call_id, tool_name, upstream_tool, connection_id, input, requested_at, expires_at
+              ${PENDING}) pending
+      LEFT JOIN connections connection ON connection.id = pending.connection_id
+     ORDER BY pending.id`,
 };
+const ANSWERED = `
+  SELECT id, tool_call_id, approved, reason, closed_as FROM run_approvals WHERE run_id = $1 AND closed_at IS NOT NULL ORDER BY id`;
 
-type PendingRow = Omit<PendingApprovalItem, 'requested_at' | 'expires_at'> & {
+type PendingRow = Omit<PendingApprovalItem, 'connection_host' | 'requested_at' | 'expires_at'> & {
   runId: string;
+  url: string | null;
   requested_at: Date;
   expires_at: Date;
 };
@@ -87,10 +96,10 @@ export class RunApprovals {
     timeoutS: number,
   ): Promise<void> {
     await manager.query(
-      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at)
-       SELECT id, $1, tool_call_id, tool_name, connection_id, input::json, now() + make_interval(secs => $2)
-         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[])
-              AS call (id, tool_call_id, tool_name, connection_id, input)
+      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, upstream_tool, connection_id, input, expires_at)
+       SELECT id, $1, tool_call_id, tool_name, upstream_tool, connection_id, input::json, now() + make_interval(secs => $2)
+         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[])
+              AS call (id, tool_call_id, tool_name, upstream_tool, connection_id, input)
        ON CONFLICT (run_id, tool_call_id) DO NOTHING`,
       [
         runId,
@@ -98,6 +107,7 @@ export class RunApprovals {
         calls.map(() => newId()),
         calls.map(({ toolCallId }) => toolCallId),
         calls.map(({ toolName }) => toolName),
+        calls.map(({ upstreamTool }) => upstreamTool),
         calls.map(({ connectionId }) => connectionId),
         // As text: PostgreSQL's functions on JSON refuse escaped NUL characters and unpaired surrogates, its type does not.
         calls.map(({ input }) => JSON.stringify(input)),
@@ -160,11 +170,21 @@ export class RunApprovals {
     answer?.reserve(size.bytes * HELD_PER_JSON_BYTE);
     const rows = await this.statements.rows<PendingRow>(PENDING_ITEMS, [runIds]);
     const items = new Map<string, PendingApprovalItem[]>();
-    for (const { runId, requested_at, expires_at, ...row } of rows) {
-      const item = { ...row, requested_at: requested_at.toISOString(), expires_at: expires_at.toISOString() };
+    for (const { runId, url, requested_at, expires_at, ...row } of rows) {
+      const item = {
+        ...row,
+        connection_host: url === null ? null : new URL(url).host,
+        requested_at: requested_at.toISOString(),
+        expires_at: expires_at.toISOString(),
+      };
       items.set(runId, [...(items.get(runId) ?? []), item]);
     }
     return items;
+  }
+
+  /** The closed approvals of a run, in the order of its calls. */
+  findAnswered(runId: string): Promise<AnsweredApprovalItem[]> {
+    return this.dataSource.query(ANSWERED, [runId]);
   }
 }
 

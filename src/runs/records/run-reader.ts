@@ -12,7 +12,7 @@ import { LongReads } from '../../database/long-reads.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type NameOf, Names } from '../../names/names.js';
 import { readCall } from './model-call.js';
-import type { PendingApprovalItem } from './approval.dto.js';
+import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
 import { RunApprovals } from './run-approvals.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
@@ -106,6 +106,11 @@ export class RunReader {
       asking.map(({ id }) => id),
       answer,
     );
+  }
+
+  /** The answers to the approvals of a run, until it is over. */
+  async answeredOf({ id, status }: RunState): Promise<AnsweredApprovalItem[]> {
+    return OPEN_RUN_STATUSES.some((open) => open === status) ? this.approvals.findAnswered(id) : [];
   }
 
   private namesIn(runs: readonly RunEntity[]): Promise<NameOf> {
