@@ -54,6 +54,11 @@ export class RunStream {
     private readonly records: RunRecords,
   ) {}
 
+  /** The id of the run that the stream begins with; undefined if it waits for the next one. */
+  get firstRunId(): string | undefined {
+    return this.start.run?.id;
+  }
+
   /** The id of the run that is being streamed; undefined while waiting for one. */
   get current(): string | undefined {
     return this.streamed?.id;

@@ -56,7 +56,8 @@ export class StreamController {
   ): Promise<void> {
     const query = parseStreamQuery(rawQuery, lastEventId, request.headers.accept);
     const stream = await this.streams.openStream(caller, threadId, query);
-    if (stream === undefined) reply.status(204).send();
-    else this.responder.respond(stream, { caller, request, reply });
+    if (stream === undefined) return void reply.status(204).send();
+    if (stream.firstRunId !== undefined) void reply.header('x-task-id', stream.firstRunId);
+    this.responder.respond(stream, { caller, request, reply });
   }
 }

@@ -165,6 +165,7 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
       expect([idle.status, await idle.text()]).toEqual([204, '']);
       const taskId = await thread.postMessage('/wait 200');
       const busy = await thread.stream({ query: { idle: '204' } });
+      expect(busy.headers.get('x-task-id')).toBe(taskId);
       await thread.expectWhole(taskId, await busy.collectUntilDone());
     });
 
