@@ -20,6 +20,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     timeout: connection.timeout,
     status: connection.status,
     status_reason: connection.statusReason,
+    status_since: connection.statusSince?.toISOString() ?? null,
     public_tools: connection.publicTools,
     rate_limit: connection.rateLimit,
     shared_state: connection.sharedState,

@@ -320,6 +320,11 @@ export class ConnectionItem {
   @IsString()
   status_reason: string | null;
 
+  /** Since when the connection has its status. Null if that was before the service recorded it. */
+  @MayBeNull()
+  @IsISO8601()
+  status_since: string | null;
+
   @IsIn(PUBLIC_TOOLS_RULES)
   public_tools: PublicToolsRule;
 

@@ -90,6 +90,17 @@ export class ConnectionEntity {
   @Column({ type: 'varchar', name: 'status_reason', length: 1000, nullable: true })
   statusReason: string | null;
 
+  /** Written by a trigger. Null while the status is from before it was. */
+  @Column({
+    type: 'timestamptz',
+    name: 'status_since',
+    precision: 3,
+    nullable: true,
+    default: () => 'now()',
+    update: false,
+  })
+  statusSince: Date | null;
+
   @Column({ type: 'varchar', name: 'public_tools', length: 16, default: 'honor' })
   publicTools: PublicToolsRule;
 

@@ -36,6 +36,7 @@ import { StartedRuns1763700000691 } from './migrations/1763700000691-started-run
 import { RefreshLeases1763700000720 } from './migrations/1763700000720-refresh-leases.js';
 import { SharedState1763700000700 } from './migrations/1763700000700-shared-state.js';
 import { ApprovalTools1763700000740 } from './migrations/1763700000740-approval-tools.js';
+import { StatusSince1763700000741 } from './migrations/1763700000741-status-since.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -79,4 +80,5 @@ export const MIGRATIONS = [
   RefreshLeases1763700000720,
   SharedState1763700000700,
   ApprovalTools1763700000740,
+  StatusSince1763700000741,
 ];

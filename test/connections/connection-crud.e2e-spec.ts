@@ -22,6 +22,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       timeout: 300_000,
       status: 'active',
       status_reason: null,
+      status_since: expect.stringMatching(/Z$/),
       public_tools: 'honor',
       rate_limit: null,
       shared_state: false,

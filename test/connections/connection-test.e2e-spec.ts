@@ -68,9 +68,13 @@ describe('CONNECTION_TEST', () => {
     const server = await scripted((_request, response) => {
       response.writeHead(status, { 'content-type': type }).end(`<p>${HEADER}</p>`);
     });
-    const { id } = await create({ connection_url: server.url, connection_token: TOKEN });
+    const { id, status_since: before } = await create({ connection_url: server.url, connection_token: TOKEN });
     expect(await check(id)).toMatchObject({ ok: false, error: expect.stringMatching(sentence) });
-    expect(await get(id)).toMatchObject({ status: 'error', status_reason: expect.stringMatching(sentence) });
+    const tested = await get(id);
+    expect(tested).toMatchObject({ status: 'error', status_reason: expect.stringMatching(sentence) });
+    expect(Date.parse(tested.status_since ?? '')).toBeGreaterThan(Date.parse(before ?? ''));
+    await check(id);
+    expect((await get(id)).status_since).toBe(tested.status_since);
   });
 
   it('leaves an inactive connection inactive', async () => {

@@ -1947,6 +1947,7 @@ export interface components {
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             status_reason: string | null;
+            status_since: (string) | null;
             /** @enum {string} */
             public_tools: "honor" | "ignore";
             rate_limit: components["schemas"]["ConnectionRateLimitItem"] | null;
@@ -3194,6 +3195,7 @@ export interface operations {
                      *         "timeout": 1,
                      *         "status": "active",
                      *         "status_reason": "text",
+                     *         "status_since": "2026-11-23T08:30:00.000Z",
                      *         "public_tools": "honor",
                      *         "rate_limit": {
                      *           "per_minute": 1,
@@ -4365,6 +4367,7 @@ export interface operations {
                      *         "timeout": 1,
                      *         "status": "active",
                      *         "status_reason": "text",
+                     *         "status_since": "2026-11-23T08:30:00.000Z",
                      *         "public_tools": "honor",
                      *         "rate_limit": {
                      *           "per_minute": 1,
@@ -4446,6 +4449,7 @@ export interface operations {
                      *         "timeout": 1,
                      *         "status": "active",
                      *         "status_reason": "text",
+                     *         "status_since": "2026-11-23T08:30:00.000Z",
                      *         "public_tools": "honor",
                      *         "rate_limit": {
                      *           "per_minute": 1,
@@ -4524,6 +4528,7 @@ export interface operations {
                      *           "timeout": 1,
                      *           "status": "active",
                      *           "status_reason": "text",
+                     *           "status_since": "2026-11-23T08:30:00.000Z",
                      *           "public_tools": "honor",
                      *           "rate_limit": {
                      *             "per_minute": 1,
@@ -4610,6 +4615,7 @@ export interface operations {
                      *         "timeout": 1,
                      *         "status": "active",
                      *         "status_reason": "text",
+                     *         "status_since": "2026-11-23T08:30:00.000Z",
                      *         "public_tools": "honor",
                      *         "rate_limit": {
                      *           "per_minute": 1,
