@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { createAskingAgent, startUpstream } from '../approvals/approvals.support.js';
@@ -18,6 +19,8 @@ import type { ThreadItem } from '../../src/threads/thread.dto.js';
 const EXAMPLE = fileURLToPath(new URL('../../examples/next-chat', import.meta.url));
 /** Covers the installation of Next.js and its build. */
 const START_MS = 900_000;
+/** Covers the compilation of the page at the first visit to `npm run dev`. */
+const COMPILE_MS = 120_000;
 const NO_TELEMETRY = { NEXT_TELEMETRY_DISABLED: '1' };
 const PERMISSIONS = [
   'COLLECTION_THREADS_CREATE',
@@ -31,9 +34,11 @@ inBrowser('the page of examples/next-chat', () => {
   let folder: string;
   let app: TestApp;
   let upstream: McpUpstream;
-  let server: ChildProcess;
+  const servers: ChildProcess[] = [];
   let browser: Browser;
   let origin: string;
+  /** Where `npm run dev` serves the page, as the README says. */
+  let devOrigin: string;
   let key: string;
   let page: Page;
   /** What the browser has sent and received: headers and bodies. */
@@ -44,46 +49,54 @@ inBrowser('the page of examples/next-chat', () => {
     const isSource = (path: string): boolean =>
       !['node_modules', '.next', 'package-lock.json'].includes(basename(path));
     await cp(EXAMPLE, folder, { recursive: true, filter: isSource });
-    const port = await freePort();
+    const [port, devPort] = [await freePort(), await freePort()];
     origin = `http://127.0.0.1:${port}`;
-    [app, upstream] = await Promise.all([startTestApp({ env: { ALLOWED_ORIGINS: origin } }), startUpstream()]);
+    devOrigin = `http://localhost:${devPort}`;
+    const env = { ALLOWED_ORIGINS: `${origin},${devOrigin}` };
+    [app, upstream] = await Promise.all([startTestApp({ env }), startUpstream()]);
     const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
     const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
     ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
     await npm(folder, ['install', '--prefer-offline', '--no-audit', '--no-fund']);
     await npm(folder, ['run', 'build'], NO_TELEMETRY);
-    server = startNpm(folder, ['start', '--', '--port', String(port)], {
+    const settings = {
       ...NO_TELEMETRY,
       SIGNALBOX_URL: app.url,
       SIGNALBOX_API_KEY: key,
       SIGNALBOX_AGENT_ID: agentId,
-    });
-    await until('the page is served', () =>
-      fetch(origin).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
+    };
+    servers.push(
+      startNpm(folder, ['start', '--', '--port', String(port)], settings),
+      startNpm(folder, ['run', 'dev', '--', '--port', String(devPort)], settings),
     );
+    for (const each of [origin, devOrigin]) while (!(await isServed(each))) await sleep(100);
     browser = await launchChromium();
     page = await newPage();
   }, START_MS);
 
   afterAll(async () => {
     await browser?.close();
-    await stopNpm(server);
+    await Promise.all(servers.map(stopNpm));
     await app?.close();
     await upstream?.close();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
 
-  async function newPage(): Promise<Page> {
+  const isServed = (address: string): Promise<boolean> =>
+    fetch(address).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+
+  async function newPage(at = origin): Promise<Page> {
     const opened = await (await browser.newContext()).newPage();
+    opened.setDefaultTimeout(COMPILE_MS);
     seen = [];
     opened.on('request', (request) => seen.push(JSON.stringify(request.headers()), request.postData() ?? ''));
     opened.on('response', (response) => {
-      if (response.url() === `${origin}/api/session`) void response.text().then((text) => seen.push(text));
+      if (response.url() === `${at}/api/session`) void response.text().then((text) => seen.push(text));
     });
-    await opened.goto(origin);
+    await opened.goto(at);
     await opened.getByLabel('Message').waitFor();
     return opened;
   }
@@ -172,6 +185,19 @@ inBrowser('the page of examples/next-chat', () => {
   it('never has the API key in the browser', () => {
     expect(seen.join('\n')).toContain('Bearer sbt_');
     expect(seen.join('\n')).not.toContain(key);
+  });
+
+  it('answers first visits while it is developed, each in one thread', async () => {
+    for (const text of ['first', 'second', 'third']) {
+      const before = (await threads()).length;
+      page = await newPage(devOrigin);
+      await send(`hello from the ${text}`);
+      await shows(`You said: hello from the ${text}`);
+      await isReady();
+      expect(await page.locator('p[role=alert]').count()).toBe(0);
+      expect(await threads()).toHaveLength(before + 1);
+      await page.context().close();
+    }
   });
 
   it('gives another visitor another thread', async () => {

@@ -17,7 +17,15 @@ export default function Page() {
   const [loaded, setLoaded] = useState<Loaded>();
   const [failure, setFailure] = useState<string>();
   useEffect(() => {
-    load().then(setLoaded, (error: Error) => setFailure(error.message));
+    // In development, React mounts the page twice.
+    let isMounted = true;
+    load().then(
+      (result) => isMounted && setLoaded(result),
+      (error: Error) => isMounted && setFailure(error.message),
+    );
+    return () => {
+      isMounted = false;
+    };
   }, []);
   if (failure !== undefined) return <p role="alert">{failure}</p>;
   return loaded === undefined ? <p>Loading…</p> : <Chat {...loaded} />;
