@@ -148,6 +148,30 @@ inBrowser('the frame of the views', () => {
     expect(await page.getByRole('link', { name: 'Threads' }).count()).toBe(0);
   });
 
+  it('has a way on where there is nothing', async () => {
+    opened = await fixture.open('threads/some/where/else');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Threads' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Threads' }).waitFor();
+  });
+
+  it('stays while the service cannot be reached, says so, and goes on afterwards', async () => {
+    opened = await fixture.open('threads');
+    const { page } = opened;
+    await page.getByText('There are no threads yet.').or(page.getByRole('table')).first().waitFor();
+    await page.context().setOffline(true);
+    // Its code is not loaded yet.
+    await page.getByRole('link', { name: 'Agents', exact: true }).click();
+    await page.getByRole('status').getByText('The service cannot be reached.').waitFor();
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Runs' }).waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+    await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Helper' }).or(page.getByText('There are no agents yet.')).first().waitFor();
+  });
+
   it('says so at an address of an organization that the caller is not a member of', async () => {
     opened = await fixture.open('threads');
     const { page } = opened;

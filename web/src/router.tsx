@@ -3,15 +3,19 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  Link,
   Navigate,
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { watchedFetch } from './session/reachability.js';
+import type { ComponentType } from 'react';
 import { useSession } from './session/session-context.js';
 import { Shell } from './shell/shell.js';
+import { Page } from './ui/page.js';
 import { EmptyState, ErrorState, Loading } from './ui/states.js';
 
-const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+const root = createRootRoute({ component: Outlet });
 
 const start = createRoute({ getParentRoute: () => root, path: '/', component: Start });
 
@@ -26,6 +30,9 @@ const organizationStart = createRoute({
   },
 });
 
+/** Within the frame of the views, so that there is a way on. */
+const elsewhere = createRoute({ getParentRoute: () => organization, path: '/$', component: NotFound });
+
 /** A search parameter of an address, if it is a text. */
 type Search = Readonly<Record<string, string | undefined>>;
 const textsOf = (search: Record<string, unknown>): Search =>
@@ -35,81 +42,60 @@ const textsOf = (search: Record<string, unknown>): Search =>
     ),
   );
 
+const RETRY_MS = 2_000;
+
+/**
+ * Waits for a part of the console while the service is away. With the service there, the part is one of an earlier version: the
+ * router reloads the page then.
+ */
+function whenReachable<Module>(load: () => Promise<Module>): () => Promise<Module> {
+  return async () => {
+    for (;;) {
+      try {
+        return await load();
+      } catch (error) {
+        const response = await watchedFetch('/health/live').catch(() => undefined);
+        if (response?.ok) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+}
+
 /** The filters of a view are in its address, so that each state of it is a link. */
-function view<Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) {
+function view<Path extends string, Name extends string>(
+  path: Path,
+  load: () => Promise<Readonly<Record<Name, ComponentType>>>,
+  name: Name,
+) {
+  const component = lazyRouteComponent(whenReachable(load), name);
   return createRoute({ getParentRoute: () => organization, path, component, validateSearch: textsOf });
 }
 
 const views = [
-  view(
-    '/overview',
-    lazyRouteComponent(() => import('./views/overview/overview-view.js'), 'OverviewView'),
-  ),
-  view(
-    '/playground',
-    lazyRouteComponent(() => import('./views/playground/playground-view.js'), 'PlaygroundView'),
-  ),
-  view(
-    '/playground/$threadId',
-    lazyRouteComponent(() => import('./views/playground/playground-view.js'), 'PlaygroundView'),
-  ),
-  view(
-    '/threads',
-    lazyRouteComponent(() => import('./views/threads/threads-view.js'), 'ThreadsView'),
-  ),
-  view(
-    '/threads/$threadId',
-    lazyRouteComponent(() => import('./views/threads/thread-view.js'), 'ThreadView'),
-  ),
-  view(
-    '/runs',
-    lazyRouteComponent(() => import('./views/runs/runs-view.js'), 'RunsView'),
-  ),
-  view(
-    '/runs/$runId',
-    lazyRouteComponent(() => import('./views/runs/run-view.js'), 'RunView'),
-  ),
-  view(
-    '/connections',
-    lazyRouteComponent(() => import('./views/connections/connections-view.js'), 'ConnectionsView'),
-  ),
-  view(
-    '/connections/$connectionId',
-    lazyRouteComponent(() => import('./views/connections/connection-view.js'), 'ConnectionView'),
-  ),
-  view(
-    '/agents',
-    lazyRouteComponent(() => import('./views/agents/agents-view.js'), 'AgentsView'),
-  ),
-  view(
-    '/agents/$agentId',
-    lazyRouteComponent(() => import('./views/agents/agent-view.js'), 'AgentView'),
-  ),
-  view(
-    '/keys',
-    lazyRouteComponent(() => import('./views/keys/keys-view.js'), 'KeysView'),
-  ),
-  view(
-    '/monitoring',
-    lazyRouteComponent(() => import('./views/monitoring/monitoring-view.js'), 'MonitoringView'),
-  ),
-  view(
-    '/settings',
-    lazyRouteComponent(() => import('./views/settings/settings-view.js'), 'SettingsView'),
-  ),
-  view(
-    '/settings/$section',
-    lazyRouteComponent(() => import('./views/settings/settings-view.js'), 'SettingsView'),
-  ),
+  view('/overview', () => import('./views/overview/overview-view.js'), 'OverviewView'),
+  view('/playground', () => import('./views/playground/playground-view.js'), 'PlaygroundView'),
+  view('/playground/$threadId', () => import('./views/playground/playground-view.js'), 'PlaygroundView'),
+  view('/threads', () => import('./views/threads/threads-view.js'), 'ThreadsView'),
+  view('/threads/$threadId', () => import('./views/threads/thread-view.js'), 'ThreadView'),
+  view('/runs', () => import('./views/runs/runs-view.js'), 'RunsView'),
+  view('/runs/$runId', () => import('./views/runs/run-view.js'), 'RunView'),
+  view('/connections', () => import('./views/connections/connections-view.js'), 'ConnectionsView'),
+  view('/connections/$connectionId', () => import('./views/connections/connection-view.js'), 'ConnectionView'),
+  view('/agents', () => import('./views/agents/agents-view.js'), 'AgentsView'),
+  view('/agents/$agentId', () => import('./views/agents/agent-view.js'), 'AgentView'),
+  view('/keys', () => import('./views/keys/keys-view.js'), 'KeysView'),
+  view('/monitoring', () => import('./views/monitoring/monitoring-view.js'), 'MonitoringView'),
+  view('/settings', () => import('./views/settings/settings-view.js'), 'SettingsView'),
+  view('/settings/$section', () => import('./views/settings/settings-view.js'), 'SettingsView'),
 ];
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, organization.addChildren([organizationStart, ...views])]),
+  routeTree: root.addChildren([start, organization.addChildren([organizationStart, ...views, elsewhere])]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   defaultErrorComponent: ({ error, reset }) => <ErrorState error={error as Error} onRetry={reset} />,
-  defaultNotFoundComponent: NotFound,
 });
 
 declare module '@tanstack/react-router' {
@@ -130,5 +116,16 @@ function Start() {
 }
 
 function NotFound() {
-  return <EmptyState title="There is nothing at this address." />;
+  const { organizations } = useSession().session;
+  return (
+    <Page title="Not found">
+      <EmptyState title="There is nothing at this address.">
+        {organizations.map(({ slug, name }) => (
+          <Link key={slug} to="/$org/overview" params={{ org: slug }} className="text-primary underline">
+            Overview of {name}
+          </Link>
+        ))}
+      </EmptyState>
+    </Page>
+  );
 }

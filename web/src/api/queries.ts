@@ -12,10 +12,12 @@ import {
 import type { ListItem, ListToolName, ToolInput, ToolName, ToolOutput } from '../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
 import { useOrganization } from '../session/organization.js';
+import { isServiceAway } from '../session/reachability.js';
 import { reportSignedOut } from '../session/signed-out.js';
 
 /** Statuses that another attempt does not change. */
 const FINAL = new Set([400, 401, 403, 404, 409, 410, 422]);
+const LONGEST_RETRY_DELAY_MS = 5_000;
 
 /** Keeps what was read; refreshed when the window gets the focus, and by changes that the service reports (`live.ts`). */
 export function createQueryClient(): QueryClient {
@@ -28,7 +30,10 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        retry: (count, error) => count < 2 && !(error instanceof SignalboxError && FINAL.has(error.status)),
+        // Goes on until the service is back: meanwhile a view keeps what it has.
+        retry: (count, error) =>
+          isServiceAway() || (count < 2 && !(error instanceof SignalboxError && FINAL.has(error.status))),
+        retryDelay: (count) => Math.min(1_000 * 2 ** count, LONGEST_RETRY_DELAY_MS),
       },
     },
   });
@@ -37,6 +42,11 @@ export function createQueryClient(): QueryClient {
 /** The cached answers of a tool; with `input`, that of one request. */
 export function toolKey(org: string, name: ToolName, input?: unknown): QueryKey {
   return input === undefined ? [org, name] : [org, name, input];
+}
+
+/** The cached results of runs; with `taskId`, that of one. */
+export function resultKey(org: string, taskId?: string): QueryKey {
+  return [org, 'run-result', ...(taskId === undefined ? [] : [taskId])];
 }
 
 interface ReadOptions {

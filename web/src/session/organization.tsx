@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 import { Signalbox } from '../../../packages/client/src/signalbox.js';
+import { watchedFetch } from './reachability.js';
 import type { Membership } from './session.js';
 import { type Credential, useSession } from './session-context.js';
 
@@ -52,6 +53,10 @@ function fetchWith(credential: Credential): typeof fetch {
     const headers = new Headers(init?.headers);
     if (credential.kind === 'browser') headers.set('x-csrf-token', credential.csrfToken);
     else headers.set('authorization', `Bearer ${credential.apiKey}`);
-    return fetch(input, { ...init, headers, credentials: credential.kind === 'browser' ? 'same-origin' : 'omit' });
+    return watchedFetch(input, {
+      ...init,
+      headers,
+      credentials: credential.kind === 'browser' ? 'same-origin' : 'omit',
+    });
   };
 }

@@ -34,7 +34,8 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   const load = useCallback(() => {
     readSession().then(
       (session) => setState({ session }),
-      (error: Error) => setState({ error }),
+      // Who was signed in goes on: the service may be back in a moment.
+      (error: Error) => setState((current) => (current && 'session' in current ? current : { error })),
     );
   }, []);
   useEffect(load, [load]);

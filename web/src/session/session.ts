@@ -1,4 +1,5 @@
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
+import { watchedFetch } from './reachability.js';
 
 /** Tools by resource: `self`, or the id of a connection or an agent. `*` stands for all. */
 export type PermissionMap = Readonly<Record<string, readonly string[]>>;
@@ -47,7 +48,7 @@ async function request(method: string, headers: Record<string, string>, body?: u
 }
 
 async function send(method: string, headers: Record<string, string>, body?: unknown): Promise<Response> {
-  const response = await fetch(PATH, {
+  const response = await watchedFetch(PATH, {
     method,
     headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

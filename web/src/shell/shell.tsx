@@ -2,6 +2,7 @@ import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/
 import { Menu as MenuIcon, Search } from 'lucide-react';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { useLiveChanges } from '../api/live.js';
+import { useServiceAway } from '../session/reachability.js';
 import { useSession } from '../session/session-context.js';
 import { OrganizationProvider } from '../session/organization.js';
 import { Button } from '../ui/button.js';
@@ -98,6 +99,7 @@ export function Shell() {
             <ThemeMenu />
             <AccountMenu />
           </header>
+          <ServiceAway />
           <main
             id="main"
             ref={main}
@@ -112,6 +114,19 @@ export function Shell() {
       </div>
       <CommandPalette isOpen={isPaletteOpen} onClose={() => setIsPaletteOpen(false)} />
     </OrganizationProvider>
+  );
+}
+
+/** Says that the service does not answer, while the views keep what they have read. */
+function ServiceAway() {
+  return (
+    <div role="status">
+      {useServiceAway() && (
+        <p className="max-w-none border-b border-warning/50 bg-warning/12 px-4 py-2 text-sm md:px-6">
+          The service cannot be reached. What you see may be out of date. The console tries again.
+        </p>
+      )}
+    </div>
   );
 }
 

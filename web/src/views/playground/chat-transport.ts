@@ -1,7 +1,8 @@
-import { DefaultChatTransport } from 'ai';
+import type { ChatTransport, UIMessageChunk } from 'ai';
 import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
 import type { Organization } from '../../session/organization.js';
 import { type ChatMessage, textOf } from '../../transcript/message.js';
+import { runChunks } from '../../transcript/run-chunks.js';
 import type { RunOptions } from './run-options.js';
 
 /** What a chat is with, and how its messages are answered. */
@@ -9,64 +10,81 @@ export interface ChatTarget {
   readonly organization: Organization;
   readonly agentId: string;
   readonly options: RunOptions;
+  /** Called when the service has accepted a message. */
+  readonly onAccepted: () => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
   readonly onIdle: () => void;
+  /** Called when other tabs read streams instead of this one, and when it goes on. */
+  readonly onPaused: (isPaused: boolean) => void;
 }
+
+type Sending = Parameters<ChatTransport<ChatMessage>['sendMessages']>[0];
+type Reconnecting = Parameters<ChatTransport<ChatMessage>['reconnectToStream']>[0];
 
 /**
  * Connects `useChat` to a thread, whose id is that of the chat. A message carries an idempotency key, so that sending it again after a
  * lost connection runs nothing twice. Refused requests throw `SignalboxError`.
  */
-export class ChatTransport extends DefaultChatTransport<ChatMessage> {
-  readonly #onIdle: () => void;
+export class ThreadTransport implements ChatTransport<ChatMessage> {
+  readonly resumeStreamIsReplay = true;
 
-  constructor({ organization, agentId, options, onIdle }: ChatTarget) {
-    const threads = `${organization.url}/api/${organization.slug}/agent-runtime/threads`;
-    super({
-      api: threads,
-      headers: { accept: 'text/event-stream' },
-      fetch: async (input, init) => {
-        const response = await organization.fetch(input, init);
-        if (!response.ok) throw await SignalboxError.of(response);
-        return response;
-      },
-      prepareSendMessagesRequest: ({ id, messages, trigger, messageId, headers }) => {
-        const thread = `${threads}/${encodeURIComponent(id)}`;
-        if (trigger === 'regenerate-message') {
-          return { api: `${thread}/regenerate`, headers: headers ?? {}, body: messageId ? { messageId } : {} };
-        }
-        const message = messages.at(-1);
-        if (message === undefined) throw new Error('There is no message to send.');
-        return {
-          api: `${thread}/messages`,
-          headers: { ...(headers as Record<string, string>), 'idempotency-key': message.id },
-          body: requestOf(message, agentId, options),
-        };
-      },
-      // 204 if nothing runs.
-      prepareReconnectToStreamRequest: ({ id, headers }) => ({
-        api: `${threads}/${encodeURIComponent(id)}/stream?idle=204`,
-        headers: headers ?? {},
-      }),
-    });
-    this.#onIdle = onIdle;
+  constructor(private readonly target: ChatTarget) {}
+
+  async sendMessages({
+    chatId,
+    messages,
+    trigger,
+    messageId,
+    abortSignal,
+  }: Sending): Promise<ReadableStream<UIMessageChunk>> {
+    const message = messages.at(-1);
+    const taskId =
+      trigger === 'regenerate-message' ? await this.#regenerate(chatId, messageId) : await this.#post(chatId, message);
+    this.target.onAccepted();
+    return this.#read(chatId, taskId, abortSignal);
   }
 
-  override async reconnectToStream(
-    options: Parameters<DefaultChatTransport<ChatMessage>['reconnectToStream']>[0],
-  ): ReturnType<DefaultChatTransport<ChatMessage>['reconnectToStream']> {
-    const stream = await super.reconnectToStream(options);
-    if (stream === null) this.#onIdle();
-    return stream;
+  async reconnectToStream({ chatId, abortSignal }: Reconnecting): Promise<ReadableStream<UIMessageChunk> | null> {
+    // Only asks which run is in progress.
+    const asking = new AbortController();
+    const signal = abortSignal === undefined ? asking.signal : AbortSignal.any([asking.signal, abortSignal]);
+    const taskId = (await this.target.organization.client.resume(chatId, { signal }))?.taskId;
+    asking.abort();
+    if (taskId !== undefined) return this.#read(chatId, taskId, abortSignal);
+    this.target.onIdle();
+    return null;
   }
-}
 
-/** The service has the conversation, so only the new message is sent. */
-function requestOf(message: ChatMessage, agentId: string, { tier, temperature }: RunOptions): object {
-  return {
-    messages: [{ id: message.id, role: 'user', parts: [{ type: 'text', text: textOf(message) }] }],
-    agent: { id: agentId },
-    ...(tier && { tier }),
-    ...(temperature !== undefined && { temperature }),
-  };
+  #read(threadId: string, taskId: string, signal: AbortSignal | undefined): ReadableStream<UIMessageChunk> {
+    const { organization, onPaused } = this.target;
+    return runChunks(organization.client, { threadId, taskId }, { signal, onPaused });
+  }
+
+  async #post(threadId: string, message: ChatMessage | undefined): Promise<string> {
+    if (message === undefined) throw new Error('There is no message to send.');
+    const { organization, agentId, options } = this.target;
+    const { tier, temperature } = options;
+    const request = {
+      // The service has the conversation, so only the new message is sent.
+      messages: [{ id: message.id, role: 'user' as const, parts: [{ type: 'text' as const, text: textOf(message) }] }],
+      agent: { id: agentId },
+      ...(tier && { tier }),
+      ...(temperature !== undefined && { temperature }),
+    };
+    return (await organization.client.post(threadId, request, { idempotencyKey: message.id })).taskId;
+  }
+
+  async #regenerate(threadId: string, messageId: string | undefined): Promise<string> {
+    const { url, slug, fetch } = this.target.organization;
+    const response = await fetch(
+      `${url}/api/${slug}/agent-runtime/threads/${encodeURIComponent(threadId)}/regenerate`,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(messageId === undefined ? {} : { messageId }),
+      },
+    );
+    if (!response.ok) throw await SignalboxError.of(response);
+    return ((await response.json()) as { taskId: string }).taskId;
+  }
 }

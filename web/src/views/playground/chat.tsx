@@ -87,6 +87,11 @@ export function Chat({
         ))}
       </ol>
       {chat.isWaiting && <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>}
+      {chat.isPaused && (
+        <p role="status" className="max-w-none rounded-md border p-3 text-sm">
+          Paused, because you use other tabs of the console. Click anywhere to go on.
+        </p>
+      )}
       {retry && (
         <p role="status" className="rounded-md border border-warning/50 p-3 text-sm">
           The model did not answer: {retry.message} Call {retry.attempt} of {retry.max_attempts} follows in{' '}

@@ -8,7 +8,7 @@ import { toolKey } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
-import { ChatTransport } from './chat-transport.js';
+import { ThreadTransport } from './chat-transport.js';
 import type { RunOptions } from './run-options.js';
 
 /** Changes of the text are shown at most this often while it streams. */
@@ -36,7 +36,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const queries = useQueryClient();
   const [retry, setRetry] = useState<Retry>();
   const [stopping, setStopping] = useState<{ readonly isBusy: boolean; readonly error?: Error }>({ isBusy: false });
-  /** The message that is being sent, until its answer begins. */
+  const [isPaused, setIsPaused] = useState(false);
+  /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
 
@@ -47,10 +48,14 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
 
   const transport = useMemo(
     () =>
-      new ChatTransport({
+      new ThreadTransport({
         organization,
         agentId: thread.virtual_mcp_id,
         options,
+        onAccepted: () => {
+          sending.current = undefined;
+        },
+        onPaused: setIsPaused,
         // The run has ended after the transcript was read.
         onIdle: () => void (thread.status === 'in_progress' && reload()),
       }),
@@ -70,10 +75,13 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
     onFinish: () => {
       setRetry(undefined);
+      setIsPaused(false);
       setStopping({ isBusy: false });
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
     },
     onError: (error) => {
+      // The run has ended long ago, while other tabs were read.
+      if (error instanceof SignalboxError && error.code === 'stream_expired') return void catchUp();
       const message = sending.current;
       if (!(error instanceof SignalboxError) || message === undefined) return;
       // The service has not stored it, so it is not part of the conversation.
@@ -83,11 +91,15 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   });
   setMessages.current = chat.setMessages;
 
+  const catchUp = async (): Promise<void> => {
+    await reload();
+    chat.clearError();
+  };
+
   const send = async (text: string): Promise<void> => {
     const message: ChatMessage = { id: generateId(), role: 'user', parts: [{ type: 'text', text }] };
     sending.current = message;
     await chat.sendMessage(message);
-    sending.current = undefined;
   };
 
   const stop = (): void => {
@@ -121,6 +133,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     /** Why a request failed; the failure of a run is in its message. */
     error: hasRunFailed ? undefined : (stopping.error ?? chat.error),
     retry,
+    /** Other tabs read streams instead of this one. */
+    isPaused,
     isStopping: stopping.isBusy,
     send,
     stop,

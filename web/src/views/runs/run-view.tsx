@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useChange, useTool } from '../../api/queries.js';
+import { resultKey, useChange, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
@@ -43,7 +43,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
   const { slug, client, may } = useOrganization();
   const titleOf = useAgentTitles([run.agent_id]);
   const result = useQuery({
-    queryKey: [slug, 'run-result', run.id],
+    queryKey: resultKey(slug, run.id),
     queryFn: ({ signal }) => client.result(run.id, { signal }),
   });
   const live = useLiveRun(run);

@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { readUIMessageStream, type UIMessageChunk } from 'ai';
 import { useEffect, useState } from 'react';
-import { toolKey } from '../../api/queries.js';
+import { resultKey, toolKey } from '../../api/queries.js';
 import { isOpen as isOpenRun, type Run } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ChatMessage, Retry } from '../../transcript/message.js';
+import { runChunks } from '../../transcript/run-chunks.js';
 
 /** What the end of a run changes. */
 const CHANGED = ['RUN_GET', 'RUN_LIST', 'MONITORING_LOGS_LIST', 'AUDIT_EVENTS_LIST'] as const;
@@ -27,17 +28,24 @@ export function useLiveRun(run: Run | undefined): {
     const abort = new AbortController();
     let frame = 0;
     const follow = async (): Promise<void> => {
-      const chunks = await client.watch(threadId, { taskId: id, signal: abort.signal });
-      const stream = streamOf(chunks as AsyncIterable<unknown> as AsyncIterable<UIMessageChunk>, (chunk) => {
-        if (chunk.type === 'data-retry') setRetries((all) => [...all, chunk.data as Retry]);
-      });
+      // While other tabs read streams, the view shows the stored answer.
+      const onPaused = (isPaused: boolean): void => void (isPaused && setMessage(undefined));
+      const chunks = runChunks(client, { threadId, taskId: id }, { signal: abort.signal, onPaused });
+      const stream = chunks.pipeThrough(
+        new TransformStream<UIMessageChunk, UIMessageChunk>({
+          transform(chunk, controller) {
+            if (chunk.type === 'data-retry') setRetries((all) => [...all, chunk.data as Retry]);
+            controller.enqueue(chunk);
+          },
+        }),
+      );
       for await (const state of readUIMessageStream<ChatMessage>({ stream, onError: () => undefined })) {
         // A long answer has more chunks than the screen has pictures.
         cancelAnimationFrame(frame);
         frame = requestAnimationFrame(() => setMessage(state));
       }
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
-      void queries.invalidateQueries({ queryKey: [slug, 'run-result', id] });
+      void queries.invalidateQueries({ queryKey: resultKey(slug, id) });
     };
     // Without the stream (lost, expired, not permitted), the view shows what it reads again and again.
     follow().catch(() => undefined);
@@ -47,22 +55,4 @@ export function useLiveRun(run: Run | undefined): {
     };
   }, [client, slug, queries, id, threadId, isOpen]);
   return { message, retries };
-}
-
-function streamOf(
-  chunks: AsyncIterable<UIMessageChunk>,
-  onChunk: (chunk: UIMessageChunk) => void,
-): ReadableStream<UIMessageChunk> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await iterator.next();
-      if (done) return controller.close();
-      onChunk(value);
-      controller.enqueue(value);
-    },
-    async cancel() {
-      await iterator.return?.();
-    },
-  });
 }

@@ -1,0 +1,44 @@
+import type { UIMessageChunk } from 'ai';
+import type { Signalbox } from '../../../packages/client/src/signalbox.js';
+import { inTurn, type Pool, USED } from '../api/in-turn.js';
+
+/** Of all streams of runs that the tabs of a browser want to read, so many are open. */
+const STREAMS: Pool = { name: 'run streams', places: 2, claims: USED };
+
+export interface RunChunksOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called when other tabs read streams instead of this one, and when it goes on. */
+  readonly onPaused?: ((isPaused: boolean) => void) | undefined;
+}
+
+/**
+ * The answer of a run from its beginning, as it is written. The stream pauses while other tabs have all places, and goes on after
+ * its last chunk.
+ * @throws SignalboxError `stream_expired` if the run ended long before the stream could go on
+ */
+export function runChunks(
+  client: Signalbox,
+  { threadId, taskId }: { readonly threadId: string; readonly taskId: string },
+  { signal, onPaused }: RunChunksOptions = {},
+): ReadableStream<UIMessageChunk> {
+  const cancelling = new AbortController();
+  const ends = AbortSignal.any([cancelling.signal, ...(signal === undefined ? [] : [signal])]);
+  return new ReadableStream({
+    start(controller) {
+      let lastEventId: string | undefined;
+      const read = async (held: AbortSignal): Promise<void> => {
+        onPaused?.(false);
+        held.addEventListener('abort', () => !ends.aborted && onPaused?.(true), { signal: ends });
+        const stream = await client.watch(threadId, { taskId, lastEventId, signal: held });
+        for await (const chunk of stream) {
+          lastEventId = stream.lastEventId;
+          controller.enqueue(chunk as unknown as UIMessageChunk);
+        }
+      };
+      inTurn(STREAMS, ends, read)
+        .then(() => (ends.aborted ? controller.error(ends.reason) : controller.close()))
+        .catch((error: unknown) => controller.error(error));
+    },
+    cancel: () => cancelling.abort(),
+  });
+}
