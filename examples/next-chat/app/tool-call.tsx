@@ -1,4 +1,5 @@
 import type { DynamicToolUIPart } from 'ai';
+import { visibleJson } from '../lib/visible-json';
 
 interface ToolCallProps {
   part: DynamicToolUIPart;
@@ -10,7 +11,7 @@ export function ToolCall({ part, onAnswer }: ToolCallProps) {
   return (
     <section data-state={part.state}>
       <code>
-        {part.toolName} {JSON.stringify(part.input)}
+        {part.toolName} {visibleJson(part.input)}
       </code>
       {part.state === 'approval-requested' && (
         <p>

@@ -4,6 +4,7 @@ import type { Chunk } from '../../client/src/api.js';
 import type { Signalbox } from '../../client/src/signalbox.js';
 import { Refusal, serviceCommand, serviceOf } from './service.js';
 import { printable, say } from './terminal.js';
+import { visibleJson } from '../../client/src/visible-json.js';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -96,7 +97,7 @@ function show(chunk: Chunk): void {
     case 'text-end':
       return say();
     case 'tool-input-available':
-      return say(printable(`  * ${chunk.toolName} ${JSON.stringify(chunk.input)}`));
+      return say(printable(`  * ${chunk.toolName} ${visibleJson(chunk.input)}`));
     case 'tool-output-available':
       return say(printable(`    -> ${textOf(chunk.output)}`));
     case 'tool-output-error':

@@ -25,6 +25,7 @@ export function MessageParts({
           key={part.type === 'dynamic-tool' ? part.toolCallId : `${index} ${part.type}`}
           part={part}
           role={message.role}
+          taskId={message.metadata?.taskId}
           threadId={threadId}
           isLive={isStreaming}
           isGrowing={isStreaming && index === last}
@@ -38,6 +39,7 @@ export function MessageParts({
 function Part({
   part,
   role,
+  taskId,
   threadId,
   isLive,
   isGrowing,
@@ -45,6 +47,7 @@ function Part({
 }: {
   readonly part: MessagePart;
   readonly role: ChatMessage['role'];
+  readonly taskId: string | undefined;
   readonly threadId: string;
   readonly isLive: boolean;
   readonly isGrowing: boolean;
@@ -62,7 +65,7 @@ function Part({
     case 'reasoning':
       return part.text === '' ? null : <Reasoning text={part.text} isGrowing={isGrowing} />;
     case 'dynamic-tool':
-      return <ToolCard part={part} threadId={threadId} isLive={isLive} onAnswered={onAnswered} />;
+      return <ToolCard part={part} taskId={taskId} threadId={threadId} isLive={isLive} onAnswered={onAnswered} />;
     case 'source-url':
       return <Markdown text={`Source: <${part.url}>`} />;
     case 'file':

@@ -1,8 +1,9 @@
 import { Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { visibleJson } from '../../../packages/client/src/visible-json.js';
 import { Badge, type Tone } from '../ui/badge.js';
-import { CodeBlock, JsonBlock } from '../ui/code-block.js';
-import { ApprovalForm } from './approval-form.js';
+import { CodeBlock } from '../ui/code-block.js';
+import { ApprovalForm, useQuestion } from './approval-form.js';
 import type { ToolPart } from './message.js';
 import { ToolOutput } from './tool-output.js';
 
@@ -12,17 +13,22 @@ const SHORT = 400;
 /** A tool call: what was called with which arguments, what came of it, and the question whether it may be made. */
 export function ToolCard({
   part,
+  taskId,
   threadId,
   isLive,
   onAnswered,
 }: {
   readonly part: ToolPart;
+  /** The run that makes the call. */
+  readonly taskId: string | undefined;
   readonly threadId: string;
   readonly isLive: boolean;
   readonly onAnswered?: (() => void) | undefined;
 }) {
-  const { word, tone } = stateOf(part, isLive);
   const { approval } = part;
+  const asked = part.state === 'approval-requested' ? part.approval.id : undefined;
+  const question = useQuestion(taskId, asked);
+  const { word, tone } = question?.answered === undefined ? stateOf(part, isLive) : wordOf(question.answered.approved);
   return (
     <section
       aria-label={`Tool call ${part.toolName}`}
@@ -33,18 +39,13 @@ export function ToolCard({
         <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
         <Badge tone={tone}>{word}</Badge>
       </div>
-      {part.input !== undefined && (
+      {part.input !== undefined && question === undefined && (
         <Collapsible title="Arguments" isOpen={sizeOf(part.input) <= SHORT}>
-          <JsonBlock value={part.input} label={`Arguments of ${part.toolName}`} />
+          <CodeBlock text={visibleJson(part.input, 2)} label={`Arguments of ${part.toolName}`} />
         </Collapsible>
       )}
-      {part.state === 'approval-requested' && (
-        <ApprovalForm
-          threadId={threadId}
-          approvalId={part.approval.id}
-          toolName={part.toolName}
-          onAnswered={onAnswered}
-        />
+      {question !== undefined && (
+        <ApprovalForm question={question} threadId={threadId} toolName={part.toolName} onAnswered={onAnswered} />
       )}
       {approval?.approved !== undefined && (
         <p className="break-words">
@@ -92,7 +93,7 @@ function stateOf(part: ToolPart, isLive: boolean): { readonly word: string; read
     case 'approval-requested':
       return { word: 'waiting for approval', tone: 'warning' };
     case 'approval-responded':
-      return part.approval.approved ? { word: 'approved', tone: 'info' } : { word: 'denied', tone: 'warning' };
+      return wordOf(part.approval.approved);
     case 'output-available':
       return { word: 'completed', tone: 'success' };
     case 'output-error':
@@ -100,6 +101,10 @@ function stateOf(part: ToolPart, isLive: boolean): { readonly word: string; read
     case 'output-denied':
       return { word: 'denied', tone: 'warning' };
   }
+}
+
+function wordOf(isApproved: boolean): { readonly word: string; readonly tone: Tone } {
+  return isApproved ? { word: 'approved', tone: 'info' } : { word: 'denied', tone: 'warning' };
 }
 
 function sizeOf(value: unknown): number {

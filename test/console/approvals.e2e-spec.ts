@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { McpUpstream } from '../../src/testing/mcp-upstream.js';
+import { createAskingAgent, SCRIPTED, startUpstream, useScriptedModel } from '../approvals/approvals.support.js';
+import { connect, ThreadClient } from '../support/agent-runs.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 120_000;
+const OVERRIDE = '\u202E';
+const LONG = 'x'.repeat(5_000);
+
+let fixture: ConsoleFixture;
+let upstream: McpUpstream;
+let model: FakeOpenAI;
+let opened: ConsolePage;
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  [fixture, upstream, model] = await Promise.all([ConsoleFixture.start(), startUpstream(), startFakeOpenAI()]);
+  await useScriptedModel(fixture.service, model);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await opened?.close();
+  await fixture?.close();
+  await upstream?.close();
+  await model?.close();
+});
+
+inBrowser('the questions of a run', () => {
+  it.each(['light', 'dark'] as const)(
+    'show what is asked of whom, and stay answered after a reload (%s theme)',
+    async (colorScheme) => {
+      const { service } = fixture;
+      const connectionId = await connect(service, upstream.url, 'Payments');
+      const thread = await ThreadClient.create(service, await createAskingAgent(service, connectionId, 'all'));
+      upstream.calls.length = 0;
+      model.script({
+        kind: 'tool-calls',
+        calls: [
+          { name: 'send', arguments: { to: `${OVERRIDE}ECILA`, note: LONG } },
+          { name: 'put', arguments: {} },
+          { name: 'wipe', arguments: {} },
+        ],
+      });
+      await thread.waitFor(await thread.postMessage('Go', SCRIPTED), 'waiting');
+      opened = await fixture.open(`playground/${thread.id}`, { colorScheme });
+      const { page } = opened;
+      const cardOf = (tool: string) => page.getByRole('region', { name: `Tool call ${tool}`, exact: true });
+
+      const send = cardOf('send');
+      await send.getByRole('button', { name: 'Approve' }).waitFor();
+      await send.getByText('Payments', { exact: true }).waitFor();
+      await send.getByText(new URL(upstream.url).host, { exact: true }).waitFor();
+      await send.getByText(/^Arguments \(5,\d+ characters in 4 lines\)$/).waitFor();
+      const shown = await send.getByRole('region', { name: 'Arguments of send' }).innerText();
+      expect(shown).toContain('"\\u202eECILA"');
+      expect(shown).toContain(LONG);
+      expect(await page.getByRole('main').innerText()).not.toContain(OVERRIDE);
+      await opened.expectAccessible();
+      await opened.expectToFit(360);
+
+      await cardOf('put').getByRole('button', { name: 'Deny' }).click();
+      await cardOf('put').getByText('denied', { exact: true }).waitFor();
+      await page.reload();
+      await send.getByRole('button', { name: 'Approve' }).waitFor();
+      await cardOf('put').getByText('denied', { exact: true }).waitFor();
+      expect(await cardOf('put').getByRole('button', { name: 'Approve' }).count()).toBe(0);
+      for (const tool of ['send', 'wipe']) {
+        await cardOf(tool).getByRole('button', { name: 'Approve' }).click();
+        await cardOf(tool).getByText('Approved').waitFor();
+      }
+      for (const tool of ['send', 'wipe']) await cardOf(tool).getByText('completed').waitFor();
+      expect(upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['send', 'wipe']);
+      expect(opened.problems).toEqual([]);
+      await opened.close();
+    },
+    TIMEOUT_MS,
+  );
+});
