@@ -48,6 +48,8 @@ export type McpRequest = <Result>(method: string, params?: object, signal?: Abor
 const METHOD_NOT_FOUND = -32_601;
 /** A server that has more pages than this does not end. */
 const MAX_PAGES = 100;
+const AUTHORIZE_PAGE = /^\/connections\/[0-9a-f-]{36}\/authorize$/;
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 const CONTENT_TYPES = { accept: 'application/json', 'content-type': 'application/json' };
 
 /** A JSON-RPC error, of the MCP server or of the service in front of it. */
@@ -57,7 +59,7 @@ export class McpError extends SignalboxError {
     /** The code of JSON-RPC. */
     readonly rpcCode: number,
     problem: ConstructorParameters<typeof SignalboxError>[1],
-    /** Where a person signs in at the upstream, if that is what is missing. */
+    /** The service's own page on which a person signs in at the upstream, if that is what is missing. */
     readonly authorizationUrl: string | undefined,
   ) {
     super(status, problem);
@@ -147,7 +149,7 @@ interface RpcAnswer {
     readonly data?: {
       readonly code?: string;
       readonly request_id?: string;
-      readonly authorization_url?: string;
+      readonly authorization_url?: unknown;
       readonly errors?: SignalboxError['errors'];
     };
   };
@@ -168,5 +170,17 @@ function errorOf(status: number, { code: rpcCode, message, data }: NonNullable<R
     ...(data?.request_id !== undefined && { request_id: data.request_id }),
     ...(Array.isArray(data?.errors) && { errors: data.errors }),
   };
-  return new McpError(status, rpcCode, problem, data?.authorization_url);
+  return new McpError(status, rpcCode, problem, authorizePageOf(data?.authorization_url));
+}
+
+/**
+ * The page of this service that the address leads to. An error can be of an MCP server, which names any address in it: undefined for
+ * all other pages. On a loopback address, `localhost` and `127.0.0.1` are one service, and the browser is signed in at one of them.
+ */
+function authorizePageOf(address: unknown): string | undefined {
+  if (typeof address !== 'string' || !URL.canParse(address)) return undefined;
+  const { origin, hostname, port, pathname } = new URL(address);
+  const isSameLoopback = LOOPBACK.has(hostname) && LOOPBACK.has(location.hostname) && port === location.port;
+  if ((origin !== location.origin && !isSameLoopback) || !AUTHORIZE_PAGE.test(pathname)) return undefined;
+  return location.origin + pathname;
 }

@@ -57,7 +57,7 @@ function membersOf(schema: JsonSchema, root: JsonSchema, value: unknown, depth: 
  * The value that a form describes. What is optional and empty is left out.
  * @param errors gets what is wrong
  */
-export function valueOf(
+function valueOf(
   schema: JsonSchema,
   root: JsonSchema,
   draft: Draft,
@@ -80,6 +80,11 @@ export function valueOf(
     default:
       return entered(controlOf(schema, depth), draft, errors, path, isRequired);
   }
+}
+
+/** The arguments of a tool that a form describes. They are an object also where the schema names no properties. */
+export function argumentsOf(schema: JsonSchema, draft: Draft, errors: DraftErrors): unknown {
+  return objectOf(schema, schema, draft, errors, { path: '', isRequired: true, depth: 0 });
 }
 
 interface Place {

@@ -9,7 +9,7 @@ import { ErrorMessage } from '../../../ui/states.js';
 import { formatDuration } from '../../../ui/time.js';
 import { type McpContent, McpContents } from '../mcp-content.js';
 import { SignInLink } from '../mcp-error-state.js';
-import { type Draft, type DraftErrors, draftOf, valueOf } from './draft-value.js';
+import { type Draft, type DraftErrors, argumentsOf, draftOf } from './draft-value.js';
 import { MemberFields } from './schema-field.js';
 
 interface ToolResult {
@@ -33,18 +33,18 @@ export function ToolCall({ connectionId, tool }: { readonly connectionId: string
     },
   });
 
-  const argumentsOf = (found: DraftErrors): unknown =>
-    json === undefined ? valueOf(schema, schema, draft, found) : parsed(json, found);
+  const readArguments = (found: DraftErrors): unknown =>
+    json === undefined ? argumentsOf(schema, draft, found) : parsed(json, found);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const found: DraftErrors = new Map();
-    const args = argumentsOf(found) ?? {};
+    const args = readArguments(found) ?? {};
     setErrors(found);
     if (found.size === 0) call.mutate(args);
   };
   const toggleJson = (): void => {
     const found: DraftErrors = new Map();
-    const args = argumentsOf(found);
+    const args = readArguments(found);
     if (json === undefined) {
       setJson(JSON.stringify(args ?? {}, null, 2));
       setErrors(new Map());
