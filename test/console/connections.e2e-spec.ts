@@ -34,7 +34,8 @@ inBrowser('the connections in the console', () => {
     await dialog.getByRole('button', { name: 'Create connection' }).click();
 
     await page.getByRole('heading', { level: 1, name: 'Everything' }).waitFor();
-    await page.getByText('not tested yet').waitFor();
+    // It is tested when it is made.
+    await page.getByText('active').first().waitFor();
     await page.getByRole('button', { name: 'Test connection' }).click();
     await page.getByText(/Connected; both sides speak MCP/).waitFor();
     await page.getByText(/Listed \d+ tools/).waitFor();
@@ -55,6 +56,21 @@ inBrowser('the connections in the console', () => {
     expect(page.url()).toContain('tool=get-sum');
     await opened.close();
   }, 120_000);
+
+  it('tests a new connection at once, and says since when it does not work', async () => {
+    const opened = await fixture.open('connections?create=http');
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Title' }).fill('Dead');
+    await dialog.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/mcp');
+    await dialog.getByRole('button', { name: 'Create connection' }).click();
+    await page.getByText('refused the connection').waitFor();
+    await page.getByRole('link', { name: 'Connections', exact: true }).click();
+    const row = page.getByRole('row').filter({ hasText: 'Dead' });
+    await row.getByText('error', { exact: true }).waitFor();
+    await row.getByText(/^changed /).waitFor();
+    await opened.close();
+  }, 60_000);
 
   it('shows resources, prompts and who can call what', async () => {
     const opened = await openConnection('Everything');

@@ -142,7 +142,8 @@ inBrowser('Overview and monitoring', () => {
     const member = await fixture.open('monitoring', { role: 'member' });
     await member.page.getByText('You do not have access to this.').waitFor();
     await member.page.getByRole('link', { name: 'Overview' }).click();
-    await member.page.getByText('Your role or key shows nothing here.').waitFor();
+    await member.page.getByText('Your role “member” shows nothing here yet.').waitFor();
+    await member.page.getByText(/COLLECTION_THREADS_CREATE/).waitFor();
     await member.expectAccessible();
     await member.close();
 

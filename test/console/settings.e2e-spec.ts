@@ -86,6 +86,7 @@ inBrowser('Settings', () => {
     await page.getByText('The role was created.').waitFor();
     await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Members' }).click();
     await page.getByRole('button', { name: 'Invite member' }).click();
+    await page.getByText('They can sign in, but the console shows them nothing.').waitFor();
     await dialog.getByLabel('E-mail address').fill('grace@example.test');
     await dialog.getByLabel('Role').selectOption('operator');
     await dialog.getByRole('button', { name: 'Invite member' }).click();

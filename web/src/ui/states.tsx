@@ -46,8 +46,8 @@ export function NoPermission({ detail }: { readonly detail?: string }) {
     <div className="flex flex-col gap-2 rounded-lg border bg-card p-4">
       <p className="font-medium">You do not have access to this.</p>
       <p className="text-sm text-muted-foreground">
-        {detail ?? 'Your role or key does not include the permission.'} An owner or admin of the organization can change
-        that.
+        {detail ?? 'Your role or key does not include the permission.'} Ask an owner or admin of the organization for
+        it. They can give it to your role, or to every member, in the settings.
       </p>
     </div>
   );

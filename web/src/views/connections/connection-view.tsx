@@ -1,10 +1,10 @@
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useTool } from '../../api/queries.js';
-import { StatusBadge } from '../../ui/badge.js';
 import { Page } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { AccessTab } from './access-tab.js';
+import { ConnectionStatus } from './connection-status.js';
 import { OverviewTab } from './overview-tab.js';
 import { PromptsTab } from './prompts-tab.js';
 import { ResourcesTab } from './resources-tab.js';
@@ -38,7 +38,7 @@ export function ConnectionView() {
       title={item.title}
       description={
         <span className="flex flex-wrap items-center gap-2">
-          <StatusBadge status={item.status} />
+          <ConnectionStatus connection={item} />
           {item.description && <span className="break-words">{item.description}</span>}
         </span>
       }

@@ -3,7 +3,6 @@ import { useCallback } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
-import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { SelectField } from '../../ui/field.js';
@@ -12,6 +11,7 @@ import { Page } from '../../ui/page.js';
 import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
+import { ConnectionStatus } from './connection-status.js';
 import type { Connection } from './form/connection-draft.js';
 import { CreateConnectionDialog } from './form/create-connection.js';
 
@@ -67,10 +67,14 @@ export function ConnectionsView() {
     },
     {
       header: 'Status',
-      cell: ({ status, status_reason: reason }) => (
+      cell: (connection) => (
         <div className="flex max-w-96 flex-col items-start gap-1">
-          <StatusBadge status={status} />
-          {reason && <span className="line-clamp-2 text-[0.8125rem] break-words text-muted-foreground">{reason}</span>}
+          <ConnectionStatus connection={connection} />
+          {connection.status_reason && (
+            <span className="line-clamp-2 text-[0.8125rem] break-words text-muted-foreground">
+              {connection.status_reason}
+            </span>
+          )}
         </div>
       ),
     },

@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router';
-import { Badge, StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Facts, Section } from '../../ui/page.js';
 import { formatDuration, Time } from '../../ui/time.js';
 import { useOrganization } from '../../session/organization.js';
+import { ConnectionStatus } from './connection-status.js';
 import { ConnectionTest } from './connection-test.js';
 import { Target } from './connections-view.js';
 import type { Connection } from './form/connection-draft.js';
@@ -60,17 +60,11 @@ export function OverviewTab({ connection }: { readonly connection: Connection })
   );
 }
 
-function Status({
-  connection: { status, status_reason: reason, tools_refreshed_at: listed },
-}: {
-  readonly connection: Connection;
-}) {
+function Status({ connection }: { readonly connection: Connection }) {
+  const { status, status_reason: reason } = connection;
   return (
     <span className="flex flex-col items-start gap-1">
-      <span className="flex flex-wrap gap-1">
-        <StatusBadge status={status} />
-        {listed === null && <Badge tone="warning">not tested yet</Badge>}
-      </span>
+      <ConnectionStatus connection={connection} />
       {reason && <span className="break-words">{reason}</span>}
       {status === 'inactive' && (
         <span className="text-muted-foreground">Switched off in the settings; calls are refused.</span>

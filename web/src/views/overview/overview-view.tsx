@@ -1,11 +1,11 @@
 import { PeriodField } from '../../charts/period.js';
 import { useOrganization } from '../../session/organization.js';
 import { Page } from '../../ui/page.js';
-import { EmptyState } from '../../ui/states.js';
 import { CallFigures } from './call-figures.js';
 import { FirstSteps } from './first-steps.js';
 import { NeedsAttention } from './needs-attention.js';
 import { RunFigures } from './run-figures.js';
+import { WhatToAskFor } from './what-to-ask-for.js';
 
 /** Without any of these there is nothing to show. */
 const SHOWN_WITH = ['MONITORING_STATS', 'RUN_STATS', 'RUN_LIST', 'COLLECTION_CONNECTIONS_LIST'];
@@ -19,13 +19,7 @@ export function OverviewView() {
       description="What runs, what fails, how fast it is and what it uses."
       actions={<PeriodField />}
     >
-      {!SHOWN_WITH.some(may) && (
-        <EmptyState title="Your role or key shows nothing here.">
-          <p className="text-sm text-muted-foreground">
-            An owner or admin of the organization can let you see runs, connections and statistics.
-          </p>
-        </EmptyState>
-      )}
+      {!SHOWN_WITH.some(may) && <WhatToAskFor />}
       <FirstSteps />
       <NeedsAttention />
       <CallFigures />

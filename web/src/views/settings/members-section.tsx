@@ -2,7 +2,10 @@ import { useCallback, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { allOf, useChange, useList, useTool } from '../../api/queries.js';
+import { grant } from '../../permissions/permission-map.js';
+import { PermissionWords } from '../../permissions/permission-words.js';
 import { useOrganization } from '../../session/organization.js';
+import type { PermissionMap } from '../../session/session.js';
 import { useSession } from '../../session/session-context.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -176,6 +179,31 @@ function MemberActions({ member }: { readonly member: Member }) {
   );
 }
 
+/** What a person with the role can do, so that nobody is invited to an empty console by mistake. */
+function RoleInWords({ role }: { readonly role: string }) {
+  const { may } = useOrganization();
+  const roles = useTool('ROLE_LIST', {}, { isEnabled: may('ROLE_LIST') });
+  const organization = useTool('ORGANIZATION_GET', {}, { isEnabled: may('ORGANIZATION_GET') });
+  const own = roles.data?.items.find(({ name }) => name === role)?.permissions;
+  const everybodys = organization.data?.item.member_permissions;
+  if (own === undefined || everybodys === undefined) return null;
+  const permissions = Object.entries(everybodys).reduce<PermissionMap>(
+    (map, [resource, names]) => grant(map, resource, names),
+    own,
+  );
+  return (
+    <div className="flex flex-col gap-1">
+      <PermissionWords permissions={permissions} subject="This person" />
+      {Object.values(permissions).every((names) => names.length === 0) && (
+        <p className="text-sm text-warning">
+          They can sign in, but the console shows them nothing. Choose another role, create one under Roles, or give
+          every member permissions under Organization.
+        </p>
+      )}
+    </div>
+  );
+}
+
 function InviteDialog({
   roles,
   onClose,
@@ -194,6 +222,7 @@ function InviteDialog({
     >
       <TextField label="E-mail address" type="email" required value={email} onChange={setEmail} autoFocus />
       <SelectField label="Role" value={role} options={roles} onChange={setRole} />
+      <RoleInWords role={role} />
     </FormDialog>
   );
 }

@@ -85,12 +85,20 @@ function CreateProgram({ onCreated }: CreateProps) {
   );
 }
 
+/** Tests a new connection, so that its status says whether it works. */
 function useCreate(onCreated: (id: string) => void) {
+  const { may } = useOrganization();
+  const test = useChange('CONNECTION_TEST', ['COLLECTION_CONNECTIONS_GET', 'COLLECTION_CONNECTIONS_LIST']);
   const create = useChange('COLLECTION_CONNECTIONS_CREATE', ['COLLECTION_CONNECTIONS_LIST']);
   return {
     ...create,
     mutate: (input: Parameters<typeof create.mutate>[0]) =>
-      create.mutate(input, { onSuccess: ({ item }) => onCreated(item.id) }),
+      create.mutate(input, {
+        onSuccess: ({ item }) => {
+          if (may('CONNECTION_TEST')) test.mutate({ id: item.id });
+          onCreated(item.id);
+        },
+      }),
   };
 }
 
