@@ -25,6 +25,3 @@ export class ApprovalAccepted {
   @IsBoolean()
   approved: boolean;
 }
-
-/** The query of an answer. */
-export class NoQuery {}

@@ -26,7 +26,7 @@ export class ApprovalService {
     { threadId, approvalId }: { threadId: string; approvalId: string },
     { approved, reason = null }: { approved: boolean; reason?: string | null },
     caller: Principal,
-  ): Promise<ApprovalAccepted> {
+  ): Promise<{ runId: string; accepted: ApprovalAccepted }> {
     const organizationId = caller.organization.id;
     await this.threads.requireRunnable(caller, threadId);
     if (!isUuid(approvalId)) throw unknownApproval();
@@ -51,7 +51,7 @@ export class ApprovalService {
     // The run is queued by now: without the job, the sweeper finds it.
     if (next !== undefined) await this.queue.enqueue(next);
     if (!isNew && !isSameAnswer(approval, { approved, reason }, caller)) throw closed(approval);
-    return { approvalId: approval.id, approved: approval.approved };
+    return { runId: approval.runId, accepted: { approvalId: approval.id, approved: approval.approved } };
   }
 }
 

@@ -1,13 +1,16 @@
-import { Body, Controller, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { RequirePermission } from '../common/require-permission.js';
+import { setRunLocation } from '../common/run-location.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
+import { NoQuery } from '../common/validation/no-query.js';
 import { schemaOf } from '../common/validation/schema-of.js';
-import { ApprovalAccepted, ApprovalRequest, NoQuery } from './approval.dto.js';
+import { ApprovalAccepted, ApprovalRequest } from './approval.dto.js';
 import { ApprovalService } from './approval.service.js';
 
 /** In addition to what posting needs, answers need `RUN_APPROVE`: a key that posts must not approve its own calls. */
@@ -38,13 +41,16 @@ export class ApprovalsController {
       '`approval_closed`: another answer came first, the time has passed, or the run was cancelled. `approved`, `reason` and ' +
       '`closed_as` say what is on record.',
   })
-  answer(
+  async answer(
     @Param('threadId') threadId: string,
     @Param('approvalId') approvalId: string,
     @Query(new InputPipe(NoQuery)) _query: NoQuery,
     @Body(new InputPipe(ApprovalRequest)) input: ApprovalRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<ApprovalAccepted> {
-    return this.service.answer({ threadId, approvalId }, input, caller);
+    const { runId, accepted } = await this.service.answer({ threadId, approvalId }, input, caller);
+    setRunLocation(reply, caller, runId);
+    return accepted;
   }
 }

@@ -1,11 +1,14 @@
-import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { Body, Controller, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../common/access.js';
 import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
+import { setRunLocation, setThreadLocation } from '../common/run-location.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
+import { NoQuery } from '../common/validation/no-query.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelRequest } from './run-cancel-request.dto.js';
 
@@ -22,11 +25,17 @@ export class RunsController {
   @HttpCode(202)
   @ApiOperation({ summary: 'Cancels one run, or all running and queued runs of the thread.' })
   @ApiBody({ schema: schemaOf(RunCancelRequest), required: false })
-  cancel(
+  async cancel(
     @Param('threadId') threadId: string,
+    @Query(new InputPipe(NoQuery)) _query: NoQuery,
     @Body(new InputPipe(RunCancelRequest)) input: RunCancelRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<{ taskIds: string[] }> {
-    return this.cancellation.cancelOnThread(threadId, input, caller);
+    const cancelled = await this.cancellation.cancelOnThread(threadId, input, caller);
+    const runId = input.taskId ?? cancelled.taskIds[0];
+    if (runId === undefined) setThreadLocation(reply, caller, threadId);
+    else setRunLocation(reply, caller, runId);
+    return cancelled;
   }
 }

@@ -1,3 +1,4 @@
+import { suggestionFor } from '../common/closest-name.js';
 import { DomainError } from '../common/domain-error.js';
 import { isUuid } from '../common/ids.js';
 import { eventStreamRange } from './event-stream-range.js';
@@ -17,12 +18,16 @@ export interface StreamQuery {
   aiVersion: number | undefined;
 }
 
+const PARAMETERS = ['taskId', 'follow', 'idle'] as const;
+
 /** The raw query parameters of the stream endpoint; a repeated parameter is an array. */
-export type RawStreamQuery = Readonly<Partial<Record<'taskId' | 'follow' | 'idle', unknown>>>;
+export type RawStreamQuery = Readonly<Partial<Record<(typeof PARAMETERS)[number], unknown>>>;
 
 /** @throws DomainError `invalid_stream_position` or `invalid_request` */
 export function parseStreamQuery(query: RawStreamQuery, lastEventId: string | undefined, accept?: string): StreamQuery {
-  const { taskId, follow, idle } = query;
+  const { taskId, follow, idle, ...others } = query;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw unknownParameter(unknown);
   if (taskId !== undefined && !(typeof taskId === 'string' && isUuid(taskId))) throw malformedPosition('taskId');
   if (follow !== undefined && follow !== 'true' && follow !== 'false') throw badFlag('follow', 'true or false');
   if (idle !== undefined && idle !== '204') throw badFlag('idle', '204');
@@ -51,6 +56,11 @@ function parseFrameId(text: string): { taskId: string; after: ReaderPosition } {
 function malformedPosition(path: 'taskId' | 'Last-Event-ID'): DomainError {
   const message = `${path} must be ${path === 'taskId' ? 'the taskId of a run' : 'the id of a frame of this stream'}.`;
   return new DomainError('invalid_stream_position', message, [{ path, code: 'invalid_stream_position', message }]);
+}
+
+function unknownParameter(path: string): DomainError {
+  const message = `The stream has no parameter ${JSON.stringify(path)}.${suggestionFor(path, PARAMETERS)}`;
+  return new DomainError('invalid_request', message, [{ path, code: 'unknown_property', message }]);
 }
 
 function badFlag(path: string, values: string): DomainError {

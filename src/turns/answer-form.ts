@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../common/domain-error.js';
 import { elementsOf } from '../common/list-header.js';
-import { eventStreamRange } from '../streaming/event-stream-range.js';
+import { preferredEventStream } from '../streaming/event-stream-range.js';
 
 /** How a run request is answered: at once, when the run is over or a time has passed, or with the stream of the run. */
 export type AnswerForm =
@@ -15,13 +15,14 @@ export const MAX_WAIT_S = 60;
 const WAIT = /^wait\s*=\s*(?:"(\d+)"|(\d+))$/i;
 
 /**
- * Reads the form from `Accept` and `Prefer`. A stream has to be asked for by its media type, and wins over `Prefer`. A longer wait
+ * Reads the form from `Accept` and `Prefer`. A stream has to be asked for by its media type, and to be preferred to JSON;
+ * it wins over `Prefer`. A longer wait
  * than `MAX_WAIT_S` becomes that one.
  * @throws DomainError `invalid_request` for a malformed `wait` or `ai`; unknown preferences are ignored (RFC 7240 §2)
  */
 export function answerFormOf({ accept, prefer }: IncomingHttpHeaders): AnswerForm {
   const waitSeconds = waitOf(typeof prefer === 'string' ? prefer : undefined);
-  const stream = eventStreamRange(accept);
+  const stream = preferredEventStream(accept);
   if (stream !== undefined) return { type: 'stream', ...stream };
   return waitSeconds === undefined ? { type: 'accepted' } : { type: 'result', waitSeconds };
 }

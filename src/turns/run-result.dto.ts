@@ -50,6 +50,3 @@ export class RunResultQuery {
   @Matches(/^(?:[1-5]?\d|60)$/, { message: 'must be a whole number of seconds from 0 to 60' })
   wait?: string;
 }
-
-/** The query of routes without parameters. */
-export class NoQuery {}

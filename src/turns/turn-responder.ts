@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AnswerBudget } from '../common/answers/answer-budget.js';
 import { holdUntilSent } from '../common/answers/hold-until-sent.js';
 import type { Principal } from '../common/principal.js';
+import { setRunLocation } from '../common/run-location.js';
 import { requireThreadPermission } from '../common/thread-access.js';
 import { RequestLimits } from '../limits/request-limits.js';
 import type { AcceptedRun } from '../runs/run-request.service.js';
@@ -49,6 +50,7 @@ export class TurnResponder {
     await this.limits.countRun(caller, reply);
     if (form.type === 'stream') return this.stream(exchange, form.aiVersion, start);
     const { taskId } = await start();
+    setRunLocation(reply, caller, taskId);
     return form.type === 'accepted' ? { taskId } : this.result(exchange, taskId, form.waitSeconds);
   }
 
@@ -74,9 +76,7 @@ export class TurnResponder {
     waitSeconds: number,
   ): Promise<{ taskId: string } | RunResult> {
     const organizationId = caller.organization.id;
-    void reply
-      .header('preference-applied', `wait=${waitSeconds}`)
-      .header('location', `/api/${caller.organization.slug}/agent-runtime/runs/${taskId}`);
+    void reply.header('preference-applied', `wait=${waitSeconds}`);
     const run = { id: taskId, organizationId, threadId };
     const end = await this.waiting.untilOver(run, { caller, reply, withinMs: waitSeconds * 1000 });
     if (end !== 'over') return { taskId };

@@ -6,6 +6,7 @@ import { Caller } from '../common/caller.js';
 import type { Principal } from '../common/principal.js';
 import { OpenToThreadTokens } from '../common/thread-access.js';
 import { InputPipe } from '../common/validation/input.pipe.js';
+import { NoQuery } from '../common/validation/no-query.js';
 import { schemaOf } from '../common/validation/schema-of.js';
 import { RunRequestPipe } from '../runs/parse-run-request.js';
 import { RegenerateRequest } from '../runs/regenerate-request.dto.js';
@@ -13,7 +14,7 @@ import { RunRequest } from '../runs/run-request.dto.js';
 import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { READS_VERSION } from '../streaming/event-stream-range.js';
 import { HttpTelemetry } from '../telemetry/http-telemetry.js';
-import { NoQuery, RunResult } from './run-result.dto.js';
+import { RunResult } from './run-result.dto.js';
 import { type TurnAnswer, TurnResponder } from './turn-responder.js';
 
 const TASK_ID = {

@@ -139,6 +139,7 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
       await expectProblem(await thread.stream(contradicting), 400, 'invalid_stream_position');
       await expectProblem(await thread.stream({ query: { follow: 'yes' } }), 400, 'invalid_request');
       await expectProblem(await thread.stream({ query: { idle: '200' } }), 400, 'invalid_request');
+      await expectProblem(await thread.stream({ query: { taskid: 'a' } }), 400, 'invalid_request');
     });
 
     it('shows no run of another thread, and no thread of another organization', async () => {

@@ -95,7 +95,15 @@ describe('a run request that waits', () => {
     const answer = await thread.post(thread.request('hello'), { headers: { prefer: 'respond-async' } }).expect(202);
     expect(answer.body).toEqual({ taskId: expect.any(String) });
     expect(answer.headers).not.toHaveProperty('preference-applied');
-    expect(answer.headers).not.toHaveProperty('location');
+    const { taskId } = answer.body as { taskId: string };
+    expect(answer.headers).toMatchObject({ location: runPath(taskId) });
+    const cancelled = await thread.cancel(taskId).expect(202);
+    expect(cancelled.headers).toMatchObject({ location: runPath(taskId) });
+    await thread.waitFor(taskId, 'completed', 'cancelled');
+    const nothing = await thread.cancel().expect(202);
+    expect(nothing.headers).toMatchObject({ location: `/api/default/agent-runtime/threads/${thread.id}/stream` });
+    const refused = await thread.cancel().query({ taskid: taskId }).expect(400);
+    expect(refused.body).toMatchObject({ code: 'invalid_request', errors: [{ path: 'taskid' }] });
   });
 
   it('is refused with query parameters, which mean nothing here', async () => {

@@ -1,0 +1,2 @@
+/** The query of routes without parameters. */
+export class NoQuery {}
