@@ -136,6 +136,13 @@ const CALLERS: readonly (readonly [title: string, pair: (place: Place) => Promis
   ],
   ['runs of two threads of one key', async (place) => [await newThread(place), await newThread(place)]],
   [
+    'runs of two threads, through a nested agent',
+    async (place) => {
+      const outer = { ...place, agentId: await agentOf(app, [place.agentId], { title: 'Outer' }) };
+      return [await newThread(outer), await newThread(outer)];
+    },
+  ],
+  [
     'runs of one thread',
     async (place) => {
       const thread = await newThread(place);
