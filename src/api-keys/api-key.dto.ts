@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { Equals, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
 import { type KeyRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
 import type { PermissionMap } from '../common/permissions.js';
 import { IsPermissionMap } from '../common/validation/is-permission-map.js';
@@ -74,9 +74,25 @@ export class ApiKeyUpdateInput {
   rate_limit?: KeyRateLimitInput | null;
 }
 
+export const CHILDREN_OF_DELETED = ['delete', 'keep'] as const;
+
 export class ApiKeyDeleteInput {
   @IsUUID()
   id: string;
+
+  /** What happens to the keys that were made with the key, and by those: they are deleted too (default), or kept. */
+  @MayBeAbsent()
+  @IsIn(CHILDREN_OF_DELETED)
+  children?: (typeof CHILDREN_OF_DELETED)[number];
+}
+
+/** A key that made another. */
+export class MakerKeyItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
 }
 
 /** A listed key, without its value. */
@@ -98,6 +114,12 @@ export class ApiKeyItem {
   @ValidateNested()
   @Type(() => KeyRateLimitItem)
   rate_limit: KeyRateLimit | null;
+
+  /** The key that made it; null if a person or the service did. */
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => MakerKeyItem)
+  maker_key: MakerKeyItem | null;
 
   @MayBeNull()
   @IsISO8601()
@@ -152,4 +174,9 @@ export class ApiKeyDeleted {
 
   @IsUUID()
   id: string;
+
+  /** How many keys were made with the key, and by those. They were deleted too, unless `children` was `keep`. */
+  @IsInt()
+  @Min(0)
+  children: number;
 }

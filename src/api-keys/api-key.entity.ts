@@ -38,6 +38,12 @@ export class ApiKeyEntity {
   @Index('api_keys_grant_idx', { where: 'grant_id IS NOT NULL' })
   grantId: string | null;
 
+  /** The key that made it, and with which it is deleted; null if a person or the service did. */
+  @Column({ type: 'uuid', name: 'maker_key_id', nullable: true })
+  @ForeignKey('api_keys', { onDelete: 'CASCADE' })
+  @Index('api_keys_maker_idx', { where: 'maker_key_id IS NOT NULL' })
+  makerKeyId: string | null;
+
   /** The path of the only resource that the key opens (`Principal.resource`); null: no limit. */
   @Column({ type: 'varchar', length: 2048, nullable: true, update: false })
   resource: string | null;

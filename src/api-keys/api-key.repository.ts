@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, LessThan, Repository, type SelectQueryBuilder } from 'typeorm';
-import { databaseNow } from '../common/database-time.js';
+import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import { changesBetween, type EventActor, NOBODY } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
-import type { KeyRateLimit, OrganizationLimits } from '../common/limits.js';
+import { DomainError } from '../common/domain-error.js';
+import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../common/limits.js';
 import { intersectionOf, type PermissionMap } from '../common/permissions.js';
 import type { Principal, RunAccess } from '../common/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
@@ -20,6 +20,8 @@ import { ApiKeyEntity } from './api-key.entity.js';
 
 /** Limit per organization, because the permissions of active keys are cached in memory. */
 const MAX_KEYS = { max: 1000, what: 'API keys' };
+/** How many keys can have made each other. Each request of the last one counts for all of them. */
+const MAX_LINE = 8;
 /** How long an expired key remains listed. */
 const EXPIRED_KEPT_MS = 30 * 24 * 3_600_000;
 
@@ -30,7 +32,7 @@ export interface ActiveApiKey {
   organizationSlug: string;
   runAccess: RunAccess;
   limits: OrganizationLimits;
-  rateLimit: KeyRateLimit | null;
+  keyLimits: readonly KeyLimit[] | null;
   userId: string | null;
   /** The key's own permissions, narrowed to those of the person who made it. */
   permissions: PermissionMap;
@@ -88,11 +90,9 @@ export class ApiKeyRepository {
     return this.keys.manager.transaction(async (manager) => {
       const { maker } = await lockRows(manager, { caller, id: undefined });
       check(maker);
-      await manager.delete(ApiKeyEntity, {
-        organizationId,
-        expiresAt: LessThan(new Date(databaseNow() - EXPIRED_KEPT_MS)),
-      });
+      await deleteLongExpired(manager, organizationId);
       await requireRoom(manager, ApiKeyEntity, organizationId, MAX_KEYS);
+      await requireShortLine(manager, key.makerKeyId);
       await manager.insert(ApiKeyEntity, key);
       await this.recordChange(manager, caller, { after: key });
       return manager.findOneByOrFail(ApiKeyEntity, { id: key.id });
@@ -118,18 +118,28 @@ export class ApiKeyRepository {
     });
   }
 
-  /** Deletes the key if `check` does not throw, with both keys locked. Returns undefined if the key does not exist. */
+  /**
+   * Deletes the key if `check` does not throw, with both keys locked. The keys that it made, and those that these made, are deleted
+   * with it, or pass to its own maker. Returns undefined if the key does not exist.
+   * @param check receives all keys that would be deleted
+   * @returns the deleted keys, and how many keys were made with the first of them
+   */
   deleteAs(
-    change: KeyChange,
-    check: (stored: ApiKeyEntity, maker: LockedMaker | undefined) => void,
-  ): Promise<ApiKeyEntity | undefined> {
+    change: KeyChange & { keepsChildren: boolean },
+    check: (deleted: readonly ApiKeyEntity[], maker: LockedMaker | undefined) => void,
+  ): Promise<{ deleted: ApiKeyEntity[]; children: number } | undefined> {
     return this.keys.manager.transaction(async (manager) => {
       const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
-      check(stored, maker);
-      await manager.delete(ApiKeyEntity, { id: stored.id });
-      await this.recordChange(manager, change.caller, { before: stored });
-      return stored;
+      const children = await lockMadeWith(manager, stored.id);
+      const deleted = change.keepsChildren ? [stored] : [stored, ...children];
+      check(deleted, maker);
+      if (change.keepsChildren) {
+        await manager.update(ApiKeyEntity, { makerKeyId: stored.id }, { makerKeyId: stored.makerKeyId });
+      }
+      await manager.delete(ApiKeyEntity, { id: In(deleted.map(({ id }) => id)) });
+      for (const before of deleted) await this.recordChange(manager, change.caller, { before });
+      return { deleted, children: children.length };
     });
   }
 
@@ -156,12 +166,20 @@ export class ApiKeyRepository {
     const rows: ActiveApiKeyRow[] = await this.keys.query(
       `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,
               k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
-              k.expires_at AS "expiresAt", k.grant_id AS "grantId", k.rate_limit AS "rateLimit", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+              k.expires_at AS "expiresAt", k.grant_id AS "grantId", line.limits AS "keyLimits", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
+         CROSS JOIN LATERAL api_key_line(k.id) AS line
         WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,
       [values],
     );
     return rows.map(narrowedToMaker);
+  }
+
+  /** The names of keys, by id. */
+  async findNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const found =
+      ids.length === 0 ? [] : await this.keys.find({ select: { id: true, name: true }, where: { id: In(ids) } });
+    return new Map(found.map(({ id, name }) => [id, name]));
   }
 
   /** For `paginate`; the alias is `key`. */
@@ -226,8 +244,50 @@ async function lockRows(
   const hasEnded = (caller.apiKeyId !== null && key === undefined) || (caller.userId !== null && person === undefined);
   if (hasEnded) return { stored: find(id), maker: undefined };
   const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
-  const rateLimit = key?.rateLimit ?? caller.keyRateLimit ?? null;
-  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit } };
+  return {
+    stored: find(id),
+    maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit: key?.rateLimit ?? null },
+  };
+}
+
+/** A key with children stays, because it would take them along. */
+async function deleteLongExpired(manager: EntityManager, organizationId: string): Promise<void> {
+  await manager.query(
+    `DELETE FROM api_keys WHERE organization_id = $1 AND expires_at < now() - $2 * interval '1 ms'
+        AND NOT EXISTS (SELECT FROM api_keys child WHERE child.maker_key_id = api_keys.id)`,
+    [organizationId, EXPIRED_KEPT_MS],
+  );
+}
+
+/** @throws DomainError `limit_reached` */
+async function requireShortLine(manager: EntityManager, makerKeyId: string | null): Promise<void> {
+  if (makerKeyId === null) return;
+  const [{ length }]: [{ length: number }] = await manager.query('SELECT length FROM api_key_line($1)', [makerKeyId]);
+  if (length < MAX_LINE) return;
+  throw new DomainError('limit_reached', `At most ${MAX_LINE} keys can make each other in a line.`);
+}
+
+/**
+ * Locks all keys that were made with this locked one, directly or by each other. Searches again until it finds no more: one of them
+ * could just be making another.
+ */
+async function lockMadeWith(manager: EntityManager, id: string): Promise<ApiKeyEntity[]> {
+  let locked: ApiKeyEntity[] = [];
+  for (;;) {
+    const found: { id: string }[] = await manager.query(
+      `WITH RECURSIVE made AS (
+         SELECT id FROM api_keys WHERE maker_key_id = $1
+         UNION ALL SELECT key.id FROM made JOIN api_keys key ON key.maker_key_id = made.id
+       ) SELECT id FROM made`,
+      [id],
+    );
+    if (found.length === locked.length) return locked;
+    locked = await manager.find(ApiKeyEntity, {
+      where: { id: In(found.map((key) => key.id)) },
+      order: { id: 'ASC' },
+      lock: { mode: 'for_no_key_update' },
+    });
+  }
 }
 
 /** The permissions of the member, who cannot be removed before the transaction ends; undefined if there is no such member. */

@@ -8,7 +8,14 @@ import { paginate } from '../common/paging/paginate.js';
 import { isWithin } from '../common/permissions.js';
 import { changedRateLimit, type KeyRateLimit } from '../common/limits.js';
 import type { Principal } from '../common/principal.js';
-import type { ApiKeyCreated, ApiKeyCreateInput, ApiKeyItem, ApiKeyPage, ApiKeyUpdateInput } from './api-key.dto.js';
+import type {
+  ApiKeyCreated,
+  ApiKeyCreateInput,
+  ApiKeyDeleteInput,
+  ApiKeyItem,
+  ApiKeyPage,
+  ApiKeyUpdateInput,
+} from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeyRepository, type NewApiKey } from './api-key.repository.js';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../common/api-key-value.js';
@@ -21,6 +28,7 @@ const KEY_LIST: ListSpec = {
   fields: {
     id: { column: 'key.id', type: 'uuid' },
     name: { column: 'key.name', type: 'string' },
+    maker_key_id: { column: 'key.makerKeyId', type: 'uuid', nullable: true },
     expires_at: { column: 'key.expiresAt', type: 'date', nullable: true },
     last_used_at: { column: 'key.lastUsedAt', type: 'date', nullable: true },
     created_at: { column: 'key.createdAt', type: 'date' },
@@ -50,6 +58,7 @@ export class ApiKeyService {
     const { id: organizationId } = caller.organization;
     const limits = {
       grantId: caller.grantId,
+      makerKeyId: caller.apiKeyId,
       resource: caller.resource ?? null,
       scope: caller.scopes?.join(' ') ?? null,
     };
@@ -68,15 +77,15 @@ export class ApiKeyService {
       maker.assertOutlives(expiresAt);
       maker.assertLimits(rateLimit);
     });
-    const { id, name, expires_at, created_at } = toItem(created);
+    const { id, name } = created;
     return {
       id,
       name,
       key: value,
       permissions: created.permissions,
       ...(rateLimit !== null && { rate_limit: rateLimit }),
-      expires_at,
-      created_at,
+      expires_at: created.expiresAt?.toISOString() ?? null,
+      created_at: created.createdAt.toISOString(),
     };
   }
 
@@ -84,7 +93,7 @@ export class ApiKeyService {
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ApiKeyPage> {
     const query = this.repository.queryOfOrganization(caller.organization.id);
     const page = await paginate(query, KEY_LIST, { ...input, limit: input.limit ?? MAX_LIMIT }, answer);
-    return { ...page, items: page.items.map(toItem) };
+    return { ...page, items: await this.toItems(page.items) };
   }
 
   /** @throws DomainError `not_found`, `permission_widening`, `conflict` for a new expiry of a key that has expired */
@@ -112,16 +121,30 @@ export class ApiKeyService {
     });
     if (updated === undefined) throw unknownKey();
     this.verifier.forget(updated.keyHash);
-    return toItem(updated);
+    const [item] = await this.toItems([updated]);
+    return item as ApiKeyItem;
   }
 
-  /** @throws DomainError `not_found`, `permission_widening` */
-  async delete(id: string, caller: Principal): Promise<void> {
-    const deleted = await this.repository.deleteAs({ caller, id }, (stored, locked) =>
-      new KeyMaker(caller, locked).assertCanChange(stored),
+  /**
+   * @returns how many keys the key has made, directly or through them
+   * @throws DomainError `not_found`, `permission_widening`
+   */
+  async delete({ id, children = 'delete' }: ApiKeyDeleteInput, caller: Principal): Promise<number> {
+    const result = await this.repository.deleteAs(
+      { caller, id, keepsChildren: children === 'keep' },
+      (keys, locked) => {
+        const maker = new KeyMaker(caller, locked);
+        for (const key of keys) maker.assertCanChange(key);
+      },
     );
-    if (deleted === undefined) throw unknownKey();
-    this.verifier.forget(deleted.keyHash);
+    if (result === undefined) throw unknownKey();
+    for (const { keyHash } of result.deleted) this.verifier.forget(keyHash);
+    return result.children;
+  }
+
+  private async toItems(keys: readonly ApiKeyEntity[]): Promise<ApiKeyItem[]> {
+    const names = await this.repository.findNames(keys.flatMap(({ makerKeyId }) => makerKeyId ?? []));
+    return keys.map((key) => toItem(key, names));
   }
 
   existsAny(organizationId: string): Promise<boolean> {
@@ -135,7 +158,15 @@ export class ApiKeyService {
   ): Promise<boolean> {
     if ((await this.repository.findByHash(hashApiKey(value))) !== null) return false;
     const { keyHash } = await this.repository.insert(
-      toKey(value, { ...key, rateLimit: null, grantId: null, resource: null, scope: null, expiresAt: null }),
+      toKey(value, {
+        ...key,
+        rateLimit: null,
+        grantId: null,
+        makerKeyId: null,
+        resource: null,
+        scope: null,
+        expiresAt: null,
+      }),
     );
     // A configured key may have been sent, and cached as unknown, before.
     this.verifier.forget(keyHash);
@@ -152,13 +183,14 @@ function unknownKey(): DomainError {
   return new DomainError('not_found', 'The organization has no API key with this id.');
 }
 
-function toItem(key: ApiKeyEntity): ApiKeyItem {
+function toItem(key: ApiKeyEntity, names: ReadonlyMap<string, string>): ApiKeyItem {
   return {
     id: key.id,
     name: key.name,
     prefix: key.keyPrefix,
     permissions: key.permissions,
     rate_limit: key.rateLimit,
+    maker_key: key.makerKeyId === null ? null : { id: key.makerKeyId, name: names.get(key.makerKeyId) ?? '' },
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),

@@ -36,7 +36,7 @@ export class ApiKeyTools {
     name: 'API_KEY_LIST',
     description:
       "Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or their size ends " +
-      'the page. You can filter by id, name, expires_at, last_used_at, created_at and updated_at, and order by those that are ' +
+      'the page. You can filter by id, name, maker_key_id, expires_at, last_used_at, created_at and updated_at, and order by those that are ' +
       'not nullable.',
     input: ListInput,
     output: ApiKeyPage,
@@ -63,13 +63,13 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_DELETE',
     description:
-      'Deletes an API key, which stops working immediately. The calling key must hold its permissions, unless it deletes itself.',
+      'Deletes an API key, which stops working immediately, with all keys that were made with it. children: keep keeps these, for ' +
+      'example when a key replaces itself. The calling key must hold the permissions of all deleted keys, except its own.',
     input: ApiKeyDeleteInput,
     output: ApiKeyDeleted,
     annotations: DESTROYS,
   })
   async delete(input: ApiKeyDeleteInput, caller: Principal): Promise<ApiKeyDeleted> {
-    await this.service.delete(input.id, caller);
-    return { success: true, id: input.id };
+    return { success: true, id: input.id, children: await this.service.delete(input, caller) };
   }
 }

@@ -9,7 +9,7 @@ const KEY: ActiveApiKey = {
   organizationId: 'organization',
   runAccess: 'members' as const,
   limits: {},
-  rateLimit: null,
+  keyLimits: null,
   grantId: null,
   resource: null,
   scope: null,

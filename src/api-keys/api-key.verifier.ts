@@ -83,7 +83,7 @@ export class ApiKeyVerifier implements CredentialSource {
       runAccess: key.runAccess,
       userId: key.userId,
       apiKeyId: key.id,
-      ...(key.rateLimit !== null && { keyRateLimit: key.rateLimit }),
+      ...(key.keyLimits !== null && { keyLimits: key.keyLimits }),
       grantId: key.grantId,
       clientId: null,
       ...(key.resource !== null && { resource: key.resource }),

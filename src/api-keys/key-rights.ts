@@ -56,7 +56,10 @@ export class KeyMaker {
    */
   assertCanChange(stored: ApiKeyEntity): void {
     if (stored.id === this.caller.apiKeyId || this.holds(stored.permissions)) return;
-    throw new DomainError('permission_widening', 'The key holds permissions that the caller does not hold.');
+    throw new DomainError(
+      'permission_widening',
+      `The key "${stored.name}" holds permissions that the caller does not hold.`,
+    );
   }
 
   private holds(permissions: PermissionMap): boolean {

@@ -13,6 +13,12 @@ export interface KeyRateLimit {
   readonly per_minute?: number;
 }
 
+/** A rate limit of a caller's key, or of a key in the line of its makers. */
+export interface KeyLimit {
+  readonly keyId: string;
+  readonly perMinute: number;
+}
+
 /** The rate limits of a connection's tool calls: of all callers together, and of each caller. */
 export interface ConnectionRateLimit {
   readonly per_minute?: number;

@@ -1,4 +1,4 @@
-import type { KeyRateLimit, OrganizationLimits } from './limits.js';
+import type { KeyLimit, OrganizationLimits } from './limits.js';
 import type { PermissionMap } from './permissions.js';
 
 /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
@@ -19,7 +19,7 @@ export interface Principal {
   kind: CredentialKind;
   /** Identifies the credential among those of its kind, for watching it while a response is open. */
   credentialId: string;
-  /** Whose quotas, MCP sessions and tasks the caller uses: the key's, or those of the person with this client. */
+  /** Whose MCP sessions and tasks the caller uses: the key's, or those of the person with this client. */
   callerId: string;
   /** `limits` is absent if the organization has none of its own. */
   organization: { id: string; slug: string; limits?: OrganizationLimits };
@@ -27,8 +27,8 @@ export interface Principal {
   /** The person for whom the credential acts; null for a key of the organization. */
   userId: string | null;
   apiKeyId: string | null;
-  /** The rate limit of that key, which the credentials that it made share; absent: no limit. */
-  keyRateLimit?: KeyRateLimit;
+  /** The rate limits of that key and of its makers, each counted for all keys and tokens that were made with it; absent: no limit. */
+  keyLimits?: readonly KeyLimit[];
   /** The OAuth grant behind the credential. */
   grantId: string | null;
   clientId: string | null;
@@ -42,6 +42,14 @@ export interface Principal {
   permissions: PermissionMap;
   /** Equal for equal permissions of this credential: a comparison shows whether they have changed. */
   permissionsDigest: string;
+}
+
+/**
+ * Whose quotas the caller uses: those of the first limited key in the line of its makers, so that a limited key cannot multiply them;
+ * otherwise its own.
+ */
+export function quotaHolderOf({ keyLimits, callerId }: Pick<Principal, 'keyLimits' | 'callerId'>): string {
+  return keyLimits?.at(-1)?.keyId ?? callerId;
 }
 
 /** The organization of a principal. */

@@ -18,8 +18,8 @@ export class RequestLimits {
   ) {}
 
   /** False if no request with this principal is limited. */
-  mayConcern({ organization, keyRateLimit }: Principal): boolean {
-    return organization.limits !== undefined || keyRateLimit !== undefined || !this.caps.isEmpty;
+  mayConcern({ organization, keyLimits }: Principal): boolean {
+    return organization.limits !== undefined || keyLimits !== undefined || !this.caps.isEmpty;
   }
 
   /**
@@ -55,11 +55,12 @@ export class RequestLimits {
     return perMinute === undefined ? [] : [{ name: 'runs', key: `runs:${id}`, perMinute }];
   }
 
-  private limitsOf({ organization, apiKeyId, keyRateLimit }: Principal, request: FastifyRequest): RateLimit[] {
-    const limits: RateLimit[] = [];
-    if (keyRateLimit?.per_minute !== undefined) {
-      limits.push({ name: 'key', key: `key:${apiKeyId ?? ''}`, perMinute: keyRateLimit.per_minute });
-    }
+  private limitsOf({ organization, apiKeyId, keyLimits = [] }: Principal, request: FastifyRequest): RateLimit[] {
+    const limits: RateLimit[] = keyLimits.map(({ keyId, perMinute }) => ({
+      name: keyId === apiKeyId ? 'key' : 'maker',
+      key: `key:${keyId}`,
+      perMinute,
+    }));
     const perMinute = this.caps.limitOf(organization.limits, 'requests_per_minute');
     if (perMinute !== undefined && !isExempt(request)) {
       limits.push({ name: 'organization', key: `organization:${organization.id}`, perMinute });

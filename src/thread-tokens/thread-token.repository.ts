@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { KeyRateLimit, OrganizationLimits } from '../common/limits.js';
+import type { KeyLimit, OrganizationLimits } from '../common/limits.js';
 import type { RunAccess } from '../common/principal.js';
 import { ThreadTokenEntity } from './thread-token.entity.js';
 
@@ -14,7 +14,7 @@ export interface StoredThreadToken extends Omit<ThreadTokenEntity, 'createdAt'> 
   readonly runAccess: RunAccess;
   readonly limits: OrganizationLimits;
   /** Of the API key that made the token. */
-  readonly keyRateLimit: KeyRateLimit | null;
+  readonly keyLimits: readonly KeyLimit[] | null;
   readonly agentId: string;
 }
 
@@ -50,12 +50,12 @@ export class ThreadTokenRepository {
               token.caller_id AS "callerId", token.user_id AS "userId", token.api_key_id AS "apiKeyId",
               token.grant_id AS "grantId", token.client_id AS "clientId", token.resource, token.scopes,
               token.expires_at AS "expiresAt", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,
-              k.rate_limit AS "keyRateLimit",
+              line.limits AS "keyLimits",
               threads.virtual_mcp_id AS "agentId"
          FROM thread_tokens token
          JOIN organizations o ON o.id = token.organization_id
          JOIN threads ON threads.organization_id = token.organization_id AND threads.id = token.thread_id
-         LEFT JOIN api_keys k ON k.id = token.api_key_id
+         LEFT JOIN LATERAL api_key_line(token.api_key_id) AS line ON true
         WHERE ${condition}`,
       [values],
     );

@@ -102,7 +102,7 @@ function toPrincipal(token: StoredThreadToken, permissions: PermissionMap): Prin
     runAccess: token.runAccess,
     userId: token.userId,
     apiKeyId: token.apiKeyId,
-    ...(token.keyRateLimit !== null && { keyRateLimit: token.keyRateLimit }),
+    ...(token.keyLimits !== null && { keyLimits: token.keyLimits }),
     grantId: token.grantId,
     clientId: token.clientId,
     ...(token.resource !== null && { resource: token.resource }),

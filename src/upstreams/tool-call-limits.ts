@@ -61,6 +61,6 @@ function limitsOf({ connection, caller }: ToolCall): RateLimit[] {
 }
 
 /** The person; for a key of the organization, the key; without a credential, the address. */
-function callerOf({ userId, apiKeyId, address }: ToolCaller): string {
-  return userId ?? apiKeyId ?? address ?? 'anonymous';
+function callerOf({ userId, quotaKeyId, apiKeyId, address }: ToolCaller): string {
+  return userId ?? quotaKeyId ?? apiKeyId ?? address ?? 'anonymous';
 }

@@ -30,6 +30,7 @@ describe('API keys', () => {
       prefix: created.key.slice(0, 12),
       permissions: { self: ['API_KEY_LIST'] },
       rate_limit: null,
+      maker_key: { id: expect.any(String), name: 'bootstrap' },
       expires_at: created.expires_at,
       last_used_at: null,
       created_at: expect.any(String),
@@ -45,7 +46,7 @@ describe('API keys', () => {
     expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, created.key), 403, 'permission_denied');
 
     const deleted = await apiKeys.service.tool('API_KEY_DELETE', { id: created.id });
-    expect(deleted.body).toEqual({ success: true, id: created.id });
+    expect(deleted.body).toEqual({ success: true, id: created.id, children: 0 });
     expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, created.key), 401, 'credential_invalid');
     expectProblem(await apiKeys.service.tool('API_KEY_DELETE', { id: created.id }), 404, 'not_found');
     expectProblem(await apiKeys.service.tool('API_KEY_UPDATE', { id: created.id, name: 'gone' }), 404, 'not_found');
@@ -176,5 +177,86 @@ describe('the number and the size of keys', () => {
     expect(second).toMatchObject({ hasMore: false, nextCursor: null });
     const listed = [...first.items, ...second.items].map((item: { id: string }) => item.id);
     expect(listed.slice(1)).toEqual(ids);
+  });
+});
+
+describe('keys that were made with a key', () => {
+  const MAY_MAKE = { self: ['API_KEY_CREATE', 'API_KEY_DELETE', 'API_KEY_LIST', 'THREAD_TOKEN_CREATE'] };
+  const remove = (input: object, key?: string) => apiKeys.service.tool('API_KEY_DELETE', input, key);
+  const itemOf = async (id: string) => {
+    const where = { field: ['id'], operator: 'eq', value: id };
+    return (await apiKeys.service.tool('API_KEY_LIST', { where }).expect(200)).body.items[0];
+  };
+
+  it('show the key, and are deleted with it and with each other', async () => {
+    const key = await createKey(MAY_MAKE, { name: 'maker' });
+    const child = await createKey(MAY_MAKE, {}, key.key);
+    const grandchild = await createKey(MAY_MAKE, {}, child.key);
+    expect(await itemOf(child.id)).toMatchObject({ maker_key: { id: key.id, name: 'maker' } });
+    const made = { where: { field: ['maker_key_id'], operator: 'eq', value: child.id } };
+    const { items } = (await apiKeys.service.tool('API_KEY_LIST', made).expect(200)).body;
+    expect(items.map(({ id }: { id: string }) => id)).toEqual([grandchild.id]);
+    expect((await remove({ id: key.id }).expect(200)).body).toEqual({ success: true, id: key.id, children: 2 });
+    for (const { key: value } of [key, child, grandchild]) {
+      expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, value), 401, 'credential_invalid');
+    }
+    const deleted = { where: { field: ['target_id'], operator: 'in', value: [child.id, grandchild.id] } };
+    const events = (await apiKeys.service.tool('AUDIT_EVENTS_LIST', deleted).expect(200)).body.items;
+    expect(events.filter(({ event }: { event: string }) => event === 'key.deleted')).toHaveLength(2);
+  });
+
+  it('are kept when that is asked for, and belong to the maker of the deleted key', async () => {
+    const key = await createKey(MAY_MAKE);
+    const child = await createKey(MAY_MAKE, {}, key.key);
+    const grandchild = await createKey(MAY_MAKE, {}, child.key);
+    expectProblem(await remove({ id: child.id, children: 'both' }), 400, 'invalid_request');
+    // A key that replaces itself.
+    expect((await remove({ id: child.id, children: 'keep' }, child.key).expect(200)).body).toMatchObject({
+      children: 1,
+    });
+    expect(await itemOf(grandchild.id)).toMatchObject({ maker_key: { id: key.id } });
+    await apiKeys.service.tool('API_KEY_LIST', {}, grandchild.key).expect(200);
+    await remove({ id: key.id }).expect(200);
+    expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, grandchild.key), 401, 'credential_invalid');
+  });
+
+  it('do not survive when they are made while the key, or its maker, is deleted', async () => {
+    const key = await createKey(MAY_MAKE);
+    const child = await createKey(MAY_MAKE, {}, key.key);
+    const making = Array.from({ length: 12 }, async (_, n) => {
+      const body = { name: 'late', permissions: MAY_MAKE };
+      return apiKeys.service.tool('API_KEY_CREATE', body, n % 2 === 0 ? key.key : child.key);
+    });
+    const [made] = await Promise.all([Promise.all(making), remove({ id: key.id }).expect(200)]);
+    for (const { status, body } of made) {
+      expect([200, 401]).toContain(status);
+      if (status === 200)
+        expectProblem(await apiKeys.service.tool('API_KEY_LIST', {}, body.key), 401, 'credential_invalid');
+    }
+    const left = { where: { field: ['name'], operator: 'eq', value: 'late' } };
+    expect((await apiKeys.service.tool('API_KEY_LIST', left).expect(200)).body.items).toEqual([]);
+  });
+
+  it('keep the key from being deleted with more than its deleter holds', async () => {
+    const deleter = await createKey(MAY_MAKE);
+    const key = await createKey(MAY_MAKE);
+    const child = await createKey(MAY_MAKE, { name: 'wide' }, key.key);
+    await apiKeys.service.tool('API_KEY_UPDATE', { id: child.id, permissions: { self: ['*'] } }).expect(200);
+    const refused = await remove({ id: key.id }, deleter.key);
+    expectProblem(refused, 403, 'permission_widening');
+    expect(refused.body.detail).toContain('"wide"');
+    await remove({ id: key.id, children: 'keep' }, deleter.key).expect(200);
+    await remove({ id: child.id }).expect(200);
+  });
+
+  it('form a line of at most eight', async () => {
+    let { key } = await createKey(MAY_MAKE);
+    // The bootstrap key is the first, this one the second.
+    for (let place = 3; place <= 8; place++) ({ key } = await createKey(MAY_MAKE, {}, key));
+    expectProblem(
+      await apiKeys.service.tool('API_KEY_CREATE', { name: 'ninth', permissions: {} }, key),
+      409,
+      'limit_reached',
+    );
   });
 });

@@ -59,6 +59,21 @@ describe('the rate limit of a key', () => {
     });
   });
 
+  it('is one limit for all keys that were made with the key, whoever made them', async () => {
+    const make = async (maker: string): Promise<string> => {
+      const child = { name: 'child', permissions: EVERYTHING, rate_limit: { per_minute: 5 } };
+      return (await service.tool('API_KEY_CREATE', child, maker).expect(200)).body.key;
+    };
+    const key = await limitedKey(5);
+    const child = await make(key);
+    const grandchild = await make(child);
+    const { headers } = await list(grandchild).expect(200);
+    expect(headers['ratelimit-policy']).toBe('"key";q=5;w=60, "maker";q=5;w=60, "maker";q=5;w=60');
+    await list(child).expect(200);
+    await list(key).expect(200);
+    for (const each of [grandchild, child, key]) expectProblem(await list(each), 429, 'rate_limited');
+  });
+
   it('counts requests at every route, those that the caller is denied, and the MCP endpoints', async () => {
     const key = await limitedKey(4, { self: ['THREAD_COPY'] });
     await list(key).expect(403);

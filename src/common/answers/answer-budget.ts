@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { getHeapStatistics } from 'node:v8';
 import { DomainError } from '../domain-error.js';
-import type { Principal } from '../principal.js';
+import { type Principal, quotaHolderOf } from '../principal.js';
 
 /** The share of the heap for responses in flight; the rest is for runs, caches and ordinary calls. */
 const SHARE_OF_HEAP = 8;
@@ -43,7 +43,7 @@ export interface HeldAnswer {
 export const HELD_PER_JSON_BYTE = 8;
 
 /** The holder of a response; all callers without a credential share one. */
-export type AnswerHolder = Pick<Principal, 'organization' | 'callerId'> | undefined;
+export type AnswerHolder = Pick<Principal, 'organization' | 'callerId' | 'keyLimits'> | undefined;
 
 const NEVER = new AbortController().signal;
 
@@ -91,7 +91,7 @@ export class AnswerBudget {
    */
   openAnswer(holder: AnswerHolder, callerLeft: AbortSignal = NEVER): HeldAnswer {
     const organizationId = holder?.organization.id ?? '';
-    const callerId = holder?.callerId ?? '';
+    const callerId = holder === undefined ? '' : quotaHolderOf(holder);
     let own = 0;
     let isReleased = false;
     return {

@@ -45,13 +45,15 @@ export class ProxyCaller {
 
   /** The key of the quotas that this caller uses. */
   get key(): string {
-    return keyOfCaller(this.principal ?? {});
+    return keyOfCaller(this.asToolCaller);
   }
 
   get asToolCaller(): ToolCaller {
     const { requestId, principal } = this;
     if (principal === undefined) return { requestId };
-    return { requestId, userId: principal.userId, apiKeyId: principal.apiKeyId };
+    const { userId, apiKeyId, keyLimits } = principal;
+    const quotaKeyId = keyLimits?.at(-1)?.keyId;
+    return { requestId, userId, apiKeyId, ...(quotaKeyId !== undefined && { quotaKeyId }) };
   }
 }
 

@@ -3,6 +3,8 @@ export interface ToolCaller {
   /** The person for whom the call is made; absent for a key of the organization and for a caller without a credential. */
   readonly userId?: string | null;
   readonly apiKeyId?: string | null;
+  /** The key whose quotas the caller uses, if that is not its own (`quotaHolderOf`). */
+  readonly quotaKeyId?: string;
   readonly runId?: string;
   /** The network of a caller without a credential. */
   readonly address?: string;
@@ -14,6 +16,10 @@ export interface ToolCaller {
 export const SERVICE = 'service';
 
 /** The key of a caller's quota: one for each API key, one for each person, and one for all callers without a credential. */
-export function keyOfCaller({ apiKeyId, userId }: Pick<ToolCaller, 'apiKeyId' | 'userId'>): string {
-  return apiKeyId ?? userId ?? 'anonymous';
+export function keyOfCaller({
+  quotaKeyId,
+  apiKeyId,
+  userId,
+}: Pick<ToolCaller, 'quotaKeyId' | 'apiKeyId' | 'userId'>): string {
+  return quotaKeyId ?? apiKeyId ?? userId ?? 'anonymous';
 }
