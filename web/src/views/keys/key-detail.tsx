@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
-import { useChange } from '../../api/queries.js';
+import { useChange, useList } from '../../api/queries.js';
 import { toInput } from '../../permissions/permission-map.js';
 import { PermissionPicker } from '../../permissions/permission-picker.js';
 import { PermissionWords } from '../../permissions/permission-words.js';
@@ -9,7 +9,7 @@ import { RunAccessNote } from '../../permissions/run-access-note.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { ConfirmButton } from '../../ui/dialog.js';
-import { TextField } from '../../ui/field.js';
+import { CheckboxField, TextField } from '../../ui/field.js';
 import { Facts } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
@@ -43,6 +43,11 @@ function Look({
   const { may, slug } = useOrganization();
   const remove = useChange('API_KEY_DELETE', ['API_KEY_LIST']);
   const say = useToast();
+  const { totalCount: children = 0 } = useList('API_KEY_LIST', {
+    where: { field: ['maker_key_id'], operator: 'eq', value: stored.id },
+    limit: 1,
+  });
+  const [keepsChildren, setKeepsChildren] = useState(false);
   const limit = stored.rate_limit?.per_minute;
   return (
     <div className="flex min-w-0 flex-col gap-4">
@@ -54,6 +59,7 @@ function Look({
           ['Expires', <Time key="expiry" value={stored.expires_at} />],
           ['Requests', limit === undefined ? 'not limited' : `at most ${limit} a minute`],
           ['Created', <Time key="created" value={stored.created_at} />],
+          stored.maker_key !== null && ['Made with the key', stored.maker_key.name],
           may('MONITORING_LOGS_LIST') && [
             'Calls',
             <Link
@@ -86,7 +92,7 @@ function Look({
             label="Delete key"
             title={`Delete the key “${stored.name}”?`}
             onConfirm={async () => {
-              await remove.mutateAsync({ id: stored.id });
+              await remove.mutateAsync({ id: stored.id, children: keepsChildren ? 'keep' : 'delete' });
               say(`The key “${stored.name}” was deleted.`);
               onDone();
             }}
@@ -95,6 +101,14 @@ function Look({
               Programs that use it are refused at once, open streams and running agents of it end. This cannot be
               undone.
             </p>
+            {children > 0 && (
+              <CheckboxField
+                label={`Keep the ${children === 1 ? 'key' : `${children} keys`} made with it`}
+                hint="Otherwise they are deleted too, with the keys that these have made."
+                checked={keepsChildren}
+                onChange={setKeepsChildren}
+              />
+            )}
           </ConfirmButton>
         )}
       </div>

@@ -47,7 +47,7 @@ export function RotateKey({
       ...expiresInOf(expiry),
       ...(rate_limit && { rate_limit }),
     });
-    if (oldKey === DELETE.value) await remove.mutateAsync({ id: stored.id });
+    if (oldKey === DELETE.value) await remove.mutateAsync({ id: stored.id, children: 'keep' });
     else if (oldKey !== KEEP.value) await limit.mutateAsync({ id: stored.id, expiresIn: Number(oldKey) });
   };
   if (create.data) {
