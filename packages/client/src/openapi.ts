@@ -254,7 +254,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes an API key, which stops working immediately. The calling key must hold its permissions, unless it deletes itself. */
+        /** Deletes an API key, which stops working immediately, with all keys that were made with it. children: keep keeps these, for example when a key replaces itself. The calling key must hold the permissions of all deleted keys, except its own. */
         post: operations["API_KEY_DELETE"];
         delete?: never;
         options?: never;
@@ -271,7 +271,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or their size ends the page. You can filter by id, name, expires_at, last_used_at, created_at and updated_at, and order by those that are not nullable. */
+        /** Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or their size ends the page. You can filter by id, name, maker_key_id, expires_at, last_used_at, created_at and updated_at, and order by those that are not nullable. */
         post: operations["API_KEY_LIST"];
         delete?: never;
         options?: never;
@@ -1739,12 +1739,15 @@ export interface components {
         ApiKeyDeleteInput: {
             /** Format: uuid */
             id: string;
+            /** @enum {string} */
+            children?: "delete" | "keep";
         };
         ApiKeyDeleted: {
             /** @enum {boolean} */
             success: true;
             /** Format: uuid */
             id: string;
+            children: number;
         };
         ApiKeyItem: {
             /** Format: uuid */
@@ -1756,6 +1759,7 @@ export interface components {
                 [key: string]: string[];
             };
             rate_limit: components["schemas"]["KeyRateLimitItem"] | null;
+            maker_key: components["schemas"]["MakerKeyItem"] | null;
             expires_at: (string) | null;
             last_used_at: (string) | null;
             created_at: string;
@@ -2093,6 +2097,11 @@ export interface components {
             /** @enum {string} */
             direction: "asc" | "desc";
         };
+        MakerKeyItem: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
         MemberIdInput: {
             /**
              * Format: uuid
@@ -2384,7 +2393,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "method_not_allowed" | "request_timeout" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -4041,7 +4050,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "success": true,
-                     *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                     *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "children": 0
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKeyDeleted"];
@@ -4091,6 +4101,10 @@ export interface operations {
                      *           },
                      *           "rate_limit": {
                      *             "per_minute": 1
+                     *           },
+                     *           "maker_key": {
+                     *             "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "name": "support-bot"
                      *           },
                      *           "expires_at": "2026-11-23T08:30:00.000Z",
                      *           "last_used_at": "2026-11-23T08:30:00.000Z",
@@ -4153,6 +4167,10 @@ export interface operations {
                      *         },
                      *         "rate_limit": {
                      *           "per_minute": 1
+                     *         },
+                     *         "maker_key": {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot"
                      *         },
                      *         "expires_at": "2026-11-23T08:30:00.000Z",
                      *         "last_used_at": "2026-11-23T08:30:00.000Z",
