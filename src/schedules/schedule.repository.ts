@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { OrganizationLimits } from '../common/limits.js';
 import type { RunAccess } from '../common/principal.js';
 import { requireRoom } from '../database/require-room.js';
@@ -91,14 +91,16 @@ export class ScheduleRepository {
     );
   }
 
-  /** Schedules of all organizations whose time has come, the earliest first. */
-  findDue(limit: number): Promise<ScheduleEntity[]> {
-    return this.schedules
-      .createQueryBuilder('schedule')
-      .where('schedule.enabled AND schedule.nextRunAt <= now()')
-      .orderBy('schedule.nextRunAt')
-      .limit(limit)
-      .getMany();
+  /** Schedules whose time has come: the earliest of each organization first, then the second of each, and so on. */
+  async findDue(limit: number): Promise<ScheduleEntity[]> {
+    const due: { id: string }[] = await this.schedules.query(
+      `SELECT id FROM schedules WHERE enabled AND next_run_at <= now()
+        ORDER BY row_number() OVER (PARTITION BY organization_id ORDER BY next_run_at), next_run_at LIMIT $1`,
+      [limit],
+    );
+    const ids = due.map(({ id }) => id);
+    const found = new Map((await this.schedules.findBy({ id: In(ids) })).map((schedule) => [schedule.id, schedule]));
+    return ids.flatMap((id) => found.get(id) ?? []);
   }
 
   /**

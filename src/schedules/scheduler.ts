@@ -12,7 +12,8 @@ import { ScheduleObstacle, ScheduleRunner } from './schedule-runner.js';
 const POLL_MS = 1_500;
 /** A schedule that can post no run any more is also noticed at its time. */
 const LOSSES_MS = 30_000;
-const SCHEDULES_PER_POLL = 200;
+/** Few, because a schedule that becomes due meanwhile waits for the next search. */
+const SCHEDULES_PER_POLL = 50;
 const FIRINGS_AT_ONCE = 4;
 /** A time that is older was missed: no process ran, or none reached the database. */
 const MISSED_AFTER_MS = 60_000;
