@@ -52,7 +52,7 @@ export class FirstStartService {
     const { id } = await this.organizations.ensure(bootstrapOrg);
     if (await this.ownership.hasOwner(id)) return undefined;
     if (bootstrapOwner === undefined) return `/setup?token=${await this.ownership.createSetupToken(id)}`;
-    const passwordHash = await this.users.hashPassword(bootstrapOwner.password);
+    const passwordHash = await this.users.hashPassword(bootstrapOwner.password, id);
     await this.ownership.ensureOwner(id, bootstrapOwner.email, passwordHash);
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { createTransport, type Transporter } from 'nodemailer';
+import { inertName } from '../common/inert-name.js';
 import { AppConfig } from '../config/app-config.js';
 
 const TIMEOUT_MS = 20_000;
@@ -26,13 +27,11 @@ export class Mailer {
     return this.transport !== undefined;
   }
 
+  /** @param organization its name, which anybody can choose who has an organization */
   sendInvitation(to: string, organization: string, link: string): void {
-    const subject = `Invitation to ${organization} on Signalbox`;
-    this.send(
-      to,
-      subject,
-      `You are invited to join ${organization} on Signalbox. Open this link to accept:\n\n${link}\n`,
-    );
+    const name = inertName(organization);
+    const subject = `Invitation to ${name} on Signalbox`;
+    this.send(to, subject, `You are invited to join ${name} on Signalbox. Open this link to accept:\n\n${link}\n`);
   }
 
   sendReset(to: string, link: string): void {

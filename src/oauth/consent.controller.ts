@@ -4,6 +4,7 @@ import type { Client, Interaction, Provider } from 'oidc-provider';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
+import { inertName } from '../common/inert-name.js';
 import { DomainError } from '../common/domain-error.js';
 import { fieldOf } from '../pages/form-body.js';
 import { form } from '../pages/form.js';
@@ -122,7 +123,7 @@ export class ConsentController {
       body: html`<p><strong>${name}</strong> asks to act for you, ${user.name} (${user.email}).</p>
         <dl>
           <dt>Organization</dt>
-          <dd>${own.organizationName}</dd>
+          <dd>${inertName(own.organizationName)}</dd>
           <dt>Access to</dt>
           <dd>${describe(resource, own)}</dd>
           <dt>What it can do</dt>

@@ -14,6 +14,7 @@ import { OrganizationsRepository } from './organizations.repository.js';
 export interface OpenInvitation {
   readonly email: string;
   readonly role: string;
+  readonly organizationId: string;
   readonly organizationName: string;
   /** Whether the address has an account, which must be signed in to accept. */
   readonly hasAccount: boolean;
@@ -41,7 +42,13 @@ export class Joining {
   async find(token: string): Promise<OpenInvitation> {
     const { email, role, organizationId } = await this.findByToken(token);
     const { name } = await this.organizations.findById(organizationId);
-    return { email, role, organizationName: name, hasAccount: (await this.users.findByEmail(email)) !== null };
+    return {
+      email,
+      role,
+      organizationId,
+      organizationName: name,
+      hasAccount: (await this.users.findByEmail(email)) !== null,
+    };
   }
 
   /** Creates the account of an invited person. @throws DomainError `not_found`, `conflict` if the address has an account */

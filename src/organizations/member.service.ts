@@ -9,6 +9,7 @@ import type { ListSpec } from '../common/paging/list-spec.js';
 import { paginate } from '../common/paging/paginate.js';
 import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
+import { MailLimits } from '../mail/mail-limits.js';
 import { Mailer } from '../mail/mailer.js';
 import { UserService } from '../users/user.service.js';
 import { newLinkToken } from './link-token.js';
@@ -45,6 +46,7 @@ export class MemberService {
     private readonly users: UserService,
     private readonly events: AuditEvents,
     private readonly mailer: Mailer,
+    private readonly mailLimits: MailLimits,
     private readonly config: AppConfig,
   ) {}
 
@@ -56,7 +58,7 @@ export class MemberService {
 
   /**
    * Replaces an open invitation for the same address.
-   * @throws DomainError `permission_widening`, `conflict` for a member, `invalid_request` for an unknown role
+   * @throws DomainError `too_many_requests`, `permission_widening`, `conflict` for a member, `invalid_request` for an unknown role
    */
   async invite(
     { email, role, expiresIn = INVITATION_SECONDS }: MemberInviteInput,
@@ -65,6 +67,7 @@ export class MemberService {
     const shown = newLinkToken();
     // Only this one proves that the address belongs to the person: the caller has the other.
     const mailed = this.mailer.isEnabled ? newLinkToken() : undefined;
+    if (mailed !== undefined) await this.mailLimits.count(caller.organization.id, email);
     const { person, organization } = await this.lock.withAuthority(caller, async ({ authority, ...locked }) => {
       authority.assertManages(await existingRole(locked, role));
       const { manager, organization } = locked;
@@ -140,11 +143,12 @@ export class MemberService {
   /**
    * Makes a link that sets a new password. For a person of several organizations it is only mailed, because it would open the
    * other organizations to the caller.
-   * @throws DomainError `not_found`, `permission_widening`, `conflict`
+   * @throws DomainError `too_many_requests`, `not_found`, `permission_widening`, `conflict`
    */
   async createResetLink(id: string, caller: Principal): Promise<string | null> {
     const shown = newLinkToken();
     const mailed = this.mailer.isEnabled ? newLinkToken() : undefined;
+    if (mailed !== undefined) await this.mailLimits.count(caller.organization.id, id);
     const { email, isShown } = await this.lock.withAuthority(caller, async ({ authority, ...locked }) => {
       const { manager, organization } = locked;
       const person = await this.personOf(locked, id);

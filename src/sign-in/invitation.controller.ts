@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
+import { inertName } from '../common/inert-name.js';
 import { Joining, type OpenInvitation } from '../organizations/joining.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
 import { form } from '../pages/form.js';
@@ -63,7 +64,7 @@ export class InvitationController {
     if (Object.values(faults).some(Boolean)) {
       return this.sendPageOf(reply, invitation, this.accountForm(request, reply, token, invitation, name, faults), 422);
     }
-    const passwordHash = await this.users.hashPassword(password);
+    const passwordHash = await this.users.hashPassword(password, invitation.organizationId);
     const { id } = await this.joining.acceptAsNew(token, { name, passwordHash });
     await this.signIns.start(request, reply, id);
     void reply.redirect(SIGN_IN_PATH, 303);
@@ -72,7 +73,7 @@ export class InvitationController {
   private sendPageOf(reply: FastifyReply, { organizationName, role }: OpenInvitation, part: Html, status = 200): void {
     const body = html`<p>You are invited to join this organization with the role <strong>${role}</strong>.</p>
       ${part}`;
-    sendPage(reply, { title: `Join ${organizationName}`, status, body });
+    sendPage(reply, { title: `Join ${inertName(organizationName)}`, status, body });
   }
 
   private accountForm(

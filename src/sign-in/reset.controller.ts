@@ -37,7 +37,7 @@ export class ResetController {
     const user = await this.resets.find(token);
     const fault = passwordFault(password, user.email ?? '');
     if (fault !== undefined) return this.sendForm(request, reply, { token, user, fault });
-    const id = await this.resets.setPassword(token, await this.users.hashPassword(password));
+    const id = await this.resets.setPassword(token, await this.users.hashPasswordOf(user, password));
     await this.signIns.start(request, reply, id);
     void reply.redirect(SIGN_IN_PATH, 303);
   }

@@ -1,6 +1,7 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
+import { inertName } from '../common/inert-name.js';
 import { DomainError } from '../common/domain-error.js';
 import { AppConfig } from '../config/app-config.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
@@ -111,7 +112,7 @@ export class SignInController {
             : html`<dl>
                 ${memberships.map(
                   ({ organizationName, role }) =>
-                    html`<dt>Role in ${organizationName}</dt>
+                    html`<dt>Role in ${inertName(organizationName)}</dt>
                       <dd>${role}</dd>`,
                 )}
               </dl>`

@@ -71,7 +71,7 @@ export class SignInService {
     verified: UserEntity,
     password: string,
   ): Promise<void> {
-    const passwordHash = await this.users.hashPassword(password);
+    const passwordHash = await this.users.hashPasswordOf(verified, password);
     await this.users.transaction(async (manager) => {
       await this.users.replacePassword(manager, verified, passwordHash);
       await this.events.recordForMember(verified.id, passwordChanged(verified), manager);

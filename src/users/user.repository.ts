@@ -29,6 +29,16 @@ export class UserRepository {
     return user === null ? undefined : { user, passwordHash: user.passwordHash };
   }
 
+  /** An organization of the person; null for a person who is in none, or does not exist. */
+  async findOrganizationId(email: string): Promise<string | null> {
+    const [row]: { id: string | null }[] = await this.users.query(
+      `SELECT min(members.organization_id::text) AS id FROM users JOIN members ON members.user_id = users.id
+        WHERE lower(users.email) = lower($1)`,
+      [email],
+    );
+    return row?.id ?? null;
+  }
+
   async insert(manager: EntityManager, user: NewUser): Promise<UserEntity> {
     await manager.insert(UserEntity, user);
     return manager.findOneByOrFail(UserEntity, { id: user.id });

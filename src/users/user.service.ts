@@ -43,7 +43,9 @@ export class UserService {
    */
   async verifyPassword(email: string, password: string): Promise<UserEntity | undefined> {
     const found = await this.repository.findWithPassword(email);
-    const isRight = await this.hasher.verify(password, found?.passwordHash);
+    // Whether the account exists or not: the time would tell.
+    const organizationId = await this.repository.findOrganizationId(email);
+    const isRight = await this.hasher.verify(password, found?.passwordHash, organizationId);
     return isRight ? found?.user : undefined;
   }
 
@@ -52,9 +54,17 @@ export class UserService {
     return typeof (await this.repository.findWithPassword(email))?.passwordHash === 'string';
   }
 
-  /** Hash before opening a transaction: it takes long. */
-  hashPassword(password: string): Promise<string> {
-    return this.hasher.hash(password);
+  /**
+   * Hash before opening a transaction: it takes long.
+   * @param organizationId that the person is joining
+   */
+  hashPassword(password: string, organizationId: string | null = null): Promise<string> {
+    return this.hasher.hash(password, organizationId);
+  }
+
+  /** `hashPassword` for a person with an account. */
+  async hashPasswordOf({ email }: Pick<UserEntity, 'email'>, password: string): Promise<string> {
+    return this.hasher.hash(password, await this.repository.findOrganizationId(email ?? ''));
   }
 
   create(manager: EntityManager, { email, name, passwordHash, isVerified }: NewAccount): Promise<UserEntity> {
