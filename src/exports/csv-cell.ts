@@ -1,6 +1,10 @@
-/** A spreadsheet evaluates a cell that starts with one of these, in full width too (OWASP, "CSV Injection"). */
-const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/;
-const NEEDS_QUOTES = /[",\r\n]/;
+/**
+ * A spreadsheet evaluates a cell that starts with one of these, in full width too, and also after spaces, which it can cut off (OWASP,
+ * "CSV Injection").
+ */
+const FORMULA_START = /^[\s\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+/** A semicolon and a tab separate cells too, depending on the spreadsheet's language. */
+const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /**
  * A value as a cell of a CSV file (RFC 4180): null is empty, objects are JSON. Text that a spreadsheet would evaluate gets a

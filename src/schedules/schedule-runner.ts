@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { AgentsService } from '../agents/records/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
-import { allowsAny } from '../common/permissions.js';
+import { allows, allowsAny, SELF } from '../common/permissions.js';
 import { DEFAULT_TIER, type Tier } from '../common/tier.js';
 import { CredentialSources } from '../credentials/credential-sources.js';
 import { OrganizationCaps } from '../limits/organization-caps.js';
@@ -12,7 +12,10 @@ import { RunPosting, type RunRoom } from '../runs/records/run-posting.js';
 import { RunTelemetry } from '../telemetry/run-telemetry.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { ScheduleEntity } from './schedule.entity.js';
-import { type ScheduledRun, ScheduleRepository } from './schedule.repository.js';
+import { type ScheduledRun, ScheduleRepository, type ScheduleSituation } from './schedule.repository.js';
+
+/** Each of them makes the caller the one for whom a schedule acts. */
+const MAKING = ['SCHEDULE_CREATE', 'SCHEDULE_UPDATE'];
 
 /** Why a schedule does not post a run. The message is a sentence for people. */
 export class ScheduleObstacle extends Error {
@@ -57,7 +60,7 @@ export class ScheduleRunner {
     const agent = await this.agents.findForRun(schedule.organizationId, schedule.virtualMcpId);
     if (agent === undefined) throw new ScheduleObstacle('The agent was deleted.', true);
     if (agent.status === 'inactive') throw new ScheduleObstacle('The agent is inactive.', false);
-    if (situation.runAccess === 'granted') await this.requireGrant(schedule);
+    await this.requireMaker(schedule, situation);
     const waiting = this.caps.limitOf(situation.limits, 'waiting_runs');
     const room =
       waiting === undefined
@@ -71,11 +74,19 @@ export class ScheduleRunner {
     };
   }
 
-  private async requireGrant({ credentialKind, credentialId, virtualMcpId }: ScheduleEntity): Promise<void> {
+  /** A schedule ends when its maker could neither create nor change it any more, whatever took the permission away. */
+  private async requireMaker(
+    { credentialKind, credentialId, virtualMcpId }: ScheduleEntity,
+    { runAccess }: ScheduleSituation,
+  ): Promise<void> {
     const usable = await this.sources.sourceOf(credentialKind)?.findUsable([credentialId]);
     const permissions = usable?.get(credentialId);
-    if (permissions !== undefined && allowsAny(permissions, virtualMcpId)) return;
-    throw new ScheduleObstacle('Its creator can no longer run the agent.', true);
+    if (permissions === undefined || !MAKING.some((name) => allows(permissions, SELF, name))) {
+      throw new ScheduleObstacle('Its creator can no longer make schedules.', true);
+    }
+    if (runAccess === 'granted' && !allowsAny(permissions, virtualMcpId)) {
+      throw new ScheduleObstacle('Its creator can no longer run the agent.', true);
+    }
   }
 
   private async post(

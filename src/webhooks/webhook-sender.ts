@@ -53,9 +53,15 @@ export class WebhookSender implements OnApplicationShutdown {
   async send(message: WebhookMessage, signal: AbortSignal): Promise<WebhookTry> {
     const limit = AbortSignal.timeout(TRY_TIMEOUT_MS);
     let status: number | null = null;
+    let url: URL;
+    try {
+      url = this.policy.checkUrl(message.url);
+    } catch (error) {
+      return { ok: false, status, error: (error as Error).message };
+    }
     try {
       const secrets = openWebhookSecrets(this.vault, message.webhook);
-      const answer = await request(this.policy.checkUrl(message.url), {
+      const answer = await request(url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -83,6 +89,8 @@ export class WebhookSender implements OnApplicationShutdown {
   }
 }
 
+const NO_ADDRESS = 'The name of the receiver has no public address.';
+const UNKNOWN_NAME: readonly unknown[] = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA'];
 const TOO_SLOW = `The receiver did not answer completely within ${TRY_TIMEOUT_MS / 1000} seconds.`;
 
 /** Thrown for an answer that is not read to its end. */
@@ -99,8 +107,9 @@ async function readAway(body: Dispatcher.ResponseData['body']): Promise<void> {
 
 function sentenceOf(error: unknown): string {
   if (error instanceof LargeAnswerError) return `The receiver answered with more than ${MAX_ANSWER_BYTES} bytes.`;
-  if (error instanceof AddressRefusedError) return error.message;
   if (error instanceof UnreadableSecretError) return error.message;
   const { code } = error as { code?: unknown };
+  // The difference would tell the names of the network in which the service runs.
+  if (error instanceof AddressRefusedError || UNKNOWN_NAME.includes(code)) return NO_ADDRESS;
   return `The receiver cannot be reached${typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? ` (${code})` : ''}.`;
 }
