@@ -13,6 +13,7 @@ import { MailLimits } from '../mail/mail-limits.js';
 import { Mailer } from '../mail/mailer.js';
 import { UserService } from '../users/user.service.js';
 import { newLinkToken } from './link-token.js';
+import { endLinksOfMembers } from './links-of-members.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
 import { holdsMore, type MemberRights, OWNER } from './member-rights.js';
@@ -115,6 +116,7 @@ export class MemberService {
       } else {
         const member = await this.repository.findMember(manager, organization.id, person.userId);
         if (member !== null && member.role !== role) await this.repository.setRole(manager, member, role);
+        if (holdsMore(current, next)) await endLinksOfMembers(manager, organization.id, { userId: person.userId });
       }
       await this.record(locked, 'member.updated', caller, person, { role: { from: person.role, to: role } });
       return this.personOf(locked, id);

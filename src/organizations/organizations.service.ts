@@ -3,7 +3,9 @@ import { changesBetween } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { newId } from '../common/ids.js';
 import { changedLimits, isLifted } from '../common/limits.js';
+import { isWithin } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
+import { endLinksOfMembers } from './links-of-members.js';
 import { OrganizationEntity } from './organization.entity.js';
 import type { OrganizationItem, OrganizationUpdateInput } from './organization.dto.js';
 import { OrganizationLock } from './organization-lock.js';
@@ -66,6 +68,9 @@ export class OrganizationsService {
       };
       const { id } = organization;
       if (Object.keys(changes).length > 0) await manager.update(OrganizationEntity, { id }, changes);
+      if (!isWithin(organization.memberPermissions, memberPermissions ?? organization.memberPermissions)) {
+        await endLinksOfMembers(manager, id);
+      }
       const updated = toItem(await manager.findOneByOrFail(OrganizationEntity, { id }));
       const differences = changesBetween(settingsOf(toItem(organization)), settingsOf(updated));
       const target = { type: 'organization', id, name: updated.name } as const;

@@ -3,8 +3,10 @@ import { changesBetween } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
+import { isWithin } from '../common/permissions.js';
 import type { Principal } from '../common/principal.js';
 import { requireRoom } from '../database/require-room.js';
+import { endLinksOfMembers } from './links-of-members.js';
 import { MemberRepository } from './member.repository.js';
 import { ADMIN, EVERYTHING, isBuiltIn, MEMBER, OWNER } from './member-rights.js';
 import { RoleEntity } from './organization.entity.js';
@@ -61,6 +63,7 @@ export class RoleService {
       authority.assertHolds(role.permissions);
       authority.assertHolds(permissions);
       await manager.update(RoleEntity, { id: role.id }, { permissions });
+      if (!isWithin(role.permissions, permissions)) await endLinksOfMembers(manager, organization.id, { role: name });
       const target = { type: 'role', id: role.id, name } as const;
       const changes = changesBetween({ permissions: role.permissions }, { permissions });
       await this.events.record(organization.id, { event: 'role.updated', actor: caller, target, changes }, manager);

@@ -204,6 +204,28 @@ describe('removing a member', () => {
 });
 
 describe('a changed role', () => {
+  it('ends the invitations and reset links of a person who holds less from then on', async () => {
+    const visit = async (path: string) => (await fetch(service.url + path)).status;
+    const links = async (key: string): Promise<string[]> => {
+      const other = await addKeyHolder(service, 'member');
+      const reset = await service.tool('MEMBER_RESET', { id: other.memberId }, key).expect(200);
+      return [await invite(service, newEmail(), 'member', key), pathOf(reset.body.reset_url)];
+    };
+    const permissions = { self: ['MEMBER_INVITE', 'MEMBER_RESET'] };
+    await service.tool('ROLE_CREATE', { name: 'inviter', permissions }).expect(200);
+    const [admin, inviter, steady] = await Promise.all([
+      addKeyHolder(service, 'admin'),
+      addKeyHolder(service, 'inviter', permissions),
+      addKeyHolder(service, 'admin'),
+    ]);
+    const [ofAdmin, ofInviter, ofSteady] = [await links(admin.key), await links(inviter.key), await links(steady.key)];
+    for (const path of [...ofAdmin, ...ofInviter, ...ofSteady]) expect(await visit(path)).toBe(200);
+    await service.tool('MEMBER_UPDATE', { id: admin.memberId, role: 'member' }).expect(200);
+    await service.tool('ROLE_UPDATE', { name: 'inviter', permissions: { self: [] } }).expect(200);
+    for (const path of [...ofAdmin, ...ofInviter]) expect(await visit(path)).toBe(404);
+    for (const path of ofSteady) expect(await visit(path)).toBe(200);
+  });
+
   it('takes effect on the keys of the person', async () => {
     const person = await addKeyHolder(service, 'admin');
     await service.tool('API_KEY_LIST', {}, person.key).expect(200);

@@ -1,0 +1,24 @@
+import type { EntityManager } from 'typeorm';
+import { ADMIN, OWNER } from './member-rights.js';
+
+const MADE_BY = `
+  members WHERE links.organization_id = $1 AND members.organization_id = $1 AND members.user_id = links.made_by
+   AND CASE WHEN $2::uuid IS NOT NULL THEN members.user_id = $2
+            WHEN $3::text IS NOT NULL THEN members.role = $3
+            ELSE members.role NOT IN ('${OWNER}', '${ADMIN}') END`;
+
+/**
+ * Ends the invitations and reset links that members have made whose permissions become fewer: they could no longer make them, and still
+ * have their addresses.
+ * @param of one person, or all with one role; without either, all whose permissions can become fewer
+ */
+export async function endLinksOfMembers(
+  manager: EntityManager,
+  organizationId: string,
+  of: { readonly userId?: string; readonly role?: string } = {},
+): Promise<void> {
+  for (const table of ['invitations', 'password_links']) {
+    const statement = `DELETE FROM ${table} links USING ${MADE_BY}`;
+    await manager.query(statement, [organizationId, of.userId ?? null, of.role ?? null]);
+  }
+}
