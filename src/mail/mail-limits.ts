@@ -9,7 +9,7 @@ const HOUR_S = 3_600;
 const TABLE = 'mail_counts';
 
 /** To one address: of one organization, and of all together. */
-const TO_ADDRESS = { points: 3, duration: HOUR_S };
+const TO_ADDRESS = { points: 3, duration: 24 * HOUR_S };
 const TO_ADDRESS_OF_ALL = { points: 10, duration: 24 * HOUR_S };
 /** Of one organization, to all addresses. */
 const OF_ORGANIZATION = { points: 200, duration: HOUR_S };

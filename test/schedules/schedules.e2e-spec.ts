@@ -8,7 +8,7 @@ import { createAgent, createThread, succeed, ThreadClient, unusedId } from '../s
 import { startTestApp, type TestApp } from '../support/app.js';
 import { AUDIENCE, startIssuer } from '../support/issuer-server.js';
 import { startSecondOrganization } from '../support/second-organization.js';
-import { WebhookReceiver } from '../support/webhook-receiver.js';
+import { eventually, WebhookReceiver } from '../support/webhook-receiver.js';
 import { createSchedule, getSchedule, makeDue, runsOf, scheduleWhen } from './schedules.support.js';
 
 let app: TestApp;
@@ -361,6 +361,18 @@ describe('SCHEDULE_UPDATE', () => {
     }
   });
 
+  it('disables, at its time, a schedule whose creator can no longer make it', async () => {
+    const permissions = { self: ['SCHEDULE_CREATE'] };
+    const key = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', { name: 'maker', permissions });
+    const data = { title: 'x', virtual_mcp_id: agentId, cron: '0 0 1 1 *', message: 'x' };
+    const { id } = (await app.tool('SCHEDULE_CREATE', { data }, key.key).expect(200)).body.item as { id: string };
+    await succeed(app, 'API_KEY_UPDATE', { id: key.id, permissions: { self: ['SCHEDULE_LIST'] } });
+    await makeDue(app, [id]);
+    const disabled = await scheduleWhen(app, id, ({ enabled }) => !enabled);
+    expect(disabled.disabled_reason).toBe('Its creator can no longer make schedules.');
+    expect(await runsOf(app, id)).toEqual([]);
+  });
+
   it('disables, at its time, a schedule whose creator can no longer run the agent', async () => {
     await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'granted' });
     try {
@@ -380,4 +392,36 @@ describe('SCHEDULE_UPDATE', () => {
       await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'members' });
     }
   });
+});
+
+it('a neighbor with one schedule does not wait for an organization with many', async () => {
+  const neighbor = await startSecondOrganization(app.app, app.url, 'neighbor');
+  const database = app.app.get(DataSource);
+  const agent = await neighbor.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } });
+  const data = { title: 'One', virtual_mcp_id: agent.body.item.id, cron: '0 0 1 1 *', message: 'x' };
+  const { id } = (await neighbor.tool('SCHEDULE_CREATE', { data }).expect(200)).body.item as { id: string };
+  const { id: first } = await createSchedule(app, agentId, { title: 'Many' });
+  await database.query(
+    `INSERT INTO schedules
+     SELECT (jsonb_populate_record(stored, jsonb_build_object('id', gen_random_uuid()))).*
+       FROM schedules stored, generate_series(1, 119) WHERE stored.id = $1`,
+    [first],
+  );
+  // The neighbor's is the last.
+  await database.query(
+    `UPDATE schedules SET next_run_at = now() - CASE WHEN id = $1 THEN interval '1 second' ELSE interval '9 seconds' END
+      WHERE id = $1 OR title = 'Many'`,
+    [id],
+  );
+  await eventually(async () => {
+    const [row] = await database.query('SELECT last_run_id FROM schedules WHERE id = $1', [id]);
+    return row.last_run_id ?? undefined;
+  }, 'the schedule of the neighbor has run');
+  const [{ before }] = await database.query(
+    `SELECT count(*)::integer AS before FROM runs JOIN schedules ON schedules.id = runs.schedule_id
+      WHERE schedules.title = 'Many' AND runs.created_at < (SELECT created_at FROM runs WHERE schedule_id = $1)`,
+    [id],
+  );
+  expect(before).toBeLessThan(30);
+  await database.query(`DELETE FROM schedules WHERE title = 'Many'`);
 });

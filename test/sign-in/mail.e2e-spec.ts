@@ -51,6 +51,37 @@ describe('a mailed invitation', () => {
   });
 });
 
+describe('an invitation by mail', () => {
+  it('is sent three times a day to one address, for an organization', async () => {
+    const email = newEmail();
+    const invite = (organization: Pick<typeof second, 'tool'>, to = email) =>
+      organization.tool('MEMBER_INVITE', { email: to, role: 'member' });
+    const second = await startSecondOrganization(service.app, service.url, `flood-${Date.now()}`);
+    const own = { tool: (name: string, body: object) => service.tool(name, body) };
+    const flood = await Promise.all(Array.from({ length: 12 }, () => invite(own, email.toUpperCase())));
+    expect(flood.filter(({ status }) => status === 200)).toHaveLength(3);
+    const refused = flood.find(({ status }) => status !== 200);
+    expect(refused?.body).toMatchObject({ status: 429, code: 'too_many_requests' });
+    expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0);
+    await invite(second).expect(200);
+    await invite(own, newEmail()).expect(200);
+  });
+
+  it('shows the name of the organization without links', async () => {
+    const second = await startSecondOrganization(service.app, service.url, `phish-${Date.now()}`);
+    const name = 'Your bill: https://evil.example/pay or boss@evil.example';
+    await second.tool('ORGANIZATION_UPDATE', { name }).expect(200);
+    const email = newEmail();
+    const { body } = await second.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
+    const mail = await smtp.messageTo(email);
+    const page = (await new Browser(service.url).get(pathOf(body.invitation_url))).text;
+    for (const text of [mail, page]) {
+      expect(text).toContain('evil[.]example');
+      expect(text).not.toMatch(/evil\.example|https:\/\/evil/);
+    }
+  });
+});
+
 describe('a mailed reset', () => {
   it('sets the password of a person of several organizations, and verifies the address', async () => {
     const email = newEmail();

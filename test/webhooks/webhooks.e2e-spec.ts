@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { hostname } from 'node:os';
 import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
 import type { WebhookTested } from '../../src/webhooks/webhook.dto.js';
@@ -93,6 +94,22 @@ describe('WEBHOOK_CREATE', () => {
         error: expect.stringContaining('loopback'),
       });
       expect(receiver.messages).toHaveLength(before);
+    } finally {
+      await strict.close();
+    }
+  });
+
+  it('says the same of a name inside its network and of one that does not exist', async () => {
+    const strict = await startTestApp({ env: { UPSTREAM_ALLOW_PRIVATE: 'false' } });
+    try {
+      const errors = [];
+      // The name of this machine has a private address, or none.
+      for (const name of [hostname(), 'nowhere.invalid']) {
+        const { item } = await createWebhook(strict, `http://${name}:9/`);
+        errors.push((await succeed<WebhookTested>(strict, 'WEBHOOK_TEST', { id: item.id })).error);
+      }
+      expect(errors[0]).toBe('The name of the receiver has no public address.');
+      expect(errors[1]).toBe(errors[0]);
     } finally {
       await strict.close();
     }
