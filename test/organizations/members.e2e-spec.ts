@@ -212,16 +212,16 @@ describe('a changed role', () => {
       return [await invite(service, newEmail(), 'member', key), pathOf(reset.body.reset_url)];
     };
     const permissions = { self: ['MEMBER_INVITE', 'MEMBER_RESET'] };
-    await service.tool('ROLE_CREATE', { name: 'inviter', permissions }).expect(200);
+    await service.tool('ROLE_CREATE', { name: 'revoked', permissions }).expect(200);
     const [admin, inviter, steady] = await Promise.all([
       addKeyHolder(service, 'admin'),
-      addKeyHolder(service, 'inviter', permissions),
+      addKeyHolder(service, 'revoked', permissions),
       addKeyHolder(service, 'admin'),
     ]);
     const [ofAdmin, ofInviter, ofSteady] = [await links(admin.key), await links(inviter.key), await links(steady.key)];
     for (const path of [...ofAdmin, ...ofInviter, ...ofSteady]) expect(await visit(path)).toBe(200);
     await service.tool('MEMBER_UPDATE', { id: admin.memberId, role: 'member' }).expect(200);
-    await service.tool('ROLE_UPDATE', { name: 'inviter', permissions: { self: [] } }).expect(200);
+    await service.tool('ROLE_UPDATE', { name: 'revoked', permissions: { self: [] } }).expect(200);
     for (const path of [...ofAdmin, ...ofInviter]) expect(await visit(path)).toBe(404);
     for (const path of ofSteady) expect(await visit(path)).toBe(200);
   });
