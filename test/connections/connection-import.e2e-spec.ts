@@ -72,24 +72,6 @@ describe('an import', () => {
     expect(await secretsOf(items[1]?.id)).toMatchObject({ bearerToken: 't0ken', headers: { 'X-Team': 'red' } });
   });
 
-  it('takes names that every JavaScript object has, for entries, headers and variables', async () => {
-    const names = ['toString', 'constructor', 'hasOwnProperty', 'valueOf', 'toJSON', 'then'];
-    const entries = JSON.parse(
-      `{${[...names, '__proto__'].map((name) => `"${name}":{"url":"${URL}","headers":{"${name}":"x"}}`).join()}}`,
-    ) as object;
-    const dry = await importAll(entries, { dry_run: true });
-    expect(dry.map(({ name }) => name)).toEqual([...names, '__proto__']);
-    for (const [n, item] of (await importAll(entries)).entries()) {
-      expect(item).toEqual({ name: [...names, '__proto__'][n], action: 'create', id: expect.any(String) });
-      expect(Object.keys((await get(item.id)).connection_headers?.headers ?? {})).toEqual([item.name]);
-    }
-    expect((await importAll(entries)).map(({ action }) => action)).toEqual(
-      Array.from({ length: 7 }, () => 'unchanged'),
-    );
-    const env = Object.fromEntries(names.map((name) => [name, 'x']));
-    expect(await importOne({ command: 'npx', env })).toMatchObject({ action: 'refused' });
-  });
-
   it('changes nothing when it is repeated, and updates what has changed, but not the title', async () => {
     const name = newId();
     const entry = { url: URL, headers: { Authorization: 'Bearer one', 'X-Team': 'red' } };
