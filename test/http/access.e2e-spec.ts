@@ -24,8 +24,13 @@ afterAll(() => service?.close());
 function accessOf({ method, path }: Route): string {
   const declared = service.app.get(RouteAccessTable, { strict: false }).all();
   const { access = 'public', threadAccess } =
-    declared.find((route) => route.method === method && route.path === path) ?? {};
+    declared.find((route) => route.path === path && [method, getFor(method)].includes(route.method)) ?? {};
   return threadAccess === undefined ? access : `${access}, browser tokens: ${threadAccess}`;
+}
+
+/** HEAD has the access of GET. */
+function getFor(method: string): string {
+  return method === 'HEAD' ? 'GET' : method;
 }
 
 /** The status of an anonymous request. Does not read the response body. */
@@ -104,8 +109,12 @@ describe('the access of all routes', () => {
        "GET /reset public",
        "GET /setup public",
        "GET /sign-in public",
+       "HEAD /api/:org/mcp/:connectionId mcp",
+       "HEAD /api/:org/mcp/gateway/:virtualMcpId mcp",
+       "HEAD /api/:org/mcp/self mcp",
        "HEAD /console/assets/* public",
        "HEAD /docs/* public",
+       "HEAD /mcp/:connectionId mcp",
        "OPTIONS /.well-known/oauth-authorization-server public",
        "OPTIONS /.well-known/openid-configuration public",
        "OPTIONS /oauth/jwks public",

@@ -9,8 +9,10 @@ import {
   toolCall,
 } from '../support/proxy-calls.js';
 import { modernRequest } from '../support/era-clients.js';
-import { agentOf } from '../support/gateway-agents.js';
-import { auditOf } from '../support/proxy-connections.js';
+import { agentOf, gatewayPath } from '../support/gateway-agents.js';
+import { NOBODY } from '../support/model-tools.js';
+import { auditOf, connectTo } from '../support/proxy-connections.js';
+import { legacyServer, startScripted } from '../support/scripted-upstream.js';
 import { INVALID, MALFORMED, nested, useBadInputProxy } from './proxy-bad-input.support.js';
 
 const proxy = useBadInputProxy();
@@ -22,6 +24,11 @@ const REFUSED = {
   content: [{ type: 'text', text: expect.stringMatching(/^(The arguments|The body) .*\.$/) }],
   _meta: { 'mcp.service': { code: 'invalid_arguments' } },
 };
+const INITIALIZE = rpc('initialize', {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+});
 const FAULTY = { odd: 1, color: 'green' };
 
 describe('the name of a tool', () => {
@@ -128,6 +135,63 @@ describe('arguments', () => {
   it('are not quoted in the error', async () => {
     const { text } = await send(toolCall('strict', { n: 'a secret value' }));
     expect(text).not.toContain('secret');
+  });
+});
+
+describe('HEAD', () => {
+  it('is answered like GET, without a body', async () => {
+    const agent = await agentOf(proxy.app, [proxy.connectionId]);
+    const opened = await send(INITIALIZE);
+    const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const paths = [
+      proxy.path,
+      proxy.path.replace('/api/default', ''),
+      pathOf('self'),
+      gatewayPath(agent),
+      pathOf(NOBODY),
+    ];
+    const cases = paths.flatMap((path) => [{ path }, { path, key: proxy.app.apiKey }, { path, key: 'sbx_wrong' }]);
+    for (const { path, ...call } of [...cases, { path: proxy.path, key: proxy.app.apiKey, headers: session }]) {
+      const head = await callProxy(proxy.app, path, { method: 'HEAD', ...call });
+      if ('headers' in call) {
+        expect([head.status, head.headers['content-type']]).toEqual([200, 'text/event-stream']);
+        expect(proxy.upstream.requests.filter(({ method }) => method === 'GET')).toEqual([]);
+        continue;
+      }
+      const get = await callProxy(proxy.app, path, { method: 'GET', ...call });
+      const told = ({ status, headers }: ProxyAnswer) => [
+        path,
+        status,
+        headers['www-authenticate'],
+        headers['allow'],
+        headers['content-type'],
+      ];
+      expect(told(head)).toEqual(told(get));
+      expect([head.text, get.status]).not.toContain(200);
+    }
+  });
+});
+
+describe('a conflict at the upstream', () => {
+  it('stays one', async () => {
+    const { script } = legacyServer((_request, response) => void response.writeHead(409).end('{"error":"busy"}'));
+    const inUse = { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Only one stream' } };
+    const server = await startScripted((request, response) => {
+      if (request.method !== 'GET') return script(request, response);
+      return void response.writeHead(409, { 'content-type': 'application/json' }).end(JSON.stringify(inUse));
+    });
+    try {
+      const path = pathOf(await connectTo(proxy.app, server.url));
+      const call = { key: proxy.app.apiKey };
+      const opened = await callProxy(proxy.app, path, { ...call, body: INITIALIZE });
+      const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']), accept: 'text/event-stream' };
+      const listening = await callProxy(proxy.app, path, { ...call, method: 'GET', headers });
+      expect([listening.status, rpcOf(listening).error?.data.code]).toEqual([409, 'conflict']);
+      const asked = await callProxy(proxy.app, path, { ...call, headers, body: rpc('prompts/list') });
+      expect([asked.status, rpcOf(asked).error?.message]).toEqual([409, expect.stringContaining('answered 409')]);
+    } finally {
+      await server.close();
+    }
   });
 });
 

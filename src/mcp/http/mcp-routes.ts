@@ -47,6 +47,8 @@ export class McpRoutes {
     fastify.addHook('onRoute', (route) => {
       const endpoint = route.config?.mcpEndpoint;
       if (endpoint === undefined) return;
+      // Answered by the same method, without a body.
+      if (route.method === 'GET') fastify.route({ ...route, method: 'HEAD' });
       const answerError: FastifyContextConfig['answerError'] = (thrown, request, reply) =>
         this.answerError(thrown, request, reply);
       route.config = { ...route.config, answerError };

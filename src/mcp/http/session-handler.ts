@@ -55,18 +55,21 @@ export class SessionHandler {
     private readonly clientStreams: ClientSessionStreams,
   ) {}
 
-  /** Streams the unsolicited messages of the upstream. @throws DomainError */
+  /** Streams the unsolicited messages of the upstream; HEAD gets the head of that answer without a stream. @throws DomainError */
   async listenToSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { caller, session } = await this.openSession(request);
-    if (caller.connection.type === 'VIRTUAL') {
+    const isAgent = caller.connection.type === 'VIRTUAL';
+    if (!isAgent) requireStream(caller, session);
+    if (request.method === 'HEAD') {
+      await reply.type('text/event-stream').send();
+      return;
+    }
+    if (isAgent) {
       const owner = this.clientSessions.ownerOf(caller, session);
       if (owner === undefined) this.agentStream.listen(request, reply, caller);
       else await this.clientStreams.listen(request, reply, owner);
       return;
     }
-    requireGrant(caller);
-    if (session.isTranslated === true)
-      throw new DomainError('method_not_allowed', 'This session has no stream of unsolicited messages.');
     const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
     onceClosed(reply, () => deadline.cancel());
     onceClosed(
@@ -82,6 +85,8 @@ export class SessionHandler {
     );
     if (answer.contentType !== 'text/event-stream') {
       discard(answer.body);
+      // Such as a session that has a stream already.
+      if (answer.status === 409) throw new DomainError('conflict', 'The upstream answered 409.');
       throw new DomainError('method_not_allowed', 'The upstream does not send unsolicited messages.');
     }
     const body = keepAlive(
@@ -175,6 +180,13 @@ export class SessionHandler {
       throw toProxyError(deadline.explain(error));
     }
   }
+}
+
+/** @throws DomainError unless the caller can listen in this session */
+function requireStream(caller: ProxyCaller, session: Session): void {
+  requireGrant(caller);
+  if (session.isTranslated === true)
+    throw new DomainError('method_not_allowed', 'This session has no stream of unsolicited messages.');
 }
 
 /** The upstream's own answer is dropped: callers cannot act on it, and it can have any size. */

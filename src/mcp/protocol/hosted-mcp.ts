@@ -34,7 +34,8 @@ export class HostedMcp<T> {
   /** @param message the parsed body; undefined for a request without one */
   async answerRequest(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
     const forwarded = new Request(`http://signalbox.internal${request.url}`, {
-      method: request.method,
+      // Fastify sends only the head of the answer.
+      method: request.method === 'HEAD' ? 'GET' : request.method,
       headers: headersOf(request),
       signal: untilClosed(reply),
       ...(request.method === 'POST' && { body: '{}' }),

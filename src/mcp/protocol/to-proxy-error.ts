@@ -16,11 +16,15 @@ const CODES: Readonly<Record<UpstreamErrorKind, ErrorCode>> = {
   authorization_required: 'upstream_authorization_required',
 };
 
+const CONFLICT = 409;
+
 /** Converts any failure of an exchange with an upstream to the error for the caller. */
 export function toProxyError(error: unknown): DomainError {
   if (!(error instanceof UpstreamError)) return toDomainError(error);
   const headers: Record<string, string> = error.kind === 'busy' ? { 'retry-after': '1' } : {};
   const { authorizationUrl } = error;
   const data: Record<string, string> = authorizationUrl === undefined ? {} : { authorization_url: authorizationUrl };
-  return new DomainError(CODES[error.kind], error.message, [], { headers, data });
+  // A conflict is the caller's to solve, such as a session that is in use.
+  const options = { headers, data, ...(error.status === CONFLICT && { status: CONFLICT }) };
+  return new DomainError(CODES[error.kind], error.message, [], options);
 }
