@@ -3,21 +3,34 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { type Fixture, startFixture } from '../conformance/fixture/start-fixture.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
+import { callProxy, rpc, rpcOf } from '../support/proxy-calls.js';
 import { connectTo } from '../support/proxy-connections.js';
+import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 
 let app: TestApp;
 /** Supports the modern era (2026-07-28) for clients that request it, as the service does. */
 let fixture: Fixture;
 let url: URL;
+let tasks: ScriptedServer;
+/** An agent with one tool that can be called as a task. */
+let taskPath: string;
 
 beforeAll(async () => {
   [app, fixture] = [await startTestApp(), await startFixture()];
   const members = [await connectTo(app, fixture.url, { title: 'Left' }), await connectTo(app, fixture.url)];
+  tasks = await startScripted(
+    legacyServer((request, response) => {
+      const tools = [{ name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }];
+      sendResult(response, request.message, { tools });
+    }).script,
+  );
+  taskPath = gatewayPath(await agentOf(app, [await connectTo(app, tasks.url)]));
   url = new URL(gatewayPath(await agentOf(app, members)), app.url);
 });
 afterAll(async () => {
   await app?.close();
   await fixture?.close();
+  await tasks?.close();
 });
 
 describe.each([
@@ -40,6 +53,26 @@ describe.each([
     const region = { region: 'Zürich' };
     const answered = await client.callTool({ name: 'left_test_header_parameter', arguments: region });
     expect(JSON.stringify(answered.content)).toContain('Zürich');
+  });
+
+  it('lists what it has no word for, such as how a tool is executed', async () => {
+    const isModern = client.getProtocolEra() === 'modern';
+    const version = client.getNegotiatedProtocolVersion() ?? '';
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const headers = {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': version,
+      'mcp-method': 'tools/list',
+    };
+    const body = rpc('tools/list', isModern ? { _meta: meta } : {});
+    const answer = await callProxy(app, taskPath, { key: app.apiKey, headers, body });
+    const { result } = rpcOf(answer);
+    expect(result?.tools).toMatchObject([{ name: 'long', execution: { taskSupport: 'optional' } }]);
+    expect(result?.['resultType']).toBe(isModern ? 'complete' : undefined);
   });
 
   it('receives progress', async () => {

@@ -17,13 +17,15 @@ import { isModernRequest, modernVersionOf, traceContextOf } from '../protocol/mc
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { isAnswerable } from '../translation/modern-envelope.js';
+import { toModernMessage } from '../translation/to-modern-answer.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
 import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.js';
-import { AgentMcpServer, type AgentServerContext } from './offering/agent-mcp-server.js';
+import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
 import { toolListText } from './offering/agent-tool-list.js';
@@ -34,8 +36,7 @@ const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
 
 /**
  * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with the
- * upstream's tool name. The tool list of the legacy era is composed here. An MCP server of this service answers almost everything
- * else.
+ * upstream's tool name. The tool list is composed here. An MCP server of this service answers almost everything else.
  */
 @Injectable()
 export class AgentRequestHandler implements OnApplicationShutdown {
@@ -76,9 +77,9 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     requireActive(caller.connection);
     if (isModern && (await this.modern.forwardToSource(context))) return;
     this.measure(context);
-    if (message.kind === 'request' && message.method === 'tools/list' && !isModern) {
-      await this.list(context, message, owner);
-      return;
+    if (message.kind === 'request' && message.method === 'tools/list') {
+      // The MCP server of this service describes what is wrong with any other request.
+      if (!isModern || isAnswerable(request.headers, message)) return this.list(context, message, owner, isModern);
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
     const serverContext = await this.serverContextOf(context, route);
@@ -117,10 +118,13 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     { request, reply, caller }: McpRequestContext,
     { id, params }: InboundRequest,
     owner: SessionOwner | undefined,
+    isModern: boolean,
   ): Promise<void> {
     // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
-    const body = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
+    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
+    // The SDK's server would omit what tools of the modern era do not have, such as `execution`.
+    const body = isModern ? toModernMessage(text, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : text;
     this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
   }
 

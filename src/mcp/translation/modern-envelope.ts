@@ -18,17 +18,30 @@ const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resour
  * @throws DomainError `header_mismatch`, `invalid_rpc_request`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
-  if (modernVersionOf(message) === undefined || clientCapabilitiesOf(message) === undefined) {
+  if (!hasMembers(message)) {
     const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
     throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
   }
-  const isComplete =
-    headers['mcp-protocol-version'] !== undefined &&
-    headers['mcp-method'] !== undefined &&
-    (headers['mcp-name'] !== undefined || !NAMED.has(message.method));
-  if (!isComplete) {
+  if (!hasHeaders(headers, message)) {
     throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
   }
+}
+
+/** Is this a complete request of a revision that this service answers itself? */
+export function isAnswerable(headers: IncomingHttpHeaders, message: InboundRequest): boolean {
+  return hasMembers(message) && hasHeaders(headers, message) && unsupportedVersion(message) === undefined;
+}
+
+function hasMembers(message: InboundRequest): boolean {
+  return modernVersionOf(message) !== undefined && clientCapabilitiesOf(message) !== undefined;
+}
+
+function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): boolean {
+  return (
+    headers['mcp-protocol-version'] !== undefined &&
+    headers['mcp-method'] !== undefined &&
+    (headers['mcp-name'] !== undefined || !NAMED.has(method))
+  );
 }
 
 /** Does the client declare capabilities that can be used only in a session of the legacy era? */

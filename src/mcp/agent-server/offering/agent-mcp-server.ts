@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Implementation } from '@modelcontextprotocol/client';
 import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Source } from '../../../agents/composition/composition.js';
@@ -12,7 +13,6 @@ import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
 import type { AgentFeatures } from './agent-capabilities.js';
-import { toolsFor, unavailableMeta } from './agent-tool-list.js';
 
 /** What the agent's server needs to know of one request. */
 export interface AgentServerContext {
@@ -23,6 +23,11 @@ export interface AgentServerContext {
   readonly instructions: string | undefined;
   /** Does the client ask people to open URLs? */
   readonly isUrlClient: boolean;
+}
+
+/** What an agent says of itself as an MCP server. */
+export function serverInfoOf({ connection }: ProxyCaller): Implementation {
+  return { name: 'signalbox', title: connection.title, version };
 }
 
 /** Serves an agent as an MCP server, for everything that is not forwarded as bytes. */
@@ -45,10 +50,10 @@ export class AgentMcpServer {
       ...(features.completions && { completions: {} }),
       ...(features.logging && { logging: {} }),
     };
-    const server = new Server(
-      { name: 'signalbox', title: caller.connection.title, version },
-      { capabilities, ...(instructions !== undefined && { instructions }) },
-    );
+    const server = new Server(serverInfoOf(caller), {
+      capabilities,
+      ...(instructions !== undefined && { instructions }),
+    });
     const withProtocolErrors = async <T>(work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -56,7 +61,6 @@ export class AgentMcpServer {
         throw toProtocolError(error, caller.requestId, isUrlClient);
       }
     };
-    server.setRequestHandler('tools/list', () => withProtocolErrors(this.listTools(caller)));
     if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
@@ -115,11 +119,6 @@ export class AgentMcpServer {
         }),
       ),
     );
-  }
-
-  private async listTools(caller: ProxyCaller): Promise<never> {
-    const composition = await this.compositions.compositionOf(caller.connection);
-    return asResult({ tools: toolsFor(caller, composition) }, unavailableMeta(caller, composition.unavailable));
   }
 
   private async complete(

@@ -2,25 +2,16 @@ import {
   type Composition,
   isListed,
   type ListedPlace,
-  listedPlaces,
   type UnavailableMember,
 } from '../../../agents/composition/composition.js';
 import { allowsAny, allowsNothing } from '../../../common/permissions.js';
 import { TimeSlices } from '../../../common/time-slices.js';
 import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
-import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { sees } from './agent-permissions.js';
 
 /** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
 const texts = new WeakMap<KnownTool, string>();
-
-/** The tools of an agent that the caller is permitted to call, as MCP lists them. */
-export function toolsFor(caller: ProxyCaller, composition: Composition): UpstreamTool[] {
-  return listedPlaces(composition)
-    .filter((place) => sees(caller, place))
-    .map(({ name, tool }) => ({ ...tool.definition, name }));
-}
 
 /** The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. */
 export async function toolListText(caller: ProxyCaller, composition: Composition): Promise<string> {
