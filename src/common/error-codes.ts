@@ -67,7 +67,7 @@ export const ERROR_CODES = {
   tool_schema_invalid: [500, "The tool's input schema cannot be used"],
   upstream_timeout: [504, 'The upstream did not respond in time'],
   upstream_unreachable: [503, 'The upstream cannot be reached'],
-  upstream_unauthorized: [503, 'The upstream rejected the stored credential'],
+  upstream_unauthorized: [503, 'The upstream refused access'],
   upstream_busy: [503, 'No socket or process for the upstream is free'],
   connection_unavailable: [503, 'The connection is not available'],
   answer_memory_exhausted: [503, 'Responses in flight use too much memory'],

@@ -77,6 +77,13 @@ describe('CONNECTION_TEST', () => {
     expect((await get(id)).status_since).toBe(tested.status_since);
   });
 
+  it.each([401, 403])('does not blame a credential for %s where none is stored', async (status) => {
+    const server = await scripted((_request, response) => void response.writeHead(status).end());
+    const { id } = await create({ connection_url: server.url });
+    const { error } = (await check(id)) as { error: string };
+    expect(error).toContain(`answered ${status}: it refuses the request, and no credential is stored`);
+  });
+
   it('leaves an inactive connection inactive', async () => {
     const working = await create({ connection_url: everything.url, status: 'inactive' });
     const dead = await create({ status: 'inactive' });

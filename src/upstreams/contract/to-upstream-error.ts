@@ -50,8 +50,11 @@ export function addressLabel(url: string): string {
   return `${parsed.hostname}:${portOf(parsed)}`;
 }
 
-/** Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the upstream. */
-export function toUpstreamError(error: unknown, address: string): UpstreamError {
+/**
+ * Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the upstream.
+ * @param hasCredential was a credential sent to the upstream?
+ */
+export function toUpstreamError(error: unknown, address: string, hasCredential = true): UpstreamError {
   if (error instanceof UpstreamError) return error;
   const chain = [...causesOf(error)];
   const refused = chain.find((cause) => cause instanceof AddressRefusedError);
@@ -60,7 +63,7 @@ export function toUpstreamError(error: unknown, address: string): UpstreamError 
   const own = chain.find((cause) => cause instanceof DomainError);
   if (own !== undefined) return fromDomainError(own);
 
-  const finding = chain.map(findingOf).find((found) => found !== undefined);
+  const finding = chain.map((cause) => findingOf(cause, hasCredential)).find((found) => found !== undefined);
   const [kind, predicate, details] = finding ?? ['protocol', 'failed unexpectedly during the MCP exchange'];
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
 }
@@ -75,18 +78,18 @@ function fromDomainError({ code, message, data }: DomainError): UpstreamError {
 }
 
 /** Converts an HTTP error answer to an `UpstreamError`. @param body the part of the answer that was read */
-export function httpError(status: number, body: string, address: string): UpstreamError {
-  const [kind, predicate, details] = httpFinding(status, body);
+export function httpError(status: number, body: string, address: string, hasCredential: boolean): UpstreamError {
+  const [kind, predicate, details] = httpFinding(status, body, hasCredential);
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
 }
 
-function findingOf(error: unknown): Finding | undefined {
+function findingOf(error: unknown, hasCredential: boolean): Finding | undefined {
   if (error instanceof UpstreamMisbehaviour) return ['protocol', error.message];
   if (error instanceof UnsupportedProtocolVersionError) {
     return ['protocol', 'has no protocol version in common with this service'];
   }
   if (error instanceof ProtocolError) return rpcFinding({ code: error.code, message: error.message, data: error.data });
-  if (error instanceof SdkHttpError) return httpFinding(error.status, error.data['text']);
+  if (error instanceof SdkHttpError) return httpFinding(error.status, error.data['text'], hasCredential);
   if (error instanceof SdkError) return sdkFinding(error);
   // Compared by name and code, not by class: these errors come from other libraries, and in tests from another realm.
   if (!isObject(error)) return undefined;
@@ -114,10 +117,13 @@ function socketFinding(code: string): Finding | undefined {
   return SOCKET_FINDINGS[code];
 }
 
-function httpFinding(status: number, body: unknown): Finding {
+function httpFinding(status: number, body: unknown, hasCredential: boolean): Finding {
   const details = { status };
   if (status === 401 || status === 403 || status === 407) {
-    return ['unauthorized', `answered ${status}: the stored credential was not accepted`, details];
+    const reason = hasCredential
+      ? 'the stored credential was not accepted'
+      : 'it refuses the request, and no credential is stored';
+    return ['unauthorized', `answered ${status}: ${reason}`, details];
   }
   if (status === 429) return ['unreachable', 'answered 429: it limits the rate of requests', details];
   if (status >= 500) return ['unreachable', `answered ${status}`, details];

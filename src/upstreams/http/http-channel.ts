@@ -2,7 +2,7 @@ import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { exchangeAuthorized } from './exchange-authorized.js';
-import { storedHeaders } from './upstream-fetch.js';
+import { holdsCredential, storedHeaders } from './upstream-fetch.js';
 import { SERVICE } from '../contract/tool-caller.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
@@ -116,7 +116,7 @@ export class HttpChannel implements UpstreamChannel {
     if (isRelayed && (isOptional || isRpcError(text))) {
       return { ...headOf(answer), body: Buffer.from(text) };
     }
-    throw httpError(status, text, this.url.host);
+    throw httpError(status, text, this.url.host, holdsCredential(this.target));
   }
 }
 

@@ -8,6 +8,7 @@ import { SessionUpstream } from '../session/session-upstream.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { addressLabel } from '../contract/to-upstream-error.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
+import { holdsCredential } from './upstream-fetch.js';
 import { UpstreamTransport } from './upstream-transport.js';
 
 /** A session, and the channel that sends bytes in it. */
@@ -54,6 +55,10 @@ export class HttpUpstream extends SessionUpstream {
   override forget(session: McpSession): void {
     super.forget(session);
     this.listener?.leave(session);
+  }
+
+  protected override get hasCredential(): boolean {
+    return holdsCredential(this.target);
   }
 
   protected async open(signal: AbortSignal): Promise<McpSession> {

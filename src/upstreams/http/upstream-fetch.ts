@@ -103,3 +103,8 @@ export function storedHeaders(target: HttpTarget): Record<string, string> {
   }
   return headers;
 }
+
+/** Does a request carry a credential? A stored header can be one, whatever its name. */
+export function holdsCredential({ bearerToken, account, headers }: HttpTarget): boolean {
+  return bearerToken !== undefined || account !== undefined || Object.keys(headers).length > 0;
+}

@@ -95,6 +95,11 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.hasEnded === false ? this.live : undefined;
   }
 
+  /** Is a credential sent to the upstream? */
+  protected get hasCredential(): boolean {
+    return true;
+  }
+
   /** What the upstream said while it was started, as a sentence that continues a message; empty if nothing. */
   protected get lastWords(): string {
     return '';
@@ -159,6 +164,6 @@ export abstract class SessionUpstream implements Upstream {
     if (deadline.stopped === 'cancelled' || this.lifetime.signal.aborted) {
       return new UpstreamError('cancelled', `The request to the upstream at ${this.address} was cancelled.`);
     }
-    return toUpstreamError(error, this.address);
+    return toUpstreamError(error, this.address, this.hasCredential);
   }
 }
