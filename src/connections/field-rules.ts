@@ -9,14 +9,14 @@ const MAX_HEADER_VALUE_LENGTH = 8192;
 
 /** One line of text that is not blank. */
 export function IsTitle(): PropertyDecorator {
-  return Matches(/^(?=.*\S)\P{Cc}{1,128}$/u, {
+  return Matches(/^(?=.*\S)[^\x00-\x1f\x7f-\x9f]{1,128}$/u, {
     message: 'must be one line of 1 to 128 characters and must not be blank',
   });
 }
 
 /** Text that PostgreSQL can store: without NUL. */
 export function IsText(maxLength: number): PropertyDecorator {
-  return applyDecorators(MaxLength(maxLength), Matches(/^[^\0]*$/, { message: 'must not contain NUL characters' }));
+  return applyDecorators(MaxLength(maxLength), Matches(/^[^\x00]*$/, { message: 'must not contain NUL characters' }));
 }
 
 /** A bearer token as RFC 6750 §2.1 sends it, without the scheme. The message must not quote the input. */

@@ -22,7 +22,7 @@ import { ItemOf } from '../common/paging/page-of.js';
 /** Masks a stored key in responses. In an update, it keeps the stored key. */
 export const MASKED_KEY = '***';
 
-const TITLE = /^\P{Cc}{1,128}$/u;
+const TITLE = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
 /** A key is sent in a header, so it can contain only visible ASCII and spaces (RFC 9110 §5.5). */
 const API_KEY = /^[\x20-\x7e]{1,4096}$/;

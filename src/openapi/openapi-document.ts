@@ -59,6 +59,7 @@ export function createOpenApiDocument(app: INestApplication, version: string): D
     .setDescription(INTRODUCTION)
     .setVersion(version)
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addServer('/', 'This service')
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key (`sbx_…`).' })
     .addSecurityRequirements('bearer')
     .build();

@@ -222,27 +222,52 @@ describe('the reference', () => {
     expect(document.tags.map(({ name }) => name).sort()).toEqual([...new Set(used)].sort());
   });
 
-  it('has an example for every body, response and path parameter, which fits its schema', () => {
-    const ajv = new Ajv2020({ strict: false });
-    addFormats.default(ajv);
-    ajv.addSchema({ $id: 'reference', components: document.components });
-    const absolute = (schema: Json): Json =>
-      JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"reference#/components')) as Json;
-    for (const { operation } of operations()) {
-      const id = operation.operationId;
-      const media = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
-        Object.values(part?.content ?? {}),
-      );
-      for (const { schema, example } of media) {
-        expect({ id, example }).not.toHaveProperty('example', undefined);
-        ajv.validate(absolute(schema), example);
-        expect({ id, example, errors: ajv.errors }).toEqual({ id, example, errors: null });
+  it('names the server, and has only schemas that other languages can read', () => {
+    expect(document).toMatchObject({ servers: [{ url: expect.stringMatching(/^\S+$/) }] });
+    const registered = service.app.get(ToolRegistry, { strict: false }).all();
+    const schemas = [document, registered.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema])];
+    for (const { path, object } of schemas.flatMap((schema) => [...objectsIn(schema)])) {
+      const { pattern, anyOf, oneOf } = object;
+      // Classes of Unicode and the octal escape mean something else, or nothing, in other languages.
+      if (typeof pattern === 'string')
+        expect({ path, pattern }).toEqual({ path, pattern: expect.not.stringMatching(/\\[pP]\{|\\0/) });
+      for (const choices of [anyOf, oneOf].filter(Array.isArray)) {
+        expect({
+          path,
+          isEmpty: choices.length === 0 || choices.some((one) => Object.keys(one as Json).length === 0),
+        }).toEqual({
+          path,
+          isEmpty: false,
+        });
       }
-      const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? [];
-      for (const parameter of inPath)
-        expect({ id, parameter }).toMatchObject({ parameter: { example: expect.any(String) } });
     }
   });
+
+  // Validators of other tools compile patterns without Unicode.
+  it.each([true, false])(
+    'has an example for every body, response and path parameter, which fits its schema (Unicode: %s)',
+    (unicodeRegExp) => {
+      const ajv = new Ajv2020({ strict: false, unicodeRegExp });
+      addFormats.default(ajv);
+      ajv.addSchema({ $id: 'reference', components: document.components });
+      const absolute = (schema: Json): Json =>
+        JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"reference#/components')) as Json;
+      for (const { operation } of operations()) {
+        const id = operation.operationId;
+        const media = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
+          Object.values(part?.content ?? {}),
+        );
+        for (const { schema, example } of media) {
+          expect({ id, example }).not.toHaveProperty('example', undefined);
+          ajv.validate(absolute(schema), example);
+          expect({ id, example, errors: ajv.errors }).toEqual({ id, example, errors: null });
+        }
+        const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? [];
+        for (const parameter of inPath)
+          expect({ id, parameter }).toMatchObject({ parameter: { example: expect.any(String) } });
+      }
+    },
+  );
 
   it('has examples that the service accepts', async () => {
     const example = (id: string): Json => byId(id)?.requestBody?.content['application/json']?.example as Json;

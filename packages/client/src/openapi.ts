@@ -2726,7 +2726,7 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
-            cwd?: unknown | null;
+            cwd?: string | null;
         };
         StdioItem: {
             command: string;

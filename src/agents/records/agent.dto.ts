@@ -42,7 +42,7 @@ const MAX_INSTRUCTIONS_LENGTH = 100_000;
 const MAX_SELECTED_TOOLS = 1000;
 
 /** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
-const TOOL_NAME = /^[^\0\p{Cs}]{1,256}$/u;
+const TOOL_NAME = /^[^\x00]{1,256}$/u;
 const PREFIX = /^[a-z0-9_-]{1,32}$/;
 
 export class AgentConnectionData {

@@ -4,7 +4,7 @@ import { JSONSchema } from 'class-validator-jsonschema';
 const WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
 const MAX_TOOLS = 1000;
 /** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
-const TOOL_NAME = /^[^\0\p{Cs}]{1,256}$/u;
+const TOOL_NAME = /^[^\x00]{1,256}$/u;
 
 /** An `ApprovalRule`: one of its words, or a list of tools. */
 export function IsApprovalRule(): PropertyDecorator {

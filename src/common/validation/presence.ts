@@ -1,5 +1,6 @@
 import { Allow, ValidateIf } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { getMetadataSchema } from 'class-validator-jsonschema/build/decorators.js';
 
 /** The properties that can be absent, and those that can be null, by the prototype of their class. */
 const absent = new WeakMap<object, Set<string>>();
@@ -30,12 +31,14 @@ export function MayBeAbsent(): PropertyDecorator {
   };
 }
 
-/** Lets the property be null, also in its schema. */
+/** Lets the property be null, also in its schema. Decorate with the rules of the value below it. */
 export function MayBeNull(): PropertyDecorator {
   return (target, property) => {
     mark(nullable, target, property);
     ValidateIf((_owner, value) => value !== null)(target, property);
-    JSONSchema((schema) => ({ anyOf: [schema, { type: 'null' }] }))(target, property as string);
+    // The schema that a rule gave itself; this one replaces it.
+    const described = getMetadataSchema(target, String(property));
+    JSONSchema((schema) => ({ anyOf: [{ ...schema, ...described }, { type: 'null' }] }))(target, property as string);
   };
 }
 
