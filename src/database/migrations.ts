@@ -38,7 +38,6 @@ import { SharedState1763700000700 } from './migrations/1763700000700-shared-stat
 import { ApprovalTools1763700000740 } from './migrations/1763700000740-approval-tools.js';
 import { StatusSince1763700000741 } from './migrations/1763700000741-status-since.js';
 import { MakerKeys1763700000710 } from './migrations/1763700000710-maker-keys.js';
-import { MakerKeys1763700000710 } from './migrations/1763700000710-maker-keys.js';
 import { MailCounts1763700000711 } from './migrations/1763700000711-mail-counts.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
@@ -84,7 +83,6 @@ export const MIGRATIONS = [
   SharedState1763700000700,
   ApprovalTools1763700000740,
   StatusSince1763700000741,
-  MakerKeys1763700000710,
   MakerKeys1763700000710,
   MailCounts1763700000711,
 ];
