@@ -50,6 +50,7 @@ describe('readSettings', () => {
       allowedOrigins: [],
       authorizationServerUrl: undefined,
       traceUrl: undefined,
+      acceptsClientDocuments: true,
       oauthAccessTokenTtlS: 3_600,
       oauthRefreshTokenTtlS: 2_592_000,
       bootstrapOwner: undefined,

@@ -76,6 +76,8 @@ export interface Settings {
   allowedOrigins: readonly string[];
   /** The OAuth authorization server that the protected-resource metadata names (RFC 9728). */
   authorizationServerUrl: string | undefined;
+  /** Whether OAuth clients can name the address of a metadata document instead of registering. */
+  acceptsClientDocuments: boolean;
   /** Lifetimes of the authorization server's tokens, in seconds. */
   oauthAccessTokenTtlS: number;
   oauthRefreshTokenTtlS: number;
@@ -189,6 +191,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     stdioMaxMemoryMb: read.integer('STDIO_MAX_MEMORY_MB', 16, 1_048_576, 512),
     stdioEnvironment: readProgramEnvironment(read),
     allowedOrigins: read.list('ALLOWED_ORIGINS', []).map(toOrigin),
+    acceptsClientDocuments: read.oneOf('OAUTH_CLIENT_DOCUMENTS', ['on', 'off'], 'on') === 'on',
     oauthAccessTokenTtlS: read.integer('OAUTH_ACCESS_TOKEN_TTL_S', 1, 86_400, 3_600),
     oauthRefreshTokenTtlS: read.integer('OAUTH_REFRESH_TOKEN_TTL_S', 1, 31_536_000, 2_592_000),
     trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),

@@ -104,7 +104,7 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
       dPoP: { enabled: false },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       registration: { enabled: true, issueRegistrationAccessToken: false },
-      clientIdMetadataDocument: { enabled: true, ack: CLIENT_DOCUMENT_DRAFT },
+      clientIdMetadataDocument: { enabled: settings.acceptsClientDocuments, ack: CLIENT_DOCUMENT_DRAFT },
       resourceIndicators: {
         enabled: true,
         defaultResource: async (ctx, _client, oneOf) => grantedResource(ctx, oneOf),

@@ -37,6 +37,10 @@ const ANSWERS: Record<string, (response: ServerResponse, url: string) => void> =
   '/rubbish.json': (response) => response.end('<html>'),
   '/secret.json': (response, url) =>
     response.end(JSON.stringify({ ...documentAt(url), client_secret: 'x'.repeat(40) })),
+  '/editor.json': (response, url) =>
+    response.end(
+      JSON.stringify({ ...documentAt(url), grant_types: ['authorization_code', 'urn:example:device_code'] }),
+    ),
   '/javascript.json': (response, url) =>
     response.end(JSON.stringify({ ...documentAt(url), redirect_uris: ['javascript:alert(1)'] })),
 };
@@ -149,6 +153,10 @@ describe('a client id metadata document', () => {
     expect(answer.status).toBe(400);
     expect(answer.location).toBeUndefined();
     expect(answer.text).toContain('This sign-in cannot continue');
+  });
+
+  it('can name grant types of other servers', async () => {
+    expect((await authorizeAt(urls.service, `${origin}/editor.json`)).location).toMatch(/\/oauth\/interaction\//);
   });
 
   it('that never arrives is given up', async () => {
