@@ -145,14 +145,12 @@ describe('HttpUpstream against a scripted server', () => {
     await expect(calls('tools/call')[0]?.hungUp).resolves.toBe(true);
   });
 
-  it('follows a redirect within the origin, with the same body', async () => {
-    const legacy = legacyServer(({ message }, response) => sendResult(response, message, { content: [] }));
-    const { url } = await start((request, response) =>
-      request.path === '/mcp'
-        ? void response.writeHead(307, { location: '/mcp/' }).end()
-        : legacy.script(request, response),
-    );
-    await expect(connect(url).callTool('t', {})).resolves.toEqual({ content: [] });
+  it('does not follow a redirect within the origin', async () => {
+    const { url, requests } = await start((_request, response) => {
+      response.writeHead(307, { location: '/mcp/' }).end();
+    });
+    expect(await failure(connect(url).callTool('t', {}))).toMatchObject({ kind: 'protocol', status: 307 });
+    expect(requests.map(({ path }) => path)).not.toContain('/mcp/');
   });
 
   it('does not follow a redirect to another origin', async () => {

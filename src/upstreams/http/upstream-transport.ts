@@ -50,7 +50,8 @@ export class UpstreamTransport implements SessionTransport {
   constructor(target: HttpTarget, sockets: UpstreamSockets) {
     this.http = new StreamableHTTPClientTransport(new URL(target.url), {
       fetch: createUpstreamFetch(target, sockets, () => this.current.getStore()),
-      redirectPolicy: 'same-origin',
+      // Leaves redirects to `fetch`, which follows none; the transport would follow those within the origin.
+      redirectPolicy: 'follow',
       reconnectionScheduler: resumeLater,
     });
     // oxlint-disable unicorn/prefer-add-event-listener -- a transport of the SDK has callbacks, not events
