@@ -6,7 +6,7 @@ import type { SignedInUser } from '../browser-sessions/browser-session.repositor
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { inertName } from '../common/inert-name.js';
 import { DomainError } from '../common/domain-error.js';
-import { fieldOf } from '../pages/form-body.js';
+import { AGAIN_FIELD, fieldOf } from '../pages/form-body.js';
 import { form } from '../pages/form.js';
 import { html, type Html } from '../pages/html.js';
 import { GetPage, PostForm } from '../pages/page-route.js';
@@ -15,6 +15,7 @@ import { AuthorizationServer } from './authorization-server.js';
 import { Consents } from './consents.js';
 import { OauthResources, type OwnResource, parseResource, type RequestedResource } from './oauth-resources.js';
 import { OAUTH_PATHS } from './provider-configuration.js';
+import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 
 /** An authorization request that waits for the person. */
 interface PendingRequest {
@@ -41,6 +42,7 @@ export class ConsentController {
     private readonly csrf: CsrfTokens,
     private readonly resources: OauthResources,
     private readonly consents: Consents,
+    private readonly records: OauthRecordsRepository,
   ) {}
 
   @GetPage(`${OAUTH_PATHS.interaction}/:uid`)
@@ -48,7 +50,11 @@ export class ConsentController {
     const pending = await this.pendingOf(request, reply, uid);
     if (pending === undefined) return;
     const { interaction, user } = pending;
-    if (interaction.prompt.name === 'login') return finish(pending, request, reply, { login: { accountId: user.id } });
+    if (interaction.prompt.name === 'login') {
+      // The client asks for it (`prompt=login`, `max_age`), or nobody was signed in when the request began.
+      if (!(await this.hasSignedInFor(interaction, user))) return sendToSignIn(reply, interaction, { isAgain: true });
+      return finish(pending, request, reply, { login: { accountId: user.id } });
+    }
     const question = await this.questionOf(pending);
     if (question === undefined) return finish(pending, request, reply, REFUSED);
     this.sendConsentPage(request, reply, user, question);
@@ -91,11 +97,14 @@ export class ConsentController {
     // Another person has signed in with this browser since the request began: that person starts it again.
     if (isAnother) throw expired();
     if (user !== undefined) return { provider, interaction, user };
-    // The sign-in page must allow the redirect to a client whose consent is remembered: Chromium applies `form-action` to it.
-    const client = new URLSearchParams({ redirect_uri: String(interaction.params['redirect_uri']) });
-    const here = `${OAUTH_PATHS.interaction}/${uid}?${client.toString()}`;
-    void reply.redirect(`/sign-in?return_to=${encodeURIComponent(here)}`, 303);
+    sendToSignIn(reply, interaction, { isAgain: false });
     return undefined;
+  }
+
+  /** Has the person signed in with this browser since the request began? Both times are of the database. */
+  private async hasSignedInFor({ uid }: Interaction, { signedInAt }: SignedInUser): Promise<boolean> {
+    const begun = await this.records.createdAt('Interaction', uid);
+    return begun !== undefined && signedInAt >= begun;
   }
 
   /** Undefined if the resource does not exist in an organization of this person. */
@@ -162,6 +171,17 @@ async function finish(
 ): Promise<void> {
   const returnTo = await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true });
   void reply.redirect(returnTo, 303);
+}
+
+/** The person comes back to the request signed in. */
+function sendToSignIn(reply: FastifyReply, { uid, params }: Interaction, { isAgain }: { isAgain: boolean }): void {
+  // The sign-in page must allow the redirect to a client whose consent is remembered: Chromium applies `form-action` to it.
+  const client = new URLSearchParams({ redirect_uri: String(params['redirect_uri']) });
+  const query = new URLSearchParams({
+    return_to: `${OAUTH_PATHS.interaction}/${uid}?${client.toString()}`,
+    ...(isAgain && { [AGAIN_FIELD]: '1' }),
+  });
+  void reply.redirect(`/sign-in?${query.toString()}`, 303);
 }
 
 function expired(): DomainError {

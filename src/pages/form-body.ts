@@ -3,6 +3,8 @@ import { DomainError } from '../common/domain-error.js';
 
 /** The hidden field of every form, for `CsrfTokens`. */
 export const CSRF_FIELD = 'csrf_token';
+/** In the query of the sign-in: a person who is signed in has to sign in again. */
+export const AGAIN_FIELD = 'again';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Far above what a form of ours sends. */

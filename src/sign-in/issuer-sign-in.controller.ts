@@ -1,10 +1,11 @@
+import { hash } from 'node:crypto';
 import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { databaseNow } from '../common/database-time.js';
 import { CookieNames } from '../browser-sessions/cookie-names.js';
 import { DomainError } from '../common/domain-error.js';
 import { readCookie, setCookie } from '../http/cookies.js';
-import { queryOf } from '../pages/form-body.js';
+import { AGAIN_FIELD, queryOf } from '../pages/form-body.js';
 import { localPathOf } from '../pages/local-path.js';
 import { GetPage } from '../pages/page-route.js';
 import { VaultService } from '../vault/vault.service.js';
@@ -15,13 +16,18 @@ import { SignInService } from './sign-in.service.js';
 
 const CONTEXT = 'cookie:oidc';
 const LIFETIME_S = 600;
+/** Of the hash of a state, in the name of its cookie. */
+const STATE_DIGITS = 16;
 
 interface Started extends PendingSignIn {
   readonly returnTo: string | undefined;
   readonly expiresAt: number;
 }
 
-/** Signs people in with an OpenID issuer. An encrypted cookie binds the callback to the browser that started. */
+/**
+ * Signs people in with an OpenID issuer. An encrypted cookie binds the callback to the browser that started; each sign-in has its
+ * own, so that several can be in progress.
+ */
 @Controller('auth/oidc')
 export class IssuerSignInController {
   private readonly logger = new Logger(IssuerSignInController.name);
@@ -38,18 +44,21 @@ export class IssuerSignInController {
   async start(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
     const returnTo = localPathOf(queryOf(request, 'return_to'));
-    const { url, pending } = await this.client.begin().catch((error: Error) => this.fail(error));
+    const isAgain = queryOf(request, AGAIN_FIELD) !== '';
+    const { url, pending } = await this.client.begin({ isAgain }).catch((error: Error) => this.fail(error));
     const started: Started = { ...pending, returnTo, expiresAt: databaseNow() + LIFETIME_S * 1000 };
     const sealed = Buffer.from(this.vault.seal(JSON.stringify(started), CONTEXT)).toString('base64url');
-    setCookie(reply, this.cookieName, sealed, { isSecure: this.cookies.isSecure, maxAge: LIFETIME_S });
+    const { isSecure } = this.cookies;
+    setCookie(reply, this.cookieNameFor(pending.state), sealed, { isSecure, maxAge: LIFETIME_S });
     void reply.redirect(url, 303);
   }
 
   @GetPage('callback')
   async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
-    const started = this.read(request);
-    setCookie(reply, this.cookieName, '', { isSecure: this.cookies.isSecure, maxAge: 0 });
+    const cookieName = this.cookieNameFor(queryOf(request, 'state'));
+    const started = this.read(request, cookieName);
+    setCookie(reply, cookieName, '', { isSecure: this.cookies.isSecure, maxAge: 0 });
     if (started === undefined || queryOf(request, 'state') !== started.state) {
       throw new DomainError(
         'csrf_invalid',
@@ -63,12 +72,12 @@ export class IssuerSignInController {
     void reply.redirect(started.returnTo ?? SIGN_IN_PATH, 303);
   }
 
-  private get cookieName(): string {
-    return this.cookies.named('sbx_oidc');
+  private cookieNameFor(state: string): string {
+    return this.cookies.named(`sbx_oidc_${hash('sha256', state).slice(0, STATE_DIGITS)}`);
   }
 
-  private read(request: FastifyRequest): Started | undefined {
-    const cookie = readCookie(request, this.cookieName);
+  private read(request: FastifyRequest, cookieName: string): Started | undefined {
+    const cookie = readCookie(request, cookieName);
     if (cookie === undefined) return undefined;
     try {
       const started = JSON.parse(this.vault.open(Buffer.from(cookie, 'base64url').toString(), CONTEXT)) as Started;

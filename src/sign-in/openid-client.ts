@@ -36,8 +36,11 @@ export class OpenIdClient {
     return oidc && new URL(oidc.issuer).host;
   }
 
-  /** The address to send the browser to, and what its callback is compared with. */
-  async begin(): Promise<{ url: string; pending: PendingSignIn }> {
+  /**
+   * The address to send the browser to, and what its callback is compared with.
+   * @param options.isAgain the issuer asks for the password although the person is signed in there
+   */
+  async begin({ isAgain }: { isAgain: boolean }): Promise<{ url: string; pending: PendingSignIn }> {
     const configuration = await this.discover();
     const codeVerifier = openid.randomPKCECodeVerifier();
     const pending = { state: openid.randomState(), nonce: openid.randomNonce(), codeVerifier };
@@ -48,6 +51,7 @@ export class OpenIdClient {
       code_challenge_method: 'S256',
       state: pending.state,
       nonce: pending.nonce,
+      ...(isAgain && { prompt: 'login' }),
     });
     return { url: url.href, pending };
   }

@@ -7,7 +7,7 @@ import { AppConfig } from '../config/app-config.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
-import { fieldOf, queryOf } from '../pages/form-body.js';
+import { AGAIN_FIELD, fieldOf, queryOf } from '../pages/form-body.js';
 import { alert, form } from '../pages/form.js';
 import { CONSOLE_PATH } from '../pages/home.controller.js';
 import { html, type Html } from '../pages/html.js';
@@ -20,6 +20,14 @@ import { SignInService } from './sign-in.service.js';
 export const SIGN_IN_PATH = '/sign-in';
 /** Where a signed-in person changes the password. */
 export const PASSWORD_PATH = '/password';
+
+/** What the page of the sign-in shows. */
+interface SignInForm {
+  readonly returnTo: string | undefined;
+  readonly isAgain?: boolean;
+  readonly email?: string | undefined;
+  readonly fault?: DomainError;
+}
 
 /** Signs people in with their password, and out. */
 @Controller()
@@ -37,16 +45,23 @@ export class SignInController {
   async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const user = await this.sessions.userOf(request);
     const returnTo = localPathOf(queryOf(request, 'return_to'));
-    if (user === undefined) this.sendForm(request, reply, { returnTo });
+    const isAgain = queryOf(request, AGAIN_FIELD) !== '';
+    if (user === undefined || isAgain) this.sendForm(request, reply, { returnTo, isAgain, email: user?.email });
     else if (returnTo === undefined) await this.sendSignedIn(request, reply, user);
     else void reply.redirect(returnTo, 303);
   }
 
   @PostForm('sign-in')
   async signIn(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    this.csrf.requireValid(request);
     const email = fieldOf(request, 'email').trim();
     const returnTo = localPathOf(fieldOf(request, 'return_to'));
+    // The form is from before another page of this browser signed in, which replaced the secret of its token.
+    const signedIn = this.csrf.isValid(request) ? undefined : await this.sessions.userOf(request);
+    if (signedIn !== undefined) {
+      const isSame = signedIn.email.toLowerCase() === email.toLowerCase();
+      return void reply.redirect((isSame ? returnTo : undefined) ?? SIGN_IN_PATH, 303);
+    }
+    this.csrf.requireValid(request);
     const user = await this.signIns.verify(request, email, fieldOf(request, 'password')).catch(tooMany);
     if (user === undefined || user instanceof DomainError) {
       const fault = user ?? new DomainError('credential_invalid', 'The e-mail address or the password is wrong.');
@@ -66,7 +81,7 @@ export class SignInController {
   private sendForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { returnTo, email, fault }: { returnTo: string | undefined; email?: string; fault?: DomainError },
+    { returnTo, isAgain = false, email, fault }: SignInForm,
   ): void {
     const fields = [
       { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', maxLength: 254 },
@@ -79,6 +94,7 @@ export class SignInController {
       status: fault?.status ?? 200,
       formActions: redirectTargetOf(returnTo),
       body: html`${fault?.detail !== undefined && alert(fault.detail)}
+        ${isAgain && html`<p>The application asks you to sign in again.</p>`}
         ${form({
           action: SIGN_IN_PATH,
           csrfToken: this.csrf.tokenFor(request, reply),
@@ -86,19 +102,23 @@ export class SignInController {
           fields: [{ ...address, ...(email === undefined ? { hasFocus: true } : { value: email }) }, password],
           buttons: [{ label: 'Sign in' }],
         })}
-        ${this.issuerLink(returnTo)}
+        ${this.issuerLink(returnTo, isAgain)}
         <p class="note after">
           Forgot the password? An owner or admin of your organization can give you a link to set a new one.
         </p>`,
     });
   }
 
-  private issuerLink(returnTo: string | undefined): Html | false {
+  private issuerLink(returnTo: string | undefined, isAgain: boolean): Html | false {
     const { issuerName } = this.issuer;
     if (issuerName === undefined) return false;
-    const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
+    const query = new URLSearchParams({
+      ...(returnTo !== undefined && { return_to: returnTo }),
+      ...(isAgain && { [AGAIN_FIELD]: '1' }),
+    });
+    const address = query.size === 0 ? '/auth/oidc' : `/auth/oidc?${query.toString()}`;
     return html`<p class="or">or</p>
-      <a class="button secondary" href="/auth/oidc${query}">Sign in with ${issuerName}</a>`;
+      <a class="button secondary" href="${address}">Sign in with ${issuerName}</a>`;
   }
 
   private async sendSignedIn(request: FastifyRequest, reply: FastifyReply, user: SignedInUser): Promise<void> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addPerson, Browser, newEmail } from '../sign-in/people.js';
+import { DataSource } from 'typeorm';
+import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
 import { follow } from './oauth-client.js';
 import { authorizePath, type Flow, OauthFlows, REDIRECT } from './oauth-flows.js';
 
@@ -68,6 +69,47 @@ describe('an authorization request', () => {
       authorizePath(await flows.newFlow({ redirect_uri: REDIRECT.replace('33418', '40001') })),
     );
     expect(answer).toMatch(/^http:\/\/127\.0\.0\.1:40001\/callback\?code=/);
+  });
+});
+
+describe('a client that wants the person to sign in again', () => {
+  /** Follows redirects until the sign-in; returns its path. */
+  async function signInOf(browser: Browser, path: string): Promise<string> {
+    for (let at = path; ;) {
+      if (at.startsWith('/sign-in')) return at;
+      const { location } = (await browser.get(at)).headers;
+      if (location === undefined) throw new Error(`There is no sign-in: ${at}`);
+      const url = new URL(location, flows.url);
+      if (url.origin !== flows.url) throw new Error(`There is no sign-in: ${url.href}`);
+      at = url.pathname + url.search;
+    }
+  }
+
+  it.each([
+    ['prompt=login', { prompt: 'login' }],
+    ['max_age', { max_age: '1800' }],
+  ])('is obeyed: %s', async (_what, changes) => {
+    const browser = new Browser(flows.url);
+    await browser.signIn(flows.email);
+    await flows.app.app
+      .get(DataSource)
+      .query(
+        "UPDATE browser_sessions SET created_at = created_at - interval '1 hour' WHERE created_at > now() - interval '1 hour'",
+      );
+    const flow = await flows.newFlow(changes);
+    const path = await signInOf(browser, authorizePath(flow));
+    expect((await browser.get(path)).text).toContain('asks you to sign in again');
+    const back = new URL(path, flows.url).searchParams.get('return_to') ?? '';
+    expect(await signInOf(browser, back)).toBe(path);
+    expect((await browser.signIn(flows.email, PASSWORD, path)).headers['location']).toBe(back);
+    expect(await follow(browser, back)).toMatch(/^http:\/\/127\.0\.0\.1:33418\/callback\?code=/);
+  });
+
+  it('is not obeyed before the time of max_age', async () => {
+    const browser = new Browser(flows.url);
+    await browser.signIn(flows.email);
+    const flow = await flows.newFlow({ max_age: '1800' });
+    expect(await follow(browser, authorizePath(flow))).toContain('?code=');
   });
 });
 

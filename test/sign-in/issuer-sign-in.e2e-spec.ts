@@ -58,6 +58,23 @@ describe('signing in with an issuer', () => {
     expect(await nameOf(later)).toBe('Ada');
   });
 
+  it('can be in progress several times in one browser', async () => {
+    const email = newEmail();
+    await invite(service, email);
+    issuer.person = { sub: 'sub-several', email, email_verified: true };
+    const browser = new Browser(service.url);
+    const paths = ['%2Ffirst', '%2Fsecond'].map((target) => `?return_to=${target}`);
+    const callbacks = [await authorize(browser, paths[0]), await authorize(browser, paths[1])];
+    for (const [index, target] of ['/first', '/second'].entries()) {
+      expect((await browser.get(callbacks[index] ?? '')).headers['location']).toBe(target);
+    }
+  });
+
+  it('asks the issuer for another sign-in where the client wants one', async () => {
+    const { headers } = await new Browser(service.url).get('/auth/oidc?again=1');
+    expect(new URL(String(headers['location'])).searchParams.get('prompt')).toBe('login');
+  });
+
   it('refuses people without an invitation, and addresses that are not verified', async () => {
     const email = newEmail();
     issuer.person = { sub: 'sub-2', email, email_verified: true };

@@ -117,6 +117,26 @@ describe('CSRF', () => {
   });
 });
 
+describe('several sign-in pages of one browser', () => {
+  it('go on when one of them has signed in', async () => {
+    const { email, browser } = await personWithBrowser();
+    const targets = ['/first?a=b', '/second', '/third'];
+    const forms = [];
+    for (const target of targets) {
+      const page = await browser.get(`/sign-in?return_to=${encodeURIComponent(target)}`);
+      forms.push({ ...hiddenFieldsOf(page.text), email, password: PASSWORD });
+    }
+    const stranger = new Browser(browser.url);
+    for (const [index, form] of forms.entries()) {
+      expect((await browser.post('/sign-in', form)).headers['location']).toBe(targets[index]);
+      expect((await stranger.post('/sign-in', form)).status).toBe(403);
+    }
+    // Not as another person than the one who was to sign in.
+    const other = { ...forms[1], email: newEmail() };
+    expect((await browser.post('/sign-in', other)).headers['location']).toBe('/sign-in');
+  });
+});
+
 describe('return_to', () => {
   it.each(['/connections/1/authorize?a=b%2F%2Fc', '/oauth/authorize?redirect_uri=https%3A%2F%2Fclient.example%2Fcb'])(
     'leads to a path of the service: %s',

@@ -88,6 +88,11 @@ export class OauthRecordsRepository {
     return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };
   }
 
+  /** When the record was made, by the clock of the database. */
+  async createdAt(model: string, value: string): Promise<Date | undefined> {
+    return (await this.records.findOneBy({ model, id: recordId(model, value) }))?.createdAt;
+  }
+
   /** Marks the record as used. Returns false if it has been used before or no longer exists. */
   async consume(model: string, value: string): Promise<boolean> {
     const [, count] = await this.records.query(
