@@ -16,6 +16,12 @@ export function readCookie({ headers }: FastifyRequest, name: string): string | 
   return values.length === 1 ? values[0] : undefined;
 }
 
+/** The names of the cookies that begin with the prefix. */
+export function cookieNamesWith({ headers }: FastifyRequest, prefix: string): string[] {
+  const names = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('=', 1)[0] ?? '');
+  return names.filter((name) => name.startsWith(prefix));
+}
+
 /**
  * Sets a cookie that no script can read and that no other site's form sends.
  * @param value of characters that need no escaping, such as base64url

@@ -53,6 +53,7 @@ export class ConsentController {
     if (interaction.prompt.name === 'login') {
       // The client asks for it (`prompt=login`, `max_age`), or nobody was signed in when the request began.
       if (!(await this.hasSignedInFor(interaction, user))) return sendToSignIn(reply, interaction, { isAgain: true });
+      await continueAs(user, interaction);
       return finish(pending, request, reply, { login: { accountId: user.id } });
     }
     const question = await this.questionOf(pending);
@@ -171,6 +172,13 @@ async function finish(
 ): Promise<void> {
   const returnTo = await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true });
   void reply.redirect(returnTo, 303);
+}
+
+/** The library would refuse a person who has signed in instead of the one who was signed in when the request began. */
+async function continueAs({ id }: SignedInUser, interaction: Interaction): Promise<void> {
+  if (interaction.session === undefined || interaction.session.accountId === id) return;
+  delete interaction.session;
+  await interaction.save(Math.max(1, interaction.exp - Math.floor(Date.now() / 1000)));
 }
 
 /** The person comes back to the request signed in. */

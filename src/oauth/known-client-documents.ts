@@ -34,7 +34,7 @@ const DOCUMENTS: readonly KnownClientDocument[] = [
     client_uri: 'https://claude.ai',
     redirect_uris: ['https://claude.ai/api/mcp/auth_callback'],
   },
-  // 2026-09. For servers that send `iss`, as this one does; also github.com/anomalyco/opencode/pull/47737 (address).
+  // 2026-09-16. For servers that send `iss`, as this one does; also github.com/anomalyco/opencode/pull/47737 (address).
   {
     ...NATIVE,
     client_id: 'https://chatgpt.com/oauth/codex/client.json',

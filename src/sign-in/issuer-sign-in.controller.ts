@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { databaseNow } from '../common/database-time.js';
 import { CookieNames } from '../browser-sessions/cookie-names.js';
 import { DomainError } from '../common/domain-error.js';
-import { readCookie, setCookie } from '../http/cookies.js';
+import { cookieNamesWith, readCookie, setCookie } from '../http/cookies.js';
 import { AGAIN_FIELD, queryOf } from '../pages/form-body.js';
 import { localPathOf } from '../pages/local-path.js';
 import { GetPage } from '../pages/page-route.js';
@@ -16,6 +16,9 @@ import { SignInService } from './sign-in.service.js';
 
 const CONTEXT = 'cookie:oidc';
 const LIFETIME_S = 600;
+const COOKIE_PREFIX = 'sbx_oidc_';
+/** In one browser; another one ends them all. */
+const MAX_IN_PROGRESS = 8;
 /** Of the hash of a state, in the name of its cookie. */
 const STATE_DIGITS = 16;
 
@@ -49,6 +52,11 @@ export class IssuerSignInController {
     const started: Started = { ...pending, returnTo, expiresAt: databaseNow() + LIFETIME_S * 1000 };
     const sealed = Buffer.from(this.vault.seal(JSON.stringify(started), CONTEXT)).toString('base64url');
     const { isSecure } = this.cookies;
+    // Other sites can start sign-ins in this browser; their cookies must not fill up the headers of its requests.
+    const earlier = cookieNamesWith(request, this.cookies.named(COOKIE_PREFIX));
+    if (earlier.length >= MAX_IN_PROGRESS) {
+      for (const name of earlier) setCookie(reply, name, '', { isSecure, maxAge: 0 });
+    }
     setCookie(reply, this.cookieNameFor(pending.state), sealed, { isSecure, maxAge: LIFETIME_S });
     void reply.redirect(url, 303);
   }
@@ -73,7 +81,7 @@ export class IssuerSignInController {
   }
 
   private cookieNameFor(state: string): string {
-    return this.cookies.named(`sbx_oidc_${hash('sha256', state).slice(0, STATE_DIGITS)}`);
+    return this.cookies.named(`${COOKIE_PREFIX}${hash('sha256', state).slice(0, STATE_DIGITS)}`);
   }
 
   private read(request: FastifyRequest, cookieName: string): Started | undefined {

@@ -105,6 +105,16 @@ describe('a client that wants the person to sign in again', () => {
     expect(await follow(browser, back)).toMatch(/^http:\/\/127\.0\.0\.1:33418\/callback\?code=/);
   });
 
+  it('gets the person who has signed in then, also another one', async () => {
+    const browser = new Browser(flows.url);
+    await browser.signIn(flows.email);
+    const email = newEmail();
+    await addPerson(flows.app, { email, role: 'admin' });
+    const path = await signInOf(browser, authorizePath(await flows.newFlow({ prompt: 'login' })));
+    const { location } = (await browser.signIn(email, PASSWORD, path)).headers;
+    expect(await follow(browser, String(location))).toContain('?code=');
+  });
+
   it('is not obeyed before the time of max_age', async () => {
     const browser = new Browser(flows.url);
     await browser.signIn(flows.email);
