@@ -87,7 +87,7 @@ describe('a client that wants the person to sign in again', () => {
 
   it.each([
     ['prompt=login', { prompt: 'login' }],
-    ['max_age', { max_age: '1800' }],
+    ['max_age', { max_age: '1800', scope: 'openid mcp' }],
   ])('is obeyed: %s', async (_what, changes) => {
     const browser = new Browser(flows.url);
     await browser.signIn(flows.email);
@@ -118,7 +118,7 @@ describe('a client that wants the person to sign in again', () => {
   it('is not obeyed before the time of max_age', async () => {
     const browser = new Browser(flows.url);
     await browser.signIn(flows.email);
-    const flow = await flows.newFlow({ max_age: '1800' });
+    const flow = await flows.newFlow({ max_age: '1800', scope: 'openid mcp' });
     expect(await follow(browser, authorizePath(flow))).toContain('?code=');
   });
 });
