@@ -72,7 +72,7 @@ describe('CONNECTION_TEST', () => {
     expect(await check(id)).toMatchObject({ ok: false, error: expect.stringMatching(sentence) });
     const tested = await get(id);
     expect(tested).toMatchObject({ status: 'error', status_reason: expect.stringMatching(sentence) });
-    expect(Date.parse(tested.status_since ?? '')).toBeGreaterThan(Date.parse(before ?? ''));
+    expect(Date.parse(String(tested.status_since))).toBeGreaterThan(Date.parse(String(before)));
     await check(id);
     expect((await get(id)).status_since).toBe(tested.status_since);
   });
