@@ -7,9 +7,12 @@ import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
 import type { ToolCall } from '../upstreams/tool-call.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
+import { DomainError } from '../common/domain-error.js';
+import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
+import { targetOf, type ToolTarget } from './tool-target.js';
 
 /** How long a call waits when a rate limit of its connection is reached, before the model gets an error. */
 const LIMIT_PATIENCE_MS = 5_000;
@@ -28,6 +31,8 @@ export interface AgentToolCallOptions {
   readonly signal?: AbortSignal;
   /** The trace context under which the call is made (W3C), unchecked. */
   readonly trace?: ToolCall['trace'];
+  /** Has somebody approved the call? Without it, a call that needs an approval is refused. */
+  readonly isApproved?: boolean;
 }
 
 /** A callable tool of an agent. */
@@ -45,6 +50,12 @@ export interface AgentTool {
   readonly isInactive: boolean;
   /** A run makes a call only after somebody has approved it. */
   readonly needsApproval: boolean;
+  /** What a call reaches, as far as the composition knows. */
+  readonly target: ToolTarget;
+  /** What a call reaches now; undefined once the connection is deleted. Rejects with StorageLostError. */
+  readTarget(signal: AbortSignal): Promise<ToolTarget | undefined>;
+  /** False if a call with these arguments would be refused because of them. */
+  acceptsArguments(args: Record<string, unknown>): Promise<boolean>;
   /** Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with StorageLostError. */
   call(args: Record<string, unknown>, options?: AgentToolCallOptions): Promise<CallToolResult>;
 }
@@ -83,6 +94,8 @@ export class AgentToolset {
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
     const { userId } = caller;
     const permitted = (toolName: string): boolean => toolName === upstreamName;
+    const findConnection = (): Promise<Connection> =>
+      throughOutage(() => this.invoker.requireConnection({ organizationId, connectionId, userId }));
     return {
       name,
       connectionId,
@@ -92,12 +105,17 @@ export class AgentToolset {
       fault,
       isInactive,
       needsApproval,
-      call: async (args, { signal, trace = {} } = {}) => {
-        const found = await throughOutage(() =>
-          this.invoker.requireConnection({ organizationId, connectionId, userId }),
-        );
-        const connection = connectionOf(place, found);
-        const what = { connection, toolName: upstreamName, args, permitted };
+      target: targetOf(place.connection, upstreamName, tool?.definition),
+      readTarget: async (signal) => {
+        const connection = await findConnection().catch(unlessNotFound);
+        if (connection === undefined) return undefined;
+        return targetOf(connection, upstreamName, await this.invoker.findDefinition(connection, upstreamName, signal));
+      },
+      acceptsArguments: (args) => this.invoker.acceptsArguments(place.connection, upstreamName, args),
+      call: async (args, { signal, trace = {}, isApproved = false } = {}) => {
+        const connection = connectionOf(place, await findConnection());
+        const isUnapproved = needsApproval && !isApproved;
+        const what = { connection, toolName: upstreamName, args, permitted, isUnapproved };
         const call: ToolCall = {
           ...what,
           caller,
@@ -111,4 +129,9 @@ export class AgentToolset {
       },
     };
   }
+}
+
+function unlessNotFound(error: unknown): undefined {
+  if (error instanceof DomainError && error.code === 'not_found') return undefined;
+  throw error;
 }

@@ -44,7 +44,8 @@ export async function runAgentLoop(
   const toolSet = toToolSet(input.tools);
   const { observation } = input;
   const { signal } = control;
-  const settlement = { tools, approvals: input.approvals, control, observation };
+  const { approvals, approvalTimeoutS } = input;
+  const settlement = { tools, approvals, approvalTimeoutS, control, observation };
   const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
   if (isUnsettled && !answer.hasOpenStep) {
     await settleToolCalls(answer, settlement, true);
@@ -57,7 +58,7 @@ export async function runAgentLoop(
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
-      await saveStep(answer, settlement, input.approvalTimeoutS);
+      await saveStep(answer, settlement);
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
       await settleToolCalls(answer, settlement, false);

@@ -8,8 +8,6 @@ import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { executeToolCalls, refuseUnrepeatable, type ToolStepOptions, UNKNOWN_OUTCOME } from './tool-step.js';
 
-const ANOTHER_TOOL =
-  'The call was not made: its name now belongs to a tool of another connection than the approved one.';
 const NOT_ASKED = `${UNKNOWN_OUTCOME} The call was not repeated, because it needs an approval.`;
 const CALLED_BEFORE = `${UNKNOWN_OUTCOME} The call was not repeated, because an approval is for one call.`;
 
@@ -17,6 +15,8 @@ const CALLED_BEFORE = `${UNKNOWN_OUTCOME} The call was not repeated, because an 
 export interface ToolCallSettlement {
   tools: ReadonlyMap<string, AgentTool>;
   approvals: AttemptApprovals;
+  /** How long somebody can answer a request for an approval, in seconds. */
+  approvalTimeoutS: number;
   control: RunAttemptControl;
   observation: ToolStepOptions['observation'];
 }
@@ -24,18 +24,20 @@ export interface ToolCallSettlement {
 /** Stores a step that the model has finished, with approvals for its calls that need one. */
 export async function saveStep(
   answer: RunAnswer,
-  { tools, approvals }: ToolCallSettlement,
-  timeoutS: number,
+  { tools, approvals, approvalTimeoutS }: ToolCallSettlement,
 ): Promise<void> {
-  const gated = answer.pendingToolCalls().flatMap((call) => gate(call, tools.get(call.toolName)));
+  const calls = answer.pendingToolCalls().map((call) => gate(call, tools.get(call.toolName)));
+  const gated = (await Promise.all(calls)).flat();
   if (gated.length === 0) await answer.save();
-  else await approvals.request(answer, gated, timeoutS);
+  else await approvals.request(answer, gated, approvalTimeoutS);
 }
 
 /** Nobody is asked about a call that cannot be made anyway. */
-function gate({ toolCallId, toolName, input }: PendingToolCall, tool: AgentTool | undefined): GatedCall[] {
+async function gate(call: PendingToolCall, tool: AgentTool | undefined): Promise<GatedCall[]> {
+  const { toolCallId, toolName, input } = call;
   if (tool === undefined || !tool.needsApproval || tool.isInactive || !isRecord(input)) return [];
-  return [{ toolCallId, toolName, upstreamTool: tool.upstreamName, connectionId: tool.connectionId, input }];
+  if (!(await tool.acceptsArguments(input))) return [];
+  return [{ toolCallId, toolName, target: tool.target, input }];
 }
 
 /**
@@ -51,11 +53,7 @@ export async function settleToolCalls(
 ): Promise<void> {
   const { tools, approvals, control, observation } = settlement;
   const { signal } = control;
-  for (const { toolCallId } of answer.pendingToolCalls()) {
-    const approval = approvals.find(toolCallId);
-    if (approval !== undefined)
-      await answer.append({ type: 'tool-approval-request', approvalId: approval.id, toolCallId });
-  }
+  await streamRequests(answer, approvals);
   // What needs an approval and has none was not stored with its step: nobody was asked.
   const refuse = (call: PendingToolCall, tool: AgentTool): string | undefined =>
     tool.needsApproval ? NOT_ASKED : refuseUnrepeatable(call, tool);
@@ -72,25 +70,64 @@ export async function settleToolCalls(
   await applyDecisions(answer, settlement);
 }
 
-/** Streams the decisions, and makes the approved calls. */
-async function applyDecisions(
-  answer: RunAnswer,
-  { tools, approvals, control: { signal }, observation }: ToolCallSettlement,
-): Promise<void> {
+/** Streams the requests that readers do not know yet. */
+async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): Promise<void> {
+  for (const call of [...answer.pendingToolCalls(), ...answer.gatedToolCalls()]) {
+    const { toolCallId } = call;
+    const approvalId = approvals.find(toolCallId)?.id;
+    if (approvalId === undefined || ('approvalId' in call && call.approvalId === approvalId)) continue;
+    await answer.append({ type: 'tool-approval-request', approvalId, toolCallId });
+  }
+}
+
+/** Streams the decisions, and makes the approved calls. A call whose tool has changed since it was approved is asked about again. */
+async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement): Promise<void> {
+  const { tools, approvals, approvalTimeoutS, control, observation } = settlement;
+  const { signal } = control;
   const approved = new Map<GatedPart, Decision>();
+  const changed: GatedCall[] = [];
   for (const call of answer.gatedToolCalls()) {
     const decision = approvals.decisionOn(call);
     if (decision === undefined) throw new TypeError(`The call ${call.toolCallId} has no approval.`);
+    const again = await askAgain(call, decision, tools.get(call.toolName), signal);
+    if (again !== undefined) {
+      changed.push(again);
+      continue;
+    }
     if (call.isRequested) await answer.append(toResponse(decision));
     if (decision.approved) approved.set(call, decision);
     else await answer.append({ type: 'tool-output-denied', toolCallId: call.toolCallId });
   }
-  const refuse = async (call: PendingToolCall, { connectionId }: AgentTool): Promise<string | undefined> => {
+  if (changed.length > 0) {
+    await approvals.request(answer, changed, approvalTimeoutS);
+    await streamRequests(answer, approvals);
+  }
+  const refuse = async (call: PendingToolCall): Promise<string | undefined> => {
     const decision = approved.get(call as GatedPart);
-    if (decision !== undefined && decision.connectionId !== connectionId) return ANOTHER_TOOL;
     return decision !== undefined && (await approvals.take(decision)) ? undefined : CALLED_BEFORE;
   };
-  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, signal, observation });
+  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, isApproved: true, signal, observation });
+  if (changed.length === 0) return;
+  control.stop('waiting');
+  signal.throwIfAborted();
+}
+
+/** The request for another approval, if an approved call would not reach what was approved. */
+async function askAgain(
+  call: GatedPart,
+  decision: Decision,
+  tool: AgentTool | undefined,
+  signal: AbortSignal,
+): Promise<GatedCall | undefined> {
+  if (!decision.approved || decision.calledAt !== null || tool === undefined || tool.isInactive) return undefined;
+  const target = await tool.readTarget(signal);
+  if (target === undefined) return undefined;
+  const { toolCallId, toolName, input } = call;
+  const { connectionId, targetPlace, targetDefinition } = decision;
+  const isSamePlace = targetPlace === null ? target.connectionId === connectionId : target.place === targetPlace;
+  // What cannot be listed at the moment cannot be compared.
+  const isSameTool = target.definition === null || targetDefinition === null || target.definition === targetDefinition;
+  return isSamePlace && isSameTool ? undefined : { toolCallId, toolName, target, input };
 }
 
 /** Ends the calls that wait for an approval or are approved but not made, because the run ends. */

@@ -17,6 +17,8 @@ const NOT_DECLARED = 'The call was not repeated, because the tool is not declare
 export interface ToolStepOptions {
   /** Why a call is not made, as its error text; undefined if it is made, right after that. */
   refuse?: ((call: PendingToolCall, tool: AgentTool) => string | undefined | Promise<string | undefined>) | undefined;
+  /** Has somebody approved the calls? */
+  isApproved?: boolean;
   signal: AbortSignal;
   observation: RunObservation;
 }
@@ -29,12 +31,13 @@ export async function executeToolCalls(
   answer: RunAnswer,
   calls: readonly PendingToolCall[],
   tools: ReadonlyMap<string, AgentTool>,
-  { refuse, signal, observation }: ToolStepOptions,
+  options: ToolStepOptions,
 ): Promise<void> {
+  const { signal } = options;
   // All calls settle before anything else is streamed, even if one fails.
   const settled = await Promise.allSettled(
     calls.map(async (call) => {
-      const outcome = await executeInSpan(call, tools.get(call.toolName), { refuse, signal, observation });
+      const outcome = await executeInSpan(call, tools.get(call.toolName), options);
       await answer.push(toChunk(call, outcome));
       answer.saveSoon();
     }),
@@ -48,12 +51,13 @@ export async function executeToolCalls(
 async function executeInSpan(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { refuse, signal, observation }: ToolStepOptions,
+  options: ToolStepOptions,
 ): Promise<ToolOutcome> {
+  const { observation, signal } = options;
   const observedCall = observation.beginTool(call.toolName, call.toolCallId);
   try {
     const outcome = await observedCall.within(() =>
-      execute(call, tool, { refuse, signal, trace: observedCall.traceContext }),
+      execute(call, tool, { ...options, trace: observedCall.traceContext }),
     );
     observedCall.end('errorText' in outcome ? TOOL_ERROR : undefined);
     return outcome;
@@ -66,7 +70,7 @@ async function executeInSpan(
 async function execute(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { refuse, signal, trace }: Pick<ToolStepOptions, 'refuse' | 'signal'> & { trace: IncomingTraceContext },
+  { refuse, isApproved = false, signal, trace }: ToolStepOptions & { trace: IncomingTraceContext },
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
   if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
@@ -74,7 +78,7 @@ async function execute(
   const refusal = await refuse?.(call, tool);
   if (refusal !== undefined) return { errorText: refusal };
   try {
-    return toOutcome(await tool.call(call.input, { signal, trace }));
+    return toOutcome(await tool.call(call.input, { signal, trace, isApproved }));
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();

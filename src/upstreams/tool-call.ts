@@ -33,6 +33,8 @@ export interface ToolCall {
   readonly agentId?: string;
   /** Is the caller permitted to call this tool of the connection? A public tool needs no permission. */
   readonly permitted: (toolName: string) => boolean;
+  /** The call needs an approval and has none: it is refused, for another reason if there is one. */
+  readonly isUnapproved?: boolean;
   /** The tools of the caller's own session, if they can differ from those of the shared session. */
   readonly sessionTools?: () => Promise<ToolList>;
   /** Is told the rate limits that apply, before the call is admitted or refused. */

@@ -55,10 +55,42 @@ export class ToolInvoker {
    */
   async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
     const connection = await this.requireConnection(ref);
+    return this.listNow(connection, signal);
+  }
+
+  /**
+   * Requests the upstream's tools, and returns this one; undefined if it is unknown, or cannot be listed.
+   * @throws the signal's reason when it is aborted
+   */
+  async findDefinition(
+    connection: Connection,
+    toolName: string,
+    signal: AbortSignal,
+  ): Promise<UpstreamTool | undefined> {
+    try {
+      return (await this.listNow(connection, signal)).find(({ name }) => name === toolName);
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  private async listNow(connection: Connection, signal: AbortSignal | undefined): Promise<UpstreamTool[]> {
     requireActive(connection);
     const tools = await this.lister.list(connection, signal);
     this.catalog.learn(connection, tools);
     return tools;
+  }
+
+  /** False if a call with these arguments would be refused because of them. */
+  async acceptsArguments(connection: Connection, toolName: string, args: unknown): Promise<boolean> {
+    try {
+      const tool = (await this.catalog.toolsOf(connection)).tools.get(toolName);
+      if (tool === undefined) return true;
+      return (await this.checker.validateArguments(tool.inputSchema, args, connection.id)).outcome !== 'unfit';
+    } catch {
+      return true;
+    }
   }
 
   /**
@@ -117,6 +149,7 @@ export class ToolInvoker {
       const checked = this.checkArguments(found, call);
       const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
       if (refusal !== undefined) throw refusal;
+      if (call.isUnapproved === true) throw new DomainError('permission_denied', 'The call needs an approval.');
       return invocation;
     } catch (error) {
       await invocation.settle(outcomeOf(error));

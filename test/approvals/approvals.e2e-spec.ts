@@ -1,9 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../support/agent-runs.js';
 import { until } from '../support/proxy-connections.js';
+import { startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import type { PendingApprovalItem } from '../../src/runs/records/approval.dto.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { readRun } from '../turns/turns.support.js';
-import { answer, SCRIPTED, startUpstream, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
+import {
+  answer,
+  createAskingAgent,
+  SCRIPTED,
+  startUpstream,
+  startWaiting,
+  useApprovalsApp,
+  validated,
+} from './approvals.support.js';
 
 const own = useApprovalsApp();
 
@@ -36,6 +46,7 @@ describe('a call that needs an approval', () => {
     expect(own.upstream.calls).toEqual([]);
 
     const accepted = await answer(own.app, thread.id, id, { approved: true }).expect(202);
+    expect(accepted.headers).toMatchObject({ location: `/api/default/agent-runtime/runs/${taskId}` });
     expect(accepted.body).toEqual({ approvalId: id, approved: true });
     const collected = await stream.collectUntilDone();
     expect(await thread.run(taskId)).toMatchObject({ status: 'completed', pending_approvals: [] });
@@ -80,21 +91,63 @@ describe('a call that needs an approval', () => {
     expect(textOf(next.chunks)).toContain('You said: hello');
   });
 
-  it('does not make an approved call with a tool of another connection that has its name now', async () => {
-    const other = await startUpstream();
+  it('is asked about again when it would reach another connection, another address, or another tool', async () => {
+    const others = await Promise.all([startUpstream(), startUpstream()]);
+    const [other, moved] = others;
     try {
       const agentId = await own.createAgent('all');
-      const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, '/call send {}');
-      const connections = [{ connection_id: await connect(own.app, other.url, 'Other'), approval: 'all' }];
+      const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, '/call send {"to":"a"}');
+      const asked = [approvals[0]];
+      /** Approves what was asked last; the run has to ask again. */
+      const approve = async (): Promise<void> => {
+        const { id } = asked.at(-1) as PendingApprovalItem;
+        await answer(own.app, thread.id, id, { approved: true }).expect(202);
+        await until('the call waits again', async () => {
+          const [pending] = (await thread.run(taskId)).pending_approvals;
+          if (pending === undefined || pending.id === id) return false;
+          asked.push(pending);
+          return true;
+        });
+      };
+      const connectionId = await connect(own.app, other.url, 'Other');
+      const connections = [{ connection_id: connectionId, approval: 'all' }];
       await succeed(own.app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { connections } });
-      await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
-      const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
-      expect([...own.upstream.calls, ...other.calls]).toEqual([]);
-      expect(toolPartsOf(message.parts)).toMatchObject([
-        { state: 'output-error', errorText: expect.stringContaining('another connection') },
+      await approve();
+      const data = { connection_url: moved.url };
+      await succeed(own.app, 'COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data });
+      await approve();
+      moved.tools['send'] = { ...moved.tools['send'], description: 'Sends money.', handler: () => 'sent' };
+      await approve();
+      expect(asked.map((item) => [item?.connection_title, item?.upstream_tool, item?.input])).toEqual([
+        ['Tools', 'send', { to: 'a' }],
+        ...Array.from({ length: 3 }, () => ['Other', 'send', { to: 'a' }]),
       ]);
+      expect([...own.upstream.calls, ...other.calls, ...moved.calls]).toEqual([]);
+
+      await answer(own.app, thread.id, asked.at(-1)?.id ?? '', { approved: true }).expect(202);
+      const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+      expect(toolPartsOf(message.parts)).toMatchObject([{ state: 'output-available' }]);
+      expect(moved.calls).toMatchObject([{ tool: 'send', arguments: { to: 'a' } }]);
+      await validated(message);
     } finally {
-      await other.close();
+      for (const upstream of others) await upstream.close();
+    }
+  });
+
+  it('is not asked about when its arguments do not validate: the model learns the faults', async () => {
+    const inputSchema = { type: 'object' as const, properties: { to: { type: 'string' } }, required: ['to'] };
+    const strict = await startMcpUpstream({ send: { inputSchema, handler: () => 'sent' } });
+    try {
+      const connectionId = await connect(own.app, strict.url, 'Strict');
+      const agentId = await createAskingAgent(own.app, connectionId, 'all');
+      const { thread, stream, taskId } = await own.start(agentId, '/call send {"to":1}');
+      const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+      expect(toolPartsOf(message.parts)).toMatchObject([
+        { state: 'output-error', errorText: expect.stringContaining('arguments.to') },
+      ]);
+      expect(strict.calls).toEqual([]);
+    } finally {
+      await strict.close();
     }
   });
 

@@ -32,6 +32,14 @@ export class RunApprovalEntity {
   @Column({ type: 'uuid', name: 'connection_id', update: false })
   connectionId: string;
 
+  /** Digest of what the call reaches (`ToolTarget`); null in approvals of earlier versions. */
+  @Column({ type: 'char', name: 'target_place', length: 64, nullable: true, update: false })
+  targetPlace: string | null;
+
+  /** Digest of the tool's definition; null while it could not be listed. */
+  @Column({ type: 'char', name: 'target_definition', length: 64, nullable: true, update: false })
+  targetDefinition: string | null;
+
   @Column({ type: 'json', update: false })
   input: unknown;
 

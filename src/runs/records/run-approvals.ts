@@ -13,21 +13,38 @@ import { answerValues, SAVE_ANSWER } from './run-execution.js';
 export interface GatedCall {
   readonly toolCallId: string;
   readonly toolName: string;
-  /** The name of the tool at its upstream. */
-  readonly upstreamTool: string;
-  readonly connectionId: string;
+  readonly target: ApprovedTarget;
   readonly input: unknown;
+}
+
+/** What the call reaches. The approval is for this. */
+export interface ApprovedTarget {
+  readonly connectionId: string;
+  /** The name of the tool at its upstream. */
+  readonly upstreamName: string;
+  readonly place: string;
+  readonly definition: string | null;
 }
 
 /** An approval as an attempt sees it, without the input, which the answer has. */
 export type ApprovalState = Pick<
   RunApprovalEntity,
-  'id' | 'toolCallId' | 'connectionId' | 'approved' | 'reason' | 'closedAt' | 'closedAs'
+  | 'id'
+  | 'toolCallId'
+  | 'connectionId'
+  | 'targetPlace'
+  | 'targetDefinition'
+  | 'approved'
+  | 'reason'
+  | 'closedAt'
+  | 'closedAs'
+  | 'calledAt'
 >;
 
 const STATES = `
-  SELECT id, tool_call_id AS "toolCallId", connection_id AS "connectionId", approved, reason, closed_at AS "closedAt",
-         closed_as AS "closedAs"
+  SELECT id, tool_call_id AS "toolCallId", connection_id AS "connectionId", target_place AS "targetPlace",
+         target_definition AS "targetDefinition", approved, reason, closed_at AS "closedAt", closed_as AS "closedAs",
+         called_at AS "calledAt"
     FROM run_approvals WHERE run_id = $1 ORDER BY id`;
 
 const CURRENT_ATTEMPT = "SELECT id FROM runs WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'";
@@ -66,7 +83,7 @@ export class RunApprovals {
 
   /**
    * Stores the answer so far, and requests approvals for these calls of its last step, in one transaction: a stored call without an
-   * approval was never in need of one. The call can be repeated.
+   * approval was never in need of one. An approval that was answered, and not used, is replaced. The call can be repeated.
    * @param timeoutS how long somebody can answer, in seconds
    * @returns whether the run was asked to stop
    * @throws StaleAttemptError
@@ -96,10 +113,17 @@ export class RunApprovals {
     timeoutS: number,
   ): Promise<void> {
     await manager.query(
-      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, upstream_tool, connection_id, input, expires_at)
-       SELECT id, $1, tool_call_id, tool_name, upstream_tool, connection_id, input::json, now() + make_interval(secs => $2)
-         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[])
-              AS call (id, tool_call_id, tool_name, upstream_tool, connection_id, input)
+      `DELETE FROM run_approvals
+        WHERE run_id = $1 AND tool_call_id = ANY($2::text[]) AND closed_at IS NOT NULL AND called_at IS NULL`,
+      [runId, calls.map(({ toolCallId }) => toolCallId)],
+    );
+    await manager.query(
+      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, upstream_tool, connection_id, input, target_place,
+                                  target_definition, expires_at)
+       SELECT id, $1, tool_call_id, tool_name, upstream_tool, connection_id, input::json, place, definition,
+              now() + make_interval(secs => $2)
+         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[], $9::text[], $10::text[])
+              AS call (id, tool_call_id, tool_name, upstream_tool, connection_id, input, place, definition)
        ON CONFLICT (run_id, tool_call_id) DO NOTHING`,
       [
         runId,
@@ -107,10 +131,12 @@ export class RunApprovals {
         calls.map(() => newId()),
         calls.map(({ toolCallId }) => toolCallId),
         calls.map(({ toolName }) => toolName),
-        calls.map(({ upstreamTool }) => upstreamTool),
-        calls.map(({ connectionId }) => connectionId),
+        calls.map(({ target }) => target.upstreamName),
+        calls.map(({ target }) => target.connectionId),
         // As text: PostgreSQL's functions on JSON refuse escaped NUL characters and unpaired surrogates, its type does not.
         calls.map(({ input }) => JSON.stringify(input)),
+        calls.map(({ target }) => target.place),
+        calls.map(({ target }) => target.definition),
       ],
     );
   }
