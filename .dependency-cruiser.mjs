@@ -34,7 +34,7 @@ const LAYERS = {
   audit: ['config', 'database', 'names'],
   'audit-events': ['audit', 'database', 'names'],
   credentials: [],
-  'api-keys': ['audit-events', 'credentials', 'database', 'organizations'],
+  'api-keys': ['audit-events', 'credentials', 'database', 'organizations', 'users'],
   'trusted-issuers': ['credentials', 'net', 'organizations'],
   limits: ['config', 'redis'],
   retention: ['config'],

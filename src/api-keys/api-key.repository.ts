@@ -143,6 +143,11 @@ export class ApiKeyRepository {
     });
   }
 
+  /** Deletes the keys that a person has made, in all organizations. */
+  async deleteOfPerson(manager: EntityManager, userId: string): Promise<void> {
+    await manager.delete(ApiKeyEntity, { userId });
+  }
+
   findByHash(keyHash: string): Promise<ApiKeyEntity | null> {
     return this.keys.findOneBy({ keyHash });
   }

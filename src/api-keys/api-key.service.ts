@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
@@ -19,6 +19,7 @@ import type {
 import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeyRepository, type NewApiKey } from './api-key.repository.js';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../common/api-key-value.js';
+import { PasswordChanges } from '../users/password-changes.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
 import { expiryIn, hasExpired, outlives } from './key-expiry.js';
 import { KeyMaker } from './key-rights.js';
@@ -41,11 +42,16 @@ const KEY_LIST: ListSpec = {
 
 /** Manages API keys. Each key belongs to one organization. Its value is returned once, and only its hash is stored. */
 @Injectable()
-export class ApiKeyService {
+export class ApiKeyService implements OnModuleInit {
   constructor(
     private readonly repository: ApiKeyRepository,
     private readonly verifier: ApiKeyVerifier,
+    private readonly passwordChanges: PasswordChanges,
   ) {}
+
+  onModuleInit(): void {
+    this.passwordChanges.registerForOwner((manager, userId) => this.repository.deleteOfPerson(manager, userId));
+  }
 
   /**
    * @throws DomainError `permission_widening` for permissions or a lifetime beyond the caller's own, `limit_reached`

@@ -9,6 +9,7 @@ import { migrate } from '../database/migrate.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 import { Ownership } from '../organizations/ownership.js';
+import { PasswordResets } from '../organizations/password-resets.js';
 import { runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 
@@ -17,6 +18,7 @@ export interface Administration {
   readonly baseUrl: string;
   readonly organizations: OrganizationsService;
   readonly ownership: Ownership;
+  readonly resets: PasswordResets;
 }
 
 @Module({})
@@ -46,7 +48,8 @@ export async function administrate(command: (administration: Administration) => 
     try {
       const organizations = context.get(OrganizationsService, { strict: false });
       const ownership = context.get(Ownership, { strict: false });
-      process.stdout.write(`${await command({ baseUrl: config.baseUrl, organizations, ownership })}\n`);
+      const resets = context.get(PasswordResets, { strict: false });
+      process.stdout.write(`${await command({ baseUrl: config.baseUrl, organizations, ownership, resets })}\n`);
     } finally {
       await context.close();
     }

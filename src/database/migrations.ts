@@ -40,6 +40,7 @@ import { StatusSince1763700000741 } from './migrations/1763700000741-status-sinc
 import { MakerKeys1763700000710 } from './migrations/1763700000710-maker-keys.js';
 import { MailCounts1763700000711 } from './migrations/1763700000711-mail-counts.js';
 import { ApprovalTargets1763700000750 } from './migrations/1763700000750-approval-targets.js';
+import { OperatorLinks1763700000721 } from './migrations/1763700000721-operator-links.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -87,4 +88,5 @@ export const MIGRATIONS = [
   MakerKeys1763700000710,
   MailCounts1763700000711,
   ApprovalTargets1763700000750,
+  OperatorLinks1763700000721,
 ];

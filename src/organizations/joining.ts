@@ -9,6 +9,7 @@ import { hashOfLinkToken } from './link-token.js';
 import { MemberRepository } from './member.repository.js';
 import { OrganizationLock, type LockedOrganization } from './organization-lock.js';
 import { OrganizationsRepository } from './organizations.repository.js';
+import { passwordChanged } from './password-resets.js';
 
 /** An invitation as its page shows it. */
 export interface OpenInvitation {
@@ -16,8 +17,8 @@ export interface OpenInvitation {
   readonly role: string;
   readonly organizationId: string;
   readonly organizationName: string;
-  /** Whether the address has an account, which must be signed in to accept. */
-  readonly hasAccount: boolean;
+  /** Of the address: one that must be signed in to accept, or one that nobody has verified and the link was mailed, which does. */
+  readonly account: 'none' | 'existing' | 'unverified';
 }
 
 /** What a person enters to get an account. */
@@ -40,22 +41,28 @@ export class Joining {
 
   /** @throws DomainError `not_found` for an invitation that was used, withdrawn or has expired */
   async find(token: string): Promise<OpenInvitation> {
-    const { email, role, organizationId } = await this.findByToken(token);
+    const invitation = await this.findByToken(token);
+    const { email, role, organizationId } = invitation;
     const { name } = await this.organizations.findById(organizationId);
-    return {
-      email,
-      role,
-      organizationId,
-      organizationName: name,
-      hasAccount: (await this.users.findByEmail(email)) !== null,
-    };
+    const user = await this.users.findByEmail(email);
+    const canTakeOver = user?.emailVerifiedAt === null && isMailed(invitation, token);
+    const account = user === null ? 'none' : canTakeOver ? 'unverified' : 'existing';
+    return { email, role, organizationId, organizationName: name, account };
   }
 
-  /** Creates the account of an invited person. @throws DomainError `not_found`, `conflict` if the address has an account */
+  /**
+   * Creates the account of an invited person. With a mailed link, takes over an account whose address nobody has verified: whoever
+   * had an earlier link can have made it.
+   * @throws DomainError `not_found`, `conflict` if the address has another account
+   */
   acceptAsNew(token: string, { name, passwordHash }: NewPerson): Promise<UserEntity> {
     return this.accept(token, async ({ manager }, { email, isVerified }) => {
-      if ((await this.users.findByEmail(email, manager)) !== null) throw accountExists();
-      return this.users.create(manager, { email, name, passwordHash, isVerified });
+      const existing = await this.users.findByEmail(email, manager);
+      if (existing === null) return this.users.create(manager, { email, name, passwordHash, isVerified });
+      if (!isVerified || existing.emailVerifiedAt !== null) throw accountExists();
+      const owned = await this.users.takeOver(manager, existing, { name, passwordHash });
+      await this.events.recordForMember(owned.id, passwordChanged(owned), manager);
+      return owned;
     });
   }
 
@@ -89,7 +96,7 @@ export class Joining {
     accountOf: (locked: LockedOrganization, invited: { email: string; isVerified: boolean }) => Promise<UserEntity>,
   ): Promise<UserEntity> {
     const invitation = await this.findByToken(token);
-    const isVerified = invitation.mailedHash === hashOfLinkToken(token);
+    const isVerified = isMailed(invitation, token);
     const joined = await this.acceptLocked(invitation, (locked) =>
       accountOf(locked, { email: invitation.email, isVerified }),
     );
@@ -133,6 +140,11 @@ export class Joining {
     if (invitation === null) throw noInvitation();
     return invitation;
   }
+}
+
+/** Has only the owner of the address received this link? */
+function isMailed({ mailedHash }: InvitationEntity, token: string): boolean {
+  return mailedHash === hashOfLinkToken(token);
 }
 
 function noInvitation(): DomainError {

@@ -129,10 +129,14 @@ export class MemberRepository {
       .getMany();
   }
 
-  /** Stores a link; the organization's setup page and each member have one at a time, and one that was mailed. */
+  /**
+   * Stores a link; the organization's setup page and each member have one at a time, one that was mailed, and one that the operator
+   * made.
+   */
   async replacePasswordLink(manager: EntityManager, link: NewPasswordLink): Promise<void> {
     const { organizationId, userId, isMailed } = link;
-    await manager.delete(PasswordLinkEntity, { organizationId, userId: userId ?? IsNull(), isMailed });
+    const same = { organizationId: organizationId ?? IsNull(), userId: userId ?? IsNull(), isMailed };
+    await manager.delete(PasswordLinkEntity, same);
     await manager.insert(PasswordLinkEntity, link);
   }
 

@@ -121,11 +121,11 @@ export class Ownership {
     await this.events.record(organization.id, { event, actor: personAsActor(userId), target, changes }, manager);
   }
 
-  private async findLink(token: string): Promise<PasswordLinkEntity> {
+  private async findLink(token: string): Promise<PasswordLinkEntity & { organizationId: string }> {
     const tokenHash = hashOfLinkToken(token);
     const link = tokenHash === undefined ? null : await this.repository.findPasswordLink(tokenHash);
-    if (link === null || link.userId !== null) throw noLink();
-    return link;
+    if (link === null || link.userId !== null || link.organizationId === null) throw noLink();
+    return { ...link, organizationId: link.organizationId };
   }
 }
 

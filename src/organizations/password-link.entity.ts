@@ -1,7 +1,11 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** A link that sets a password once: of a member, or of the owner whom an organization does not have yet. */
+/**
+ * A link that sets a password once: of a member, of the owner whom an organization does not have yet, or of anybody, if the operator
+ * made it.
+ */
 @Entity('password_links')
+@Index('password_links_user_idx', ['userId'])
 @Index('password_links_member_idx', ['organizationId', 'userId'])
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 @Index('password_links_maker_idx', ['organizationId', 'madeBy'])
@@ -11,12 +15,14 @@ export class PasswordLinkEntity {
   @PrimaryColumn({ type: 'char', name: 'token_hash', length: 64 })
   tokenHash: string;
 
-  @Column({ type: 'uuid', name: 'organization_id', update: false })
+  /** Null for a link that the operator made for one person, whatever the organizations. */
+  @Column({ type: 'uuid', name: 'organization_id', nullable: true, update: false })
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
-  organizationId: string;
+  organizationId: string | null;
 
   /** Null for the link to the setup page. */
   @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
+  @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string | null;
 
   /** The member who made the link, and with whose membership it ends; null for a key of the organization and for the operator. */

@@ -1,13 +1,23 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { type AuditEvent, personAsActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
-import { hashOfLinkToken } from './link-token.js';
+import { hashOfLinkToken, newLinkToken } from './link-token.js';
 import { MemberRepository } from './member.repository.js';
 import { OrganizationLock } from './organization-lock.js';
 import type { PasswordLinkEntity } from './password-link.entity.js';
+
+const LIFETIME_MS = 24 * 3600 * 1000;
+
+/** Whose password a link sets. */
+export interface OpenReset {
+  readonly user: UserEntity;
+  /** The operator made the link, because the account may have been another person's: API keys end, too. */
+  readonly hasNewOwner: boolean;
+}
 
 /** Setting a new password with a link. Each works once. */
 @Injectable()
@@ -19,28 +29,56 @@ export class PasswordResets {
     private readonly events: AuditEvents,
   ) {}
 
-  /** The person whose password the link sets. @throws DomainError `not_found` for a link that was used or has expired */
-  async find(token: string): Promise<UserEntity> {
-    const { userId } = await this.findLink(token);
+  /**
+   * The token of a link for the person with this address, in place of the operator's former one. Only the operator of the service can
+   * make it: it opens every organization of the person.
+   * @throws DomainError `not_found`
+   */
+  async createToken(email: string): Promise<string> {
+    const user = await this.users.findByEmail(email);
+    if (user === null) throw new DomainError('not_found', `There is no account with the address ${email}.`);
+    const { token, tokenHash } = newLinkToken();
+    const expiresAt = new Date(Date.now() + LIFETIME_MS);
+    const link = { tokenHash, organizationId: null, userId: user.id, madeBy: null, isMailed: false, expiresAt };
+    await this.users.transaction((manager) => this.repository.replacePasswordLink(manager, link));
+    return token;
+  }
+
+  /** @throws DomainError `not_found` for a link that was used or has expired */
+  async find(token: string): Promise<OpenReset> {
+    const { userId, organizationId } = await this.findLink(token);
     const user = await this.users.findById(userId);
     if (user === null) throw noLink();
-    return user;
+    return { user, hasNewOwner: organizationId === null };
   }
 
   /** Ends all sessions and grants of the person. Returns the person's id. @throws DomainError `not_found` */
   async setPassword(token: string, passwordHash: string): Promise<string> {
     const link = await this.findLink(token);
-    return this.lock.with(link.organizationId, async ({ manager }) => {
-      const { userId, isMailed } = link;
+    const { organizationId } = link;
+    if (organizationId === null) {
+      return this.users.transaction((manager) => this.usePasswordLink(manager, link, passwordHash));
+    }
+    return this.lock.with(organizationId, async ({ manager }) => {
       // Since the link was made, the person may have joined an organization that its maker must not enter.
-      const isOpen = isMailed || (await this.repository.countOrganizations(manager, userId)) === 1;
-      if (!isOpen || !(await this.repository.usePasswordLink(manager, link))) throw noLink();
-      await this.users.setPassword(manager, userId, passwordHash);
-      if (isMailed) await this.users.markVerified(manager, userId);
-      const user = await this.users.findById(userId, manager);
-      if (user !== null) await this.events.recordForMember(userId, passwordChanged(user), manager);
-      return userId;
+      const isOpen = link.isMailed || (await this.repository.countOrganizations(manager, link.userId)) === 1;
+      if (!isOpen) throw noLink();
+      return this.usePasswordLink(manager, link, passwordHash);
     });
+  }
+
+  private async usePasswordLink(
+    manager: EntityManager,
+    link: PasswordLinkEntity & { userId: string },
+    passwordHash: string,
+  ): Promise<string> {
+    const { userId, isMailed, organizationId } = link;
+    if (!(await this.repository.usePasswordLink(manager, link))) throw noLink();
+    await this.users.setPassword(manager, userId, passwordHash, { hasNewOwner: organizationId === null });
+    if (isMailed) await this.users.markVerified(manager, userId);
+    const user = await this.users.findById(userId, manager);
+    if (user !== null) await this.events.recordForMember(userId, passwordChanged(user), manager);
+    return userId;
   }
 
   private async findLink(token: string): Promise<PasswordLinkEntity & { userId: string }> {

@@ -22,8 +22,8 @@ interface Faults {
 }
 
 /**
- * The page of an invitation. A new person creates an account; a person with an account accepts signed in with it, and the
- * invitation never sets a password.
+ * The page of an invitation. A new person creates an account; a person with an account accepts signed in with it. The invitation
+ * sets the password only of an account that nobody has verified, if its link was mailed.
  */
 @Controller()
 export class InvitationController {
@@ -40,11 +40,12 @@ export class InvitationController {
     const token = queryOf(request, 'token');
     const invitation = await this.joining.find(token);
     const user = await this.sessions.userOf(request);
-    if (invitation.hasAccount && user?.email.toLowerCase() === invitation.email.toLowerCase()) {
+    const { account } = invitation;
+    if (account !== 'none' && user?.email.toLowerCase() === invitation.email.toLowerCase()) {
       this.sendPageOf(reply, invitation, this.acceptForm(request, reply, token));
     } else if (user !== undefined)
       this.sendPageOf(reply, invitation, this.otherAccount(request, reply, token, user, invitation));
-    else if (invitation.hasAccount) this.sendPageOf(reply, invitation, signInFirst(token, invitation));
+    else if (account === 'existing') this.sendPageOf(reply, invitation, signInFirst(token, invitation));
     else this.sendPageOf(reply, invitation, this.accountForm(request, reply, token, invitation));
   }
 
@@ -58,7 +59,8 @@ export class InvitationController {
       await this.joining.acceptAs(token, user.id);
       return void reply.redirect(SIGN_IN_PATH, 303);
     }
-    if (invitation.hasAccount) return this.sendPageOf(reply, invitation, signInFirst(token, invitation), 403);
+    if (invitation.account === 'existing')
+      return this.sendPageOf(reply, invitation, signInFirst(token, invitation), 403);
     const [name, password] = [fieldOf(request, 'name').trim(), fieldOf(request, 'password')];
     const faults = { name: nameFault(name), password: passwordFault(password, invitation.email) };
     if (Object.values(faults).some(Boolean)) {
@@ -80,11 +82,13 @@ export class InvitationController {
     request: FastifyRequest,
     reply: FastifyReply,
     token: string,
-    { email }: OpenInvitation,
+    { email, account }: OpenInvitation,
     name?: string,
     faults: Faults = {},
   ): Html {
-    return form({
+    const isTakenOver = account === 'unverified';
+    return html`${isTakenOver && takeOver(token)}
+    ${form({
       action: '/invitation',
       csrfToken: this.csrf.tokenFor(request, reply),
       hidden: { token },
@@ -100,8 +104,8 @@ export class InvitationController {
         nameField(name, faults.name),
         newPasswordField(faults.password),
       ],
-      buttons: [{ label: 'Create account and join' }],
-    });
+      buttons: [{ label: isTakenOver ? 'Set password and join' : 'Create account and join' }],
+    })}`;
   }
 
   private acceptForm(request: FastifyRequest, reply: FastifyReply, token: string): Html {
@@ -126,11 +130,24 @@ export class InvitationController {
   }
 }
 
+/** Above the form that sets the password of an account that nobody has verified. */
+function takeOver(token: string): Html {
+  return html`<p>
+    There is an account with this address, but nobody has shown yet that the address is theirs. If you made the account,
+    <a href="${signInPathOf(token)}">sign in</a>. Otherwise set a password: this ends the sessions of the account,
+    revokes the access of its applications and deletes its API keys.
+  </p>`;
+}
+
 function signInFirst(token: string, { email }: OpenInvitation): Html {
   return html`<p>Sign in as <strong>${email}</strong> to accept.</p>
     <p class="buttons">
-      <a class="button primary" href="${SIGN_IN_PATH}?return_to=${encodeURIComponent(pathOf(token))}">Sign in</a>
+      <a class="button primary" href="${signInPathOf(token)}">Sign in</a>
     </p>`;
+}
+
+function signInPathOf(token: string): string {
+  return `${SIGN_IN_PATH}?return_to=${encodeURIComponent(pathOf(token))}`;
 }
 
 function pathOf(token: string): string {

@@ -1,14 +1,13 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
-import { PasswordResets } from '../organizations/password-resets.js';
+import { type OpenReset, PasswordResets } from '../organizations/password-resets.js';
 import { fieldOf, queryOf } from '../pages/form-body.js';
 import { form } from '../pages/form.js';
 import { html } from '../pages/html.js';
 import { GetPage, PostForm } from '../pages/page-route.js';
 import { sendPage } from '../pages/send-page.js';
 import { passwordFault } from '../users/password-rules.js';
-import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
 import { newPasswordField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
@@ -27,17 +26,17 @@ export class ResetController {
   @GetPage('reset')
   async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const token = queryOf(request, 'token');
-    this.sendForm(request, reply, { token, user: await this.resets.find(token) });
+    this.sendForm(request, reply, { token, ...(await this.resets.find(token)) });
   }
 
   @PostForm('reset')
   async reset(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     this.csrf.requireValid(request);
     const [token, password] = [fieldOf(request, 'token'), fieldOf(request, 'password')];
-    const user = await this.resets.find(token);
-    const fault = passwordFault(password, user.email ?? '');
-    if (fault !== undefined) return this.sendForm(request, reply, { token, user, fault });
-    const id = await this.resets.setPassword(token, await this.users.hashPasswordOf(user, password));
+    const reset = await this.resets.find(token);
+    const fault = passwordFault(password, reset.user.email ?? '');
+    if (fault !== undefined) return this.sendForm(request, reply, { token, ...reset, fault });
+    const id = await this.resets.setPassword(token, await this.users.hashPasswordOf(reset.user, password));
     await this.signIns.start(request, reply, id);
     void reply.redirect(SIGN_IN_PATH, 303);
   }
@@ -45,7 +44,7 @@ export class ResetController {
   private sendForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { token, user, fault }: { token: string; user: UserEntity; fault?: string },
+    { token, user, hasNewOwner, fault }: OpenReset & { token: string; fault?: string },
   ): void {
     const address = {
       name: 'email',
@@ -57,7 +56,10 @@ export class ResetController {
     sendPage(reply, {
       title: 'Set a new password',
       status: fault === undefined ? 200 : 422,
-      body: html`<p>The new password ends all sessions and revokes the access of all applications.</p>
+      body: html`<p>
+          The new password ends all sessions and revokes the access of all
+          applications.${hasNewOwner && ' It also deletes the API keys that were made with this account.'}
+        </p>
         ${form({
           action: '/reset',
           csrfToken: this.csrf.tokenFor(request, reply),

@@ -47,7 +47,7 @@ export class UserRepository {
   async update(
     manager: EntityManager,
     id: string,
-    change: Partial<Pick<UserEntity, 'passwordHash' | 'emailVerifiedAt'>>,
+    change: Partial<Pick<UserEntity, 'name' | 'passwordHash' | 'emailVerifiedAt'>>,
   ): Promise<void> {
     await manager.update(UserEntity, { id }, change);
   }

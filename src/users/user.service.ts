@@ -72,11 +72,38 @@ export class UserService {
     return this.repository.insert(manager, { id: newId(), email, name, passwordHash, emailVerifiedAt });
   }
 
-  /** Sets the password, or removes it (null), and ends what the former one opened. */
-  async setPassword(manager: EntityManager, userId: string, passwordHash: string | null): Promise<void> {
+  /**
+   * Sets the password, or removes it (null), and ends what the former one opened.
+   * @param options.hasNewOwner another person may have set the former one: also ends what that person has made, such as API keys
+   */
+  async setPassword(
+    manager: EntityManager,
+    userId: string,
+    passwordHash: string | null,
+    options?: { readonly hasNewOwner: boolean },
+  ): Promise<void> {
     await this.repository.lock(manager, userId);
     await this.repository.update(manager, userId, { passwordHash });
-    await this.passwordChanges.endAccess(manager, userId);
+    await this.passwordChanges.endAccess(manager, userId, options);
+  }
+
+  /**
+   * Gives an account whose address nobody has verified to the person who has just done that.
+   * @throws DomainError `conflict` if the address has been verified meanwhile
+   */
+  async takeOver(
+    manager: EntityManager,
+    { id }: UserEntity,
+    { name, passwordHash }: Pick<NewAccount, 'name'> & { readonly passwordHash: string },
+  ): Promise<UserEntity> {
+    await this.repository.lock(manager, id);
+    const current = await this.repository.findById(id, manager);
+    if (current === null || current.emailVerifiedAt !== null) {
+      throw new DomainError('conflict', 'The account has changed in the meantime. Sign in and try again.');
+    }
+    await this.setPassword(manager, id, passwordHash, { hasNewOwner: true });
+    await this.repository.update(manager, id, { name, emailVerifiedAt: new Date() });
+    return { ...current, name };
   }
 
   /**

@@ -85,6 +85,26 @@ describe('npm run owner:reset', () => {
   );
 });
 
+describe('npm run password:reset', () => {
+  it(
+    'prints a link that sets the password of an account',
+    async () => {
+      const email = newEmail();
+      await addPerson(service, { email });
+      const { code, stdout, stderr } = await run('reset-password', email);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^http:\S+\/reset\?token=[\w-]{43}\n$/);
+      const password = 'walnut kettle orbit';
+      expect((await new Browser(service.url).submit(pathOf(stdout.trim()), { password })).status).toBe(303);
+      expect((await new Browser(service.url).signIn(email, password)).status).toBe(303);
+      expect((await run('reset-password', 'nobody@example.com')).stderr).toBe(
+        'There is no account with the address nobody@example.com.\n',
+      );
+    },
+    LIMIT_MS,
+  );
+});
+
 describe('npm run org:create', () => {
   it(
     'creates an organization and invites its owner',

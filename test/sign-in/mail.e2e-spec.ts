@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { PasswordResets } from '../../src/organizations/password-resets.js';
 import { findMember, pathOf } from '../organizations/organizations.support.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startSecondOrganization } from '../support/second-organization.js';
+import { keyOf } from '../upstream-oauth/log-in.support.js';
 import { addPerson, Browser, newEmail, PASSWORD } from './people.js';
 import { SmtpServer } from './smtp-server.js';
 
@@ -79,6 +81,65 @@ describe('an invitation by mail', () => {
       expect(text).toContain('evil[.]example');
       expect(text).not.toMatch(/evil\.example|https:\/\/evil/);
     }
+  });
+});
+
+describe('an account whose address nobody has verified', () => {
+  const next = 'walnut kettle orbit';
+
+  /** Somebody who kept the link of an invitation has made the account, and a key; returns both. */
+  async function squat(email: string): Promise<{ browser: Browser; key: string }> {
+    const { body } = await service.tool('MEMBER_INVITE', { email, role: 'admin' }).expect(200);
+    const browser = new Browser(service.url);
+    expect((await browser.submit(pathOf(body.invitation_url), { name: 'Mallory', password: PASSWORD })).status).toBe(
+      303,
+    );
+    const { user_id: id } = await findMember(service, email);
+    // The mail of this invitation comes before that of the next one.
+    await mailedPath(email);
+    return { browser, key: await keyOf(service, { id: String(id), browser }) };
+  }
+
+  async function expectEnded(email: string, { browser, key }: { browser: Browser; key: string }): Promise<void> {
+    expect((await browser.get('/sign-in')).text).not.toContain('Signed in');
+    expect((await service.tool('MEMBER_LIST', {}, key)).status).toBe(401);
+    expect((await new Browser(service.url).signIn(email)).status).toBe(401);
+    expect((await new Browser(service.url).signIn(email, next)).status).toBe(303);
+  }
+
+  it('goes to the owner of the address, with a mailed invitation only', async () => {
+    const email = newEmail();
+    const squatter = await squat(email);
+    const second = await startSecondOrganization(service.app, service.url, `third-${Date.now()}`);
+    smtp.messages.length = 0;
+    const { body } = await second.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
+    const shown = await new Browser(service.url).get(pathOf(body.invitation_url));
+    expect(shown.text).not.toContain('New password');
+    const owner = new Browser(service.url);
+    const path = await mailedPath(email);
+    expect((await owner.get(path)).text).toContain('nobody has shown yet that the address is theirs');
+    expect((await owner.submit(path, { name: 'Ada', password: next })).status).toBe(303);
+    expect((await owner.get('/sign-in')).text).toContain('Signed in as Ada');
+    expect(await isVerified(email)).toBe(true);
+    const { items } = (await second.tool('MEMBER_LIST', {})).body;
+    expect(items).toEqual([expect.objectContaining({ email, name: 'Ada', status: 'active' })]);
+    await expectEnded(email, squatter);
+    // Now that it is verified, nobody else can take it.
+    const third = await startSecondOrganization(service.app, service.url, `fourth-${Date.now()}`);
+    smtp.messages.length = 0;
+    await third.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
+    expect((await new Browser(service.url).get(await mailedPath(email))).text).not.toContain('New password');
+  });
+
+  it('goes to whom the operator gives a link', async () => {
+    const email = newEmail();
+    const squatter = await squat(email);
+    const token = await service.app.get(PasswordResets, { strict: false }).createToken(email);
+    const owner = new Browser(service.url);
+    expect((await owner.get(`/reset?token=${token}`)).text).toContain('deletes the API keys');
+    expect((await owner.submit(`/reset?token=${token}`, { password: next })).status).toBe(303);
+    await expectEnded(email, squatter);
+    expect((await new Browser(service.url).get(`/reset?token=${token}`)).status).toBe(404);
   });
 });
 
