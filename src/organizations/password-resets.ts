@@ -30,13 +30,12 @@ export class PasswordResets {
   ) {}
 
   /**
-   * The token of a link for the person with this address, in place of the operator's former one. Only the operator of the service can
-   * make it: it opens every organization of the person.
-   * @throws DomainError `not_found`
+   * The token of a link for the person with this address, in place of the operator's former one; undefined without an account. Only the
+   * operator of the service can make it: it opens every organization of the person.
    */
-  async createToken(email: string): Promise<string> {
+  async createToken(email: string): Promise<string | undefined> {
     const user = await this.users.findByEmail(email);
-    if (user === null) throw new DomainError('not_found', `There is no account with the address ${email}.`);
+    if (user === null) return undefined;
     const { token, tokenHash } = newLinkToken();
     const expiresAt = new Date(Date.now() + LIFETIME_MS);
     const link = { tokenHash, organizationId: null, userId: user.id, madeBy: null, isMailed: false, expiresAt };
