@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { type AuditEvent, personAsActor } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
+import { databaseNow } from '../common/database-time.js';
 import { DomainError } from '../common/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
@@ -37,7 +38,7 @@ export class PasswordResets {
     const user = await this.users.findByEmail(email);
     if (user === null) return undefined;
     const { token, tokenHash } = newLinkToken();
-    const expiresAt = new Date(Date.now() + LIFETIME_MS);
+    const expiresAt = new Date(databaseNow() + LIFETIME_MS);
     const link = { tokenHash, organizationId: null, userId: user.id, madeBy: null, isMailed: false, expiresAt };
     await this.users.transaction((manager) => this.repository.replacePasswordLink(manager, link));
     return token;
