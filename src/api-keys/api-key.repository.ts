@@ -4,6 +4,7 @@ import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typ
 import { changesBetween, type EventActor, NOBODY } from '../audit-events/audit-event.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
+import { isUuid } from '../common/ids.js';
 import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../common/limits.js';
 import { intersectionOf, type PermissionMap } from '../common/permissions.js';
 import type { Principal, RunAccess } from '../common/principal.js';
@@ -141,6 +142,17 @@ export class ApiKeyRepository {
       for (const before of deleted) await this.recordChange(manager, change.caller, { before });
       return { deleted, children: children.length };
     });
+  }
+
+  /** The connections of the organization that the permissions name, without agents. */
+  async findConnections(organizationId: string, permissions: PermissionMap): Promise<string[]> {
+    const ids = Object.keys(permissions).filter(isUuid);
+    if (ids.length === 0) return [];
+    const found: { id: string }[] = await this.keys.query(
+      "SELECT id FROM connections WHERE organization_id = $1 AND id = ANY($2) AND connection_type <> 'VIRTUAL'",
+      [organizationId, ids],
+    );
+    return found.map(({ id }) => id);
   }
 
   /** Deletes the keys that a person has made, in all organizations. */

@@ -77,9 +77,11 @@ export class ApiKeyService implements OnModuleInit {
       rateLimit,
       expiresAt,
     });
+    const connectionIds = await this.repository.findConnections(organizationId, permissions);
     const created = await this.repository.insertAs(caller, key, (locked) => {
       const maker = new KeyMaker(caller, locked);
       maker.assertHolds(permissions);
+      KeyMaker.assertOpens(key.resource, connectionIds);
       maker.assertOutlives(expiresAt);
       maker.assertLimits(rateLimit);
     });
@@ -106,10 +108,12 @@ export class ApiKeyService implements OnModuleInit {
   async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
     const { id, name, permissions, expiresIn, rate_limit: limitChange } = input;
     const expiresAt = expiresIn === undefined ? undefined : expiryIn(expiresIn);
+    const connectionIds = await this.repository.findConnections(caller.organization.id, permissions ?? {});
     const updated = await this.repository.updateAs({ caller, id }, (key, locked) => {
       const maker = new KeyMaker(caller, locked);
       if (permissions !== undefined) maker.assertHolds(permissions);
       maker.assertCanChange(key);
+      KeyMaker.assertOpens(key.resource, connectionIds);
       const rateLimit = limitChange === undefined ? undefined : changedRateLimit(key.rateLimit, limitChange);
       if (rateLimit !== undefined) maker.assertLimits(rateLimit);
       // The permissions of a key that expires later would outlive the granting key.

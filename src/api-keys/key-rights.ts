@@ -30,6 +30,23 @@ export class KeyMaker {
     throw new DomainError('permission_widening', 'The caller cannot grant permissions that it does not hold.');
   }
 
+  /**
+   * Refuses connections to a key that opens only one resource, because it could never call them. An agent can be run through the API.
+   * @param resource of the key
+   * @param connectionIds that the permissions name
+   * @throws DomainError `permission_widening`
+   */
+  static assertOpens(resource: string | null, connectionIds: readonly string[]): void {
+    const [id] = connectionIds;
+    if (resource === null || id === undefined) return;
+    const message =
+      `A key that is made with a token for ${resource} opens nothing else, so it could never call the connection ${id}. ` +
+      'Make the key with an API key of the organization, or in the console.';
+    throw new DomainError('permission_widening', message, [
+      { path: `permissions.${id}`, code: 'permission_widening', message },
+    ]);
+  }
+
   /** @throws DomainError `permission_widening` if `expiresAt` is after the maker's expiry; null means no expiry */
   assertOutlives(expiresAt: Date | null): void {
     const end = this.now.expiresAt;

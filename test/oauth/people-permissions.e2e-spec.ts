@@ -61,10 +61,8 @@ afterAll(async () => {
 });
 
 async function setMemberPermissions(permissions: Record<string, string[]>): Promise<void> {
-  const named = Object.entries(permissions).map(([name, tools]) => [
-    name === 'CONNECTION' ? connectionId : name,
-    tools,
-  ]);
+  const ids: Record<string, string> = { CONNECTION: connectionId, AGENT: agentId };
+  const named = Object.entries(permissions).map(([name, tools]) => [ids[name] ?? name, tools]);
   await database.query(`UPDATE organizations SET member_permissions = $1 WHERE slug = 'default'`, [
     JSON.stringify(Object.fromEntries(named)),
   ]);
@@ -161,11 +159,30 @@ describe('a key that a person makes', () => {
     await setMemberPermissions({ self: ['API_KEY_CREATE'], CONNECTION: ['first'] });
     const browser = await signedIn('member');
     const token = await tokenFor(browser, '/api/default');
-    await app.tool('API_KEY_CREATE', { name: 'wide', permissions: { [connectionId]: ['second'] } }, token).expect(403);
-    const { body } = await app
-      .tool('API_KEY_CREATE', { name: 'own', permissions: { [connectionId]: ['first'] } }, token)
-      .expect(200);
-    // The key was made with a token for the API, so it opens the API and no MCP endpoint.
-    expect((await callProxy(app, pathOf(connectionId), { key: body.key, body: toolCall('first') })).status).toBe(401);
+    await app.tool('API_KEY_CREATE', { name: 'wide', permissions: { self: ['MEMBER_LIST'] } }, token).expect(403);
+    const own = { self: ['API_KEY_CREATE'] };
+    const { body } = await app.tool('API_KEY_CREATE', { name: 'own', permissions: own }, token).expect(200);
+    await app.tool('API_KEY_LIST', {}, body.key).expect(403);
+    await setMemberPermissions({});
+    await app.tool('API_KEY_CREATE', { name: 'more', permissions: own }, body.key).expect(403);
+  });
+
+  it('is refused for a connection that it could never call, because it opens only what its token opens', async () => {
+    await setMemberPermissions({ self: ['API_KEY_CREATE', 'API_KEY_UPDATE'], CONNECTION: ['first'], AGENT: ['first'] });
+    const token = await tokenFor(await signedIn('member'), '/api/default');
+    const permissions = { [connectionId]: ['first'] };
+    const refused = await app.tool('API_KEY_CREATE', { name: 'useless', permissions }, token);
+    expect({ status: refused.status, body: refused.body }).toEqual({
+      status: 403,
+      body: expect.objectContaining({
+        code: 'permission_widening',
+        detail: expect.stringMatching(/token for \/api\/default opens nothing else.*could never call the connection/),
+        errors: [expect.objectContaining({ path: `permissions.${connectionId}` })],
+      }),
+    });
+    // An agent can be run through the API.
+    const key = { name: 'runs', permissions: { [agentId]: ['first'] } };
+    const { body } = await app.tool('API_KEY_CREATE', key, token).expect(200);
+    await app.tool('API_KEY_UPDATE', { id: body.id, permissions }).expect(403);
   });
 });
