@@ -85,7 +85,10 @@ describe('a client that wants the person to sign in again', () => {
     }
   }
 
-  it.each([['prompt=login', { prompt: 'login' }]])('is obeyed: %s', async (_what, changes) => {
+  it.each([
+    ['prompt=login', { prompt: 'login' }],
+    ['max_age', { max_age: '1800', scope: 'openid mcp' }],
+  ])('is obeyed: %s', async (_what, changes) => {
     const browser = new Browser(flows.url);
     await browser.signIn(flows.email);
     await flows.app.app
@@ -110,6 +113,13 @@ describe('a client that wants the person to sign in again', () => {
     const path = await signInOf(browser, authorizePath(await flows.newFlow({ prompt: 'login' })));
     const { location } = (await browser.signIn(email, PASSWORD, path)).headers;
     expect(await follow(browser, String(location))).toContain('?code=');
+  });
+
+  it('is not obeyed before the time of max_age', async () => {
+    const browser = new Browser(flows.url);
+    await browser.signIn(flows.email);
+    const flow = await flows.newFlow({ max_age: '1800', scope: 'openid mcp' });
+    expect(await follow(browser, authorizePath(flow))).toContain('?code=');
   });
 });
 
