@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { isRecord } from '../common/is-record.js';
 import { BoundedFetch } from '../net/bounded-fetch.js';
 import { KNOWN_CLIENT_DOCUMENTS } from './known-client-documents.js';
 
@@ -10,8 +9,6 @@ const MAX_PER_MINUTE = 60;
 const KNOWN_FOR_S = 3_600;
 /** The publisher has taken the document away. */
 const GONE: ReadonlySet<number> = new Set([404, 410]);
-/** The library refuses a client that names others, although it need not use them here. */
-const GRANT_TYPES: readonly unknown[] = ['authorization_code', 'refresh_token'];
 
 /**
  * Fetches client id metadata documents, in place of the library, which refuses special-use addresses even where the operator
@@ -33,10 +30,9 @@ export class ClientDocumentFetch {
     const address = url instanceof Request ? url.url : String(url);
     const known = KNOWN_CLIENT_DOCUMENTS.get(address);
     const fetched = this.fetchPublished(address, init, source);
-    if (known === undefined) return withOwnGrantTypes(await fetched);
+    if (known === undefined) return fetched;
     const published = await fetched.catch((error: Error) => error);
-    if (published instanceof Response && (published.ok || GONE.has(published.status)))
-      return withOwnGrantTypes(published);
+    if (published instanceof Response && (published.ok || GONE.has(published.status))) return published;
     const reason = published instanceof Response ? `it answered ${published.status}` : published.message;
     this.logger.warn(`Used the copy of ${address} that ships with the service: ${reason}`);
     return Response.json(known, { headers: { 'cache-control': `max-age=${KNOWN_FOR_S}` } });
@@ -47,25 +43,5 @@ export class ClientDocumentFetch {
       throw new Error('Too many client metadata documents were requested from this network.');
     });
     return this.http.fetch(address, headers === undefined ? {} : { headers });
-  }
-}
-
-/** Without grant types that other servers offer; editors, for example, also name that of devices. */
-async function withOwnGrantTypes(response: Response): Promise<Response> {
-  const { status, headers } = response;
-  if (status !== 200) return response;
-  const text = await response.text();
-  const document = parsed(text);
-  if (!isRecord(document) || !Array.isArray(document['grant_types'])) return new Response(text, { status, headers });
-  const grantTypes = document['grant_types'].filter((name) => GRANT_TYPES.includes(name));
-  return new Response(JSON.stringify({ ...document, grant_types: grantTypes }), { status, headers });
-}
-
-/** Undefined for what is no JSON, which the library reports. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
