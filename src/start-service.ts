@@ -5,6 +5,7 @@ import { endsWithin } from './common/with-timeout.js';
 import { readSettings } from './config/settings.js';
 import type { AppConfig } from './config/app-config.js';
 import { configureApp, createAdapter } from './boot/configure-app.js';
+import { listenWidely } from './http/listen.js';
 import { NestLogger } from './logging/nest-logger.js';
 import { createLogger } from './logging/pino.js';
 import { OpenTelemetry } from './telemetry/open-telemetry.js';
@@ -49,7 +50,8 @@ export async function startService(
     );
     configureApp(app, config, logger);
     const start = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
-    await app.listen(settings.port, settings.host);
+    const fastify = app.getHttpAdapter().getInstance();
+    await listenWidely(fastify, settings, (options) => app.listen(options));
     config.listeningAt(await app.getUrl());
     logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');
     if (start !== undefined) process.stdout.write(announcement(config, start));

@@ -1,0 +1,70 @@
+import cluster from 'node:cluster';
+import type { Server as HttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import type { FastifyInstance } from 'fastify';
+
+/** How many connections are accepted in one turn of the event loop. */
+const SOCKETS = 16;
+
+export interface ListenAddress {
+  readonly port: number;
+  readonly host: string;
+}
+
+/**
+ * Listens with several sockets on one address. libuv accepts one connection of each listening socket in a turn of the event loop
+ * (https://github.com/libuv/libuv/pull/3696): with one socket, a caller who opens hundreds of connections to a busy process makes
+ * everyone who connects after that wait for as many turns. The kernel distributes connections over the sockets (`SO_REUSEPORT`).
+ * @param listen starts the server's own socket
+ * @throws the error of `listen`, such as EADDRINUSE
+ */
+export async function listenWidely(
+  fastify: FastifyInstance,
+  { port, host }: ListenAddress,
+  listen: (options: ListenAddress & { reusePort: boolean }) => Promise<unknown>,
+): Promise<void> {
+  // The processes of a Node.js cluster share the socket of the first one.
+  const reusePort = cluster.isPrimary && (await isSupported(host));
+  // Two services that both share their port would not notice each other.
+  if (reusePort && port !== 0) await requireFree({ port, host });
+  const server = fastify.server as HttpServer;
+  const others: Server[] = [];
+  fastify.addHook('preClose', (done) => {
+    for (const other of others) other.close();
+    done();
+  });
+  await listen({ port, host, reusePort });
+  if (!reusePort) return;
+  const own = server.address() as AddressInfo;
+  const hand = (socket: Socket): void => void server.emit('connection', socket);
+  for (let n = 1; n < SOCKETS; n++) {
+    // As `http.Server` creates its own.
+    const other = createServer({ allowHalfOpen: true, noDelay: true }, hand);
+    others.push(other);
+    await listening(other, { port: own.port, host: own.address, reusePort });
+  }
+}
+
+/** Can several sockets listen on one port? Not on every operating system. */
+async function isSupported(host: string): Promise<boolean> {
+  const probe = createServer();
+  try {
+    await listening(probe, { port: 0, host, reusePort: true });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    probe.close();
+  }
+}
+
+async function requireFree(address: ListenAddress): Promise<void> {
+  const probe = createServer();
+  await listening(probe, address);
+  await once(probe.close(), 'close');
+}
+
+async function listening(server: Server, options: ListenAddress & { reusePort?: boolean }): Promise<void> {
+  await once(server.listen(options), 'listening');
+}
