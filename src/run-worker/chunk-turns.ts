@@ -39,13 +39,15 @@ class WaitingRuns {
     this.isTurnOpen = this.waiting.size > 0;
     if (!this.isTurnOpen) return;
     this.serveNext();
+    // What is scheduled here runs in the next turn. The first of it starts the time of the rest, which the other events of that turn
+    // would use up otherwise.
+    setImmediate(() => this.openTurn());
     // Node.js handles the promises of a served run before it calls the next of these.
     for (let served = 1; served < RUNS_PER_TURN; served++) {
       setImmediate(() => {
         if (!this.isTimeUp) this.serveNext();
       });
     }
-    setImmediate(() => this.openTurn());
   }
 
   private serveNext(): void {
