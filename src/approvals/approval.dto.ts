@@ -13,7 +13,7 @@ export class ApprovalRequest {
   @MayBeAbsent()
   @IsString()
   @Length(1, MAX_REASON_LENGTH)
-  @Matches(/^[^\0\p{Cs}]*$/u, { message: 'must not contain NUL characters or unpaired surrogates' })
+  @Matches(/^[^\x00]*$/u, { message: 'must not contain NUL characters' })
   reason?: string;
 }
 

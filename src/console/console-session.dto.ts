@@ -2,18 +2,18 @@ import { IsString, Length, Matches } from 'class-validator';
 import type { PermissionMap } from '../common/permissions.js';
 
 /** PostgreSQL cannot store the others. */
-const STORABLE = /^[^\0\p{Cs}]*$/u;
+const STORABLE = /^[^\x00]*$/u;
 
 /** The body of a sign-in. */
 export class ConsoleSignIn {
   @IsString()
   @Length(1, 254)
-  @Matches(STORABLE, { message: 'must not contain NUL characters or unpaired surrogates' })
+  @Matches(STORABLE, { message: 'must not contain NUL characters' })
   email: string;
 
   @IsString()
   @Length(1, 1024)
-  @Matches(STORABLE, { message: 'must not contain NUL characters or unpaired surrogates' })
+  @Matches(STORABLE, { message: 'must not contain NUL characters' })
   password: string;
 }
 
