@@ -54,7 +54,9 @@ async function overMcp(name: string, args: object, key: string): Promise<{ code?
     .post('/api/default/mcp/self')
     .set({ authorization: `Bearer ${key}`, accept: 'application/json' })
     .send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
-  return JSON.parse(answer.body.result.content[0].text) as { code?: string };
+  const { text } = answer.body.result.content[0] as { text: string };
+  // A sentence for the model is on the first line.
+  return JSON.parse(text.slice(text.indexOf('\n'))) as { code?: string };
 }
 
 describe('an editor of agents', () => {
