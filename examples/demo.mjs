@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { Signalbox } from '../dist/packages/client/src/index.js';
-import { makeDataFolder, startMcpServer, startSignalbox } from './support/processes.mjs';
+import { makeDataFolder, SIGNALS, startMcpServer, startSignalbox } from './support/processes.mjs';
 import { heading, showChunk, summarize, tell } from './support/terminal.mjs';
 
 const TIMEOUT_MS = 60_000;
@@ -97,9 +97,10 @@ async function readBack(client, threadId, taskId) {
 
 const interruption = new AbortController();
 const interrupt = () => interruption.abort(new Error('The demo was interrupted.'));
-// Ignore further signals: the cleanup takes a moment and completes.
-process.on('SIGINT', interrupt);
-process.on('SIGTERM', interrupt);
+// Further signals reach the service (`support/processes.mjs`), which ends at once if they do not belong to the first.
+for (const signal of SIGNALS) process.on(signal, interrupt);
+// A terminal that was closed must not prevent the cleanup.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 const timeout = new AbortController();
 const timer = setTimeout(

@@ -21,12 +21,14 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const BUILDS = join(ROOT, '.builds');
+const require = createRequire(join(ROOT, 'package.json'));
 /** What decides over the output, besides the sources. */
 const INPUTS = [
   'package.json',
@@ -45,6 +47,14 @@ const SOURCE_FILE = /\.(?:ts|tsx|css|html|svg)$/;
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Each is a chance for the sources to hold still. */
 const ATTEMPTS = 3;
+const NO_COMPILERS = `The sources are not built yet, and the development packages that build them are not installed. Run \`npm ci --include=dev\`: with NODE_ENV=production, npm leaves them out.`;
+
+/** The compiler that runs. */
+let compiler;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  // The end of the compiler removes the unfinished build, and ends this process.
+  process.on(signal, () => compiler?.kill(signal) ?? process.exit(128 + constants.signals[signal]));
+}
 
 await mkdir(BUILDS, { recursive: true });
 const name = await ensureBuild();
@@ -60,6 +70,10 @@ async function ensureBuild() {
       const now = new Date();
       await utimes(folder, now, now);
       return fingerprint;
+    }
+    if (!hasCompilers()) {
+      process.stderr.write(`${NO_COMPILERS}\n`);
+      process.exit(1);
     }
     const unfinished = join(BUILDS, `unfinished-${randomUUID()}`);
     try {
@@ -92,7 +106,7 @@ async function fingerprintOfInputs() {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Ends the process when there is a type error; the compiler has said so by then. */
+/** Ends the process when there is a type error, which the compiler has printed by then, or a signal. */
 async function compileTo(folder) {
   await mkdir(folder);
   // The build reads its version from the package file next to it.
@@ -102,18 +116,26 @@ async function compileTo(folder) {
     config,
     JSON.stringify({ extends: '../../tsconfig.build.json', compilerOptions: { outDir: 'dist' } }),
   );
-  const require = createRequire(join(ROOT, 'package.json'));
-  for (const [compiler, ...args] of [
+  for (const [script, ...args] of [
     ['@nestjs/cli/bin/nest.js', 'build', '--path', relative(ROOT, config)],
     // The command line and the client it uses, in `dist/packages`. They import nothing of the service.
     ['typescript/bin/tsc', '--project', 'packages', '--outDir', join(folder, 'dist/packages')],
     [join(ROOT, 'scripts/build-console.mjs'), join(folder, 'dist/web')],
   ]) {
-    const child = spawn(process.execPath, [require.resolve(compiler), ...args], { cwd: ROOT, stdio: 'inherit' });
-    const [code] = await once(child, 'exit');
+    compiler = spawn(process.execPath, [require.resolve(script), ...args], { cwd: ROOT, stdio: 'inherit' });
+    const [code, signal] = await once(compiler, 'exit');
+    compiler = undefined;
     if (code === 0) continue;
     await rm(folder, { recursive: true, force: true });
-    process.exit(code ?? 1);
+    process.exit(code ?? 128 + constants.signals[signal]);
+  }
+}
+
+function hasCompilers() {
+  try {
+    return require.resolve('@nestjs/cli/bin/nest.js') !== undefined;
+  } catch {
+    return false;
   }
 }
 

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 const SERVICE = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const EVERYTHING = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 const STOP_TIMEOUT_MS = 15_000;
+/** With which a terminal or a process manager ends a program. */
+export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Creates a temporary folder that is removed at the end. */
 export async function makeDataFolder(cleanup) {
@@ -48,12 +50,16 @@ function start(command, variables, cleanup) {
   return child;
 }
 
+/** Passes on the signals that arrive meanwhile: two that are apart end the service at once. */
 async function stop(child) {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-  child.kill('SIGTERM');
+  const passOn = () => child.kill('SIGTERM');
+  for (const signal of SIGNALS) process.on(signal, passOn);
+  passOn();
   await exited;
+  for (const signal of SIGNALS) process.removeListener(signal, passOn);
   clearTimeout(timer);
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
 import { errorMessage } from './embedded-postgres-error.js';
 import { OwnerLock } from './owner-lock.js';
-import { stopPostmaster } from './postmaster.js';
+import { endPostmaster, stopPostmaster } from './postmaster.js';
 import { ensureServer } from './server.js';
 
 interface Ownership {
@@ -26,6 +26,10 @@ export class OwnedServer {
   #isStopping = false;
   #recovery: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
+  /** For a process that ends without `stop`: its server must not stay behind. */
+  readonly #endWithProcess = (): void => {
+    if (this.#lock) endPostmaster(this.#server.cluster.folder);
+  };
 
   get port(): number {
     return this.#server.port;
@@ -34,6 +38,7 @@ export class OwnedServer {
   constructor({ lock, ...server }: Ownership) {
     this.#server = server;
     this.#own(lock);
+    process.once('exit', this.#endWithProcess);
   }
 
   /** Stops the server, which breaks all its connections. Later calls wait for the first one. */
@@ -46,10 +51,12 @@ export class OwnedServer {
   async #stop(): Promise<void> {
     await this.#recovery;
     // Without the lock, the server may belong to another process by now.
-    if (!this.#lock) return;
-    // Release the lock last: otherwise another service could adopt a server that is about to stop.
-    await stopPostmaster(this.#server.cluster.folder);
-    await this.#lock.release();
+    if (this.#lock) {
+      // Release the lock last: otherwise another service could adopt a server that is about to stop.
+      await stopPostmaster(this.#server.cluster.folder);
+      await this.#lock.release();
+    }
+    process.removeListener('exit', this.#endWithProcess);
   }
 
   #own(lock: OwnerLock): void {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile, readlink, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -48,9 +49,13 @@ export async function readLockFile(folder: string): Promise<Postmaster | undefin
   const text = await readFile(join(folder, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') throw error;
   });
+  return parseLockFile(text ?? '');
+}
+
+function parseLockFile(text: string): Postmaster | undefined {
   // Lines: process id, data folder, start time, port, socket folder, listen address, shared memory key, status
   // (src/include/utils/pidfile.h).
-  const [pid, , , port, , , , status] = (text ?? '').split('\n');
+  const [pid, , , port, , , , status] = text.split('\n');
   if (!Number(pid)) return undefined;
   return { pid: Number(pid), port: Number(port ?? 0), status: parseStatus(status?.trim()) };
 }
@@ -68,6 +73,16 @@ export async function stopPostmaster(folder: string, graceMs = 30_000): Promise<
     }
   }
   throw new EmbeddedPostgresError(`The PostgreSQL server of ${folder} (process id ${postmaster.pid}) did not stop.`);
+}
+
+/** Requests a fast shutdown, which the server completes alone: for the end of this process, which cannot wait. */
+export function endPostmaster(folder: string): void {
+  try {
+    const { pid } = parseLockFile(readFileSync(join(folder, 'postmaster.pid'), 'utf8')) ?? {};
+    if (pid !== undefined) sendSignal(pid, 'SIGINT');
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  }
 }
 
 /** Whether a process with this id exists, regardless of its owner. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, rename, statfs, type FileHandle } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -87,33 +87,40 @@ async function explain(failure: string, { folder }: Cluster): Promise<string> {
 }
 
 /** Starts the server and waits until it accepts connections. If it exits instead, returns its log output. */
-async function launch({ binaries, folder, user, logFile }: Cluster, port: number, deadline: number) {
-  const log = await open(logFile, 'a+', 0o600);
+async function launch(cluster: Cluster, port: number, deadline: number): Promise<string | undefined> {
+  const log = await open(cluster.logFile, 'a+', 0o600);
+  const { size: logged } = await log.stat();
+  const server = spawnServer(cluster, port, log);
+  const endWithProcess = (): void => void server.kill('SIGINT');
+  process.once('exit', endWithProcess);
   try {
-    const { size: logged } = await log.stat();
-    const settings = Object.entries({ ...SETTINGS, port: String(port) });
-    const server = spawn(
-      binaries.postgres,
-      ['-D', folder, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-      { ...programOptions(user), detached: true, stdio: ['ignore', log.fd, log.fd] },
-    );
     const ended = once(server, 'exit').then(() => true);
     ended.catch(() => undefined);
     await once(server, 'spawn');
     server.unref();
     for (;;) {
-      const postmaster = await readLockFile(folder);
+      const postmaster = await readLockFile(cluster.folder);
       if (postmaster?.pid === server.pid && postmaster?.status === 'ready') return undefined;
       if (await Promise.race([ended, sleep(POLL_MS, false)])) return await readFrom(log, logged);
       if (Date.now() > deadline) {
         throw new EmbeddedPostgresError(
-          `PostgreSQL is still starting on ${folder}. Wait for it, then start the service again.`,
+          `PostgreSQL is still starting on ${cluster.folder}. Wait for it, then start the service again.`,
         );
       }
     }
   } finally {
+    process.removeListener('exit', endWithProcess);
     await log.close();
   }
+}
+
+function spawnServer({ binaries, folder, user }: Cluster, port: number, log: FileHandle): ChildProcess {
+  const settings = Object.entries({ ...SETTINGS, port: String(port) });
+  return spawn(binaries.postgres, ['-D', folder, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])], {
+    ...programOptions(user),
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd],
+  });
 }
 
 /** Keeps one log for the current run and one for the previous run, so that logs do not grow without bound. */

@@ -1,5 +1,5 @@
 // A service reduced to its embedded PostgreSQL: `node embedded-postgres-owner.mjs <dataDir>`. Prints one line, the URL or
-// the error, and owns the server until it is killed. It runs the sources as they are: Node strips the types.
+// the error, and owns the server until it ends. It runs the sources as they are: Node strips the types.
 import { registerHooks } from 'node:module';
 
 registerHooks({
@@ -10,6 +10,9 @@ registerHooks({
 });
 
 const { startEmbeddedPostgres } = await import('../../src/embedded-postgres/embedded-postgres.ts');
+
+// An end without `stop()`, as after an uncaught exception.
+process.once('SIGTERM', () => process.exit(0));
 
 try {
   const { url } = await startEmbeddedPostgres({ dataDir: process.argv[2] });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { describe } from '@jest/globals';
 
-/** Whether tests of the Python client run. In CI they always do, and fail without Python. */
-const hasPython = spawnSync('python3', ['--version']).status === 0 || process.env['CI'] !== undefined;
-if (!hasPython) process.stderr.write('There is no python3. The tests of the Python client are left out.\n');
+/** Whether tests that need Python run. In CI they always do, and fail without Python. */
+export const hasPython = spawnSync('python3', ['--version']).status === 0 || process.env['CI'] !== undefined;
+if (!hasPython) process.stderr.write('There is no python3. The tests that need it are left out.\n');
 
 /** `describe` for tests of the Python client. */
 export const withPython = hasPython ? describe : describe.skip;
