@@ -14,6 +14,12 @@ export interface CommandResult {
   errors: string;
 }
 
+interface RunOptions {
+  readonly env?: Record<string, string>;
+  readonly input?: string;
+  readonly stopReading?: boolean;
+}
+
 /** A service, and the command line in an empty folder next to it. */
 export class CliFixture {
   private constructor(
@@ -38,11 +44,12 @@ export class CliFixture {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Runs a command to its end. @param options.input is its standard input */
-  async run(
-    args: string[],
-    { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
-  ): Promise<CommandResult> {
+  /**
+   * Runs a command to its end.
+   * @param options.input is its standard input
+   * @param options.stopReading closes the pipe of its standard output at once
+   */
+  async run(args: string[], { env = {}, input = '', stopReading = false }: RunOptions = {}): Promise<CommandResult> {
     const child = spawn(process.execPath, [BIN, ...args], {
       cwd: this.folder,
       env: { PATH: process.env['PATH'], SIGNALBOX_URL: this.url, API_KEY: this.apiKey, ...env },
@@ -50,6 +57,7 @@ export class CliFixture {
     });
     const result: CommandResult = { code: null, output: '', errors: '' };
     child.stdout.on('data', (text) => (result.output += String(text)));
+    if (stopReading) child.stdout.destroy();
     child.stderr.on('data', (text) => (result.errors += String(text)));
     child.stdin.on('error', () => undefined).end(input);
     [result.code] = (await once(child, 'close')) as [number | null];

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Signalbox } from '../../packages/client/src/index.js';
+import { version } from '../../src/common/version.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
 import { CliFixture } from './cli.support.js';
 
@@ -45,6 +46,7 @@ describe('signalbox', () => {
     ]) {
       expect(help).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
     }
+    expect(await cli.output('--version')).toBe(`${version}\n`);
     expect(await cli.run(['strat'])).toMatchObject({ code: 1, errors: expect.stringContaining('Did you mean start?') });
   });
 
@@ -91,6 +93,22 @@ describe('signalbox', () => {
     expect(dead).toMatchObject({ code: 1, output: expect.stringContaining('It does not work yet: ') });
   });
 
+  it('connect: leaves the options of a program to it, and takes its own before them', async () => {
+    await cli.run(['connect', '--title', 'Program', 'npx', '-y', 'no-such-program', '--title', 'of the program']);
+    await cli.run(['connect', 'npx', '--title', 'Separated', '--', '-y', 'no-such-program']);
+    const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {
+      where: { field: ['title'], operator: 'in', value: ['Program', 'Separated'] },
+    });
+    expect(items.map(({ title, stdio }) => [title, stdio?.args]).toSorted()).toEqual([
+      ['Program', ['-y', 'no-such-program', '--title', 'of the program']],
+      ['Separated', ['-y', 'no-such-program']],
+    ]);
+    expect(await cli.run(['connect', everything.url, 'more'])).toMatchObject({
+      code: 1,
+      errors: '"more" follows a URL, which takes no arguments.\n',
+    });
+  });
+
   it('import: the servers of a file, with the reasons of those that are refused', async () => {
     const mcpServers = { good: { url: everything.url }, bad: { type: 'sse', url: everything.url } };
     await writeFile(join(cli.folder, 'mcp.json'), JSON.stringify({ mcpServers }));
@@ -115,6 +133,7 @@ describe('signalbox', () => {
 
     expect(await cli.output('runs', '--status', 'completed')).toMatch(/completed +builtin\/echo/);
     expect(await cli.output('logs', '--status', 'success', '--limit', '100')).toMatch(/success .*Everything +echo/);
+    expect(await cli.run(['logs', '--limit', '100'], { stopReading: true })).toMatchObject({ code: 0, errors: '' });
     expect(await cli.run(['chat', 'Nobody', '-m', 'x'])).toMatchObject({
       code: 1,
       errors: 'There is no agent with the title "Nobody".\n',

@@ -17,14 +17,20 @@ export function connectCommand(): Command {
   return serviceCommand('connect')
     .description('connect an MCP server, by its URL or by the command that starts it, and test it')
     .argument('<url-or-command>', 'such as https://mcp.example.com/mcp, or npx')
-    .argument('[arguments...]', 'of the command; write -- before the first that starts with a dash')
+    .argument('[arguments...]', 'of the command, as they are; the options above come before the first of them')
+    .passThroughOptions()
     .option('--title <title>', 'a name for people')
     .option('--token-env <name>', 'the environment variable with the bearer token of the server')
     .option('--header <name: value...>', 'a header of each request')
     .option('--env <NAME=value...>', 'a variable for the program')
-    .action(async (target: string, args: string[], options: ConnectOptions, command: Command) => {
+    .action(async (target: string, following: string[], _options: ConnectOptions, command: Command) => {
+      // The options of this command can also follow the target: takes them until something else comes.
+      const { operands, unknown } = command.parseOptions(following);
+      const args = [...operands, ...unknown];
+      const options = command.opts<ConnectOptions>();
       const { signalbox } = serviceOf(command);
       const isUrl = /^https?:\/\//.test(target);
+      if (isUrl && args.length > 0) throw new Refusal(`"${args[0]}" follows a URL, which takes no arguments.`);
       const { item } = await signalbox.tool('COLLECTION_CONNECTIONS_CREATE', {
         data: {
           title: options.title ?? (isUrl ? new URL(target).host : [target, ...args].join(' ').slice(0, 100)),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { SignalboxError } from '../../client/src/signalbox-error.js';
 import { applyCommand, exportCommand } from './apply/apply.js';
@@ -10,8 +11,15 @@ import { logsCommand, runsCommand } from './runs.js';
 import { Refusal } from './service.js';
 import { printable } from './terminal.js';
 
+/** Of the build, or of the package. */
+const MANIFEST = new URL('../../../../package.json', import.meta.url);
+const { version } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { version: string };
+
 const program = new Command('signalbox')
   .description('Run AI agents over HTTP, and proxy calls between MCP clients and MCP servers.')
+  .version(version)
+  // `connect` leaves the options of the program that it starts to that program.
+  .enablePositionalOptions()
   .showHelpAfterError()
   .addHelpText('after', '\nThe API key of every command that talks to a service is in API_KEY or SIGNALBOX_API_KEY.');
 for (const make of [

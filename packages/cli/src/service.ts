@@ -17,7 +17,16 @@ const DEFAULT_URL = 'http://127.0.0.1:3000';
 export function serviceCommand(name: string): Command {
   return new Command(name)
     .option('--url <url>', `the service (SIGNALBOX_URL, or ${DEFAULT_URL})`)
-    .option('--org <slug>', 'the organization (SIGNALBOX_ORG, or default)');
+    .option('--org <slug>', 'the organization (SIGNALBOX_ORG, or default)')
+    .hook('preAction', endWithReader);
+}
+
+/** Ends the command in silence when the reader of its output has ended, as `head` does. */
+function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
 }
 
 /** Where the service is, which needs no key. */
