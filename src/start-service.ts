@@ -10,7 +10,7 @@ import { NestLogger } from './logging/nest-logger.js';
 import { createLogger } from './logging/pino.js';
 import { OpenTelemetry } from './telemetry/open-telemetry.js';
 import { version } from './common/version.js';
-import { type FirstStart, FirstStartService } from './boot/first-start.service.js';
+import { FirstStartService } from './boot/first-start.service.js';
 import { CONSOLE_PATH } from './pages/home.controller.js';
 import { openStorage } from './boot/storage.js';
 
@@ -49,12 +49,15 @@ export async function startService(
       },
     );
     configureApp(app, config, logger);
-    const start = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+    const firstStart = config.servesApi ? app.get(FirstStartService) : undefined;
+    const setupPath = await firstStart?.prepare();
     const fastify = app.getHttpAdapter().getInstance();
     await listenWidely(fastify, settings, (options) => app.listen(options));
     config.listeningAt(await app.getUrl());
     logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');
-    if (start !== undefined) process.stdout.write(announcement(config, start));
+    if (firstStart !== undefined) {
+      process.stdout.write(announcement(config, { setupPath, newKey: await firstStart.createFirstKey() }));
+    }
     return {
       url: config.baseUrl,
       stop: async () => {
@@ -70,6 +73,13 @@ export async function startService(
   }
 }
 
+/** What a start prints once. */
+interface FirstStart {
+  /** The value of the key that this start generated. */
+  readonly newKey: string | undefined;
+  readonly setupPath: string | undefined;
+}
+
 /**
  * The text that the service prints when it is listening: its URL, the console, a newly created key, the setup page while there is no
  * owner, and three commands to try. All commands can be pasted into a shell.
@@ -79,9 +89,13 @@ function announcement(config: AppConfig, { newKey, setupPath }: FirstStart): str
   const api = `${baseUrl}/api/${settings.bootstrapOrg}`;
   const headers = `-H "authorization: Bearer $API_KEY" -H 'content-type: application/json'`;
   const post = (path: string, body: string): string => `curl -s ${api}/${path} ${headers} -d ${body}`;
+  const known =
+    settings.bootstrapApiKey === undefined
+      ? 'the API key that the first start printed'
+      : 'the key in BOOTSTRAP_API_KEY';
   const key =
     newKey === undefined
-      ? ['Use the API key that the first start printed: export API_KEY=sbx_…']
+      ? [`Use ${known}: export API_KEY=sbx_…`]
       : ['Your API key, which is not shown again:', '', `  export API_KEY=${newKey}`];
   return [
     '',

@@ -14,14 +14,6 @@ import { OrganizationsService } from '../organizations/organizations.service.js'
 /** Advisory lock of the first start, so that processes that start concurrently create a single key. */
 const FIRST_START_LOCK = 0x53424f59;
 
-/** What a start prints once. */
-export interface FirstStart {
-  /** The value of the generated key, which cannot be retrieved later. Undefined on later starts. */
-  readonly newKey: string | undefined;
-  /** The path of the page that makes the first owner. Undefined once the organization has an owner. */
-  readonly setupPath: string | undefined;
-}
-
 /** Initializes an empty database: the first organization, its owner and one key with all permissions. */
 @Injectable()
 export class FirstStartService {
@@ -34,11 +26,37 @@ export class FirstStartService {
     @InjectDataSource() private readonly dataSource: DataSource,
   ) {}
 
-  async prepare(): Promise<FirstStart> {
+  /**
+   * Creates what the settings name: the organization, its owner and its key.
+   * @returns the path of the page that makes the first owner; undefined once the organization has an owner
+   */
+  prepare(): Promise<string | undefined> {
+    return this.alone(async () => {
+      await this.ensureConfiguredKey();
+      return this.ensureOwner();
+    });
+  }
+
+  /**
+   * Creates a key in an organization that has none. For a process that listens: a start that fails must not leave a key behind that
+   * nobody has seen.
+   * @returns its value, which cannot be retrieved later
+   */
+  createFirstKey(): Promise<string | undefined> {
+    return this.alone(async () => {
+      const { id } = await this.organizations.ensure(this.config.settings.bootstrapOrg);
+      if (await this.apiKeys.existsAny(id)) return undefined;
+      const value = generateApiKey();
+      await this.apiKeys.ensure(value, bootstrapKeyOf(id));
+      return value;
+    });
+  }
+
+  private async alone<T>(work: () => Promise<T>): Promise<T> {
     const session = this.dataSource.createQueryRunner();
     try {
       await session.query('SELECT pg_advisory_lock($1)', [FIRST_START_LOCK]);
-      return { newKey: await this.ensureKey(), setupPath: await this.ensureOwner() };
+      return await work();
     } finally {
       await session.query('SELECT pg_advisory_unlock($1)', [FIRST_START_LOCK]);
       await session.release();
@@ -57,22 +75,14 @@ export class FirstStartService {
     return undefined;
   }
 
-  private async ensureKey(): Promise<string | undefined> {
+  private async ensureConfiguredKey(): Promise<void> {
     const { bootstrapOrg, bootstrapApiKey } = this.config.settings;
-    const organization = await this.organizations.ensure(bootstrapOrg);
-    const key = {
-      organizationId: organization.id,
-      userId: null,
-      name: 'bootstrap',
-      permissions: EVERYTHING,
-    };
-    if (bootstrapApiKey !== undefined) {
-      await this.apiKeys.ensure(bootstrapApiKey, key);
-      return undefined;
-    }
-    if (await this.apiKeys.existsAny(organization.id)) return undefined;
-    const value = generateApiKey();
-    await this.apiKeys.ensure(value, key);
-    return value;
+    if (bootstrapApiKey === undefined) return;
+    const { id } = await this.organizations.ensure(bootstrapOrg);
+    await this.apiKeys.ensure(bootstrapApiKey, bootstrapKeyOf(id));
   }
+}
+
+function bootstrapKeyOf(organizationId: string) {
+  return { organizationId, userId: null, name: 'bootstrap', permissions: EVERYTHING };
 }

@@ -8,7 +8,10 @@ export function sentenceFor(error: unknown): string {
   if (isOurs) return (error as Error).message;
   if (typeof error === 'object' && error !== null && 'code' in error) {
     const { code } = error;
-    if (code === 'EADDRINUSE') return 'The port is in use. Set PORT to another one.';
+    if (code === 'EADDRINUSE') {
+      const port = 'port' in error ? ` ${String(error.port)}` : '';
+      return `The port${port} is in use. Set PORT to another one.`;
+    }
     if (code === 'EACCES') return 'The user cannot access the port or the data folder. Set PORT or DATA_DIR.';
     if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
       return 'Cannot connect to the database. Check DATABASE_URL.';

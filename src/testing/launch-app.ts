@@ -46,11 +46,12 @@ export async function launchApp(
     if (onRoute !== undefined) app.getHttpAdapter().getInstance().addHook('onRoute', onRoute);
     configureApp(app, config, logger);
     beforeListening?.(app);
-    const start = config.servesApi ? await app.get(FirstStartService).prepare() : undefined;
+    const firstStart = config.servesApi ? app.get(FirstStartService) : undefined;
+    const setupPath = await firstStart?.prepare();
     await app.listen(0, '127.0.0.1');
     const url = await app.getUrl();
     config.listeningAt(url);
-    return { app, url, newKey: start?.newKey, setupPath: start?.setupPath };
+    return { app, url, newKey: await firstStart?.createFirstKey(), setupPath };
   } catch (error) {
     await app.close();
     throw error;

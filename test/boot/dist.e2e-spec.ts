@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -120,6 +121,34 @@ describe('a new data folder', () => {
       expect(existsSync(lockFile())).toBe(false);
     },
     START_MS,
+  );
+
+  it(
+    'gets no key from a start that finds its port taken, and the next start prints one',
+    async () => {
+      const other = await mkdtemp(join(tmpdir(), 'signalbox-dist-'));
+      if (process.getuid?.() === 0) await chmod(other, 0o711);
+      const occupant = createServer().listen(0, '127.0.0.1');
+      try {
+        await once(occupant, 'listening');
+        const { port } = occupant.address() as AddressInfo;
+        const refused = start({ DATA_DIR: other, PORT: String(port), LOG_LEVEL: 'silent' });
+        expect(await refused.exit()).toBe(1);
+        expect(refused.output).toBe(`The port ${port} is in use. Set PORT to another one.\n`);
+
+        const first = start({ DATA_DIR: other });
+        expect((await first.listening()).apiKey).toBeDefined();
+        await first.kill('SIGTERM');
+        const configured = start({ DATA_DIR: other, BOOTSTRAP_API_KEY: BOOTSTRAP_KEY });
+        await configured.listening();
+        expect(configured.output).toContain('Use the key in BOOTSTRAP_API_KEY: export API_KEY=');
+        await configured.kill('SIGTERM');
+      } finally {
+        occupant.close();
+        await rm(other, { recursive: true, force: true });
+      }
+    },
+    2 * START_MS,
   );
 
   it(
