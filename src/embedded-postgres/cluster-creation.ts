@@ -6,6 +6,7 @@ import { ensureFolder, type DataFolder } from './data-folder.js';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { isAlive } from './postmaster.js';
 import { failureReason, runProgram, type SystemUser } from './program.js';
+import { clustersFolder } from './shared-clusters.js';
 import { canEnter } from './system-user.js';
 
 export interface NewCluster {
@@ -32,9 +33,9 @@ export async function createCluster(cluster: NewCluster): Promise<void> {
     await initialize(folder.cluster, cluster);
     return;
   }
-  const elsewhere = join(sharedRoot, 'clusters', randomUUID());
+  const elsewhere = join(clustersFolder(sharedRoot), randomUUID());
   log(
-    `The user ${user.name} cannot enter ${folder.root}. Creating the cluster in ${elsewhere}, with a link at ${folder.cluster}.`,
+    `The user ${user.name} cannot enter ${folder.root}. Creating the cluster in ${elsewhere}, with a link at ${folder.cluster}. A later start removes it when the data folder was deleted.`,
   );
   for (const parent of [sharedRoot, dirname(elsewhere)]) await ensureFolder(parent, 0o755);
   await initialize(elsewhere, cluster);

@@ -7,6 +7,7 @@ import { OwnedServer } from './owned-server.js';
 import { connect, OwnerLock } from './owner-lock.js';
 import { findPostmaster, stopPostmaster } from './postmaster.js';
 import { ensureServer } from './server.js';
+import { noteOwner, removeAbandonedClusters } from './shared-clusters.js';
 import { chooseUser } from './system-user.js';
 
 export interface EmbeddedPostgresOptions {
@@ -78,6 +79,10 @@ async function ensureCluster(
   if (!existing) await createCluster({ folder, user, binaries, password, sharedRoot: SHARED_ROOT, log });
   const path = existing ?? (await findClusterFolder(folder, located.major));
   if (!path) throw new EmbeddedPostgresError(`The cluster ${folder.cluster} was removed during its creation.`);
+  if (user) {
+    await noteOwner(path, folder.root, SHARED_ROOT);
+    await removeAbandonedClusters(SHARED_ROOT, log);
+  }
   return { cluster: { folder: path, dataDir: folder.root, logFile: folder.logFile, user, binaries }, password };
 }
 

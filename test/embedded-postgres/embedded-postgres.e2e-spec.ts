@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,7 @@ import {
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from '../../src/embedded-postgres/embedded-postgres.js';
-import { readLockFile, stopPostmaster } from '../../src/embedded-postgres/postmaster.js';
+import { isPostmasterOf, readLockFile, stopPostmaster } from '../../src/embedded-postgres/postmaster.js';
 import { ensureServer, findFreePort } from '../../src/embedded-postgres/server.js';
 
 const OWNER = fileURLToPath(new URL('../support/embedded-postgres-owner.mjs', import.meta.url));
@@ -142,6 +143,17 @@ describe('later starts', () => {
     expect(fields?.slice(2, 4)).toEqual([String(pid), String(pid)]); // process group, session
   });
 
+  it('ends the server with a process that ends without stopping it', async () => {
+    const { child } = await startElsewhere();
+    const pid = await postmasterPid();
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exited;
+    for (let look = 0; look < 500 && (await isPostmasterOf(pid, cluster)); look++) await sleep(20);
+    expect(await isPostmasterOf(pid, cluster)).toBe(false);
+    expect(await readLockFile(cluster)).toBeUndefined();
+  });
+
   it('rejects a data folder that another process owns and names that process', async () => {
     const { child, line } = await startElsewhere();
     await expect(start()).rejects.toThrow(
@@ -205,6 +217,23 @@ describe('environment', () => {
       await expect(start(folder)).rejects.toThrow(/symbolic link to a cluster that no longer exists/);
     },
   );
+
+  (isRoot ? it : it.skip)('removes such a cluster when its data folder was deleted', async () => {
+    const [gone, kept] = [join(sandbox, 'gone'), join(sandbox, 'kept')];
+    const clusters: string[] = [];
+    for (const folder of [gone, kept]) {
+      await mkdir(folder, { mode: 0o700 });
+      const server = await start(folder);
+      clusters.push(await realpath(join(folder, 'postgres')));
+      await server.stop();
+    }
+    await rm(gone, { recursive: true });
+    const log: string[] = [];
+    await start(dataDir, log);
+    expect(log).toContain(`Removed the cluster ${clusters[0]}: its data folder ${gone} was deleted.`);
+    expect(clusters.map((cluster) => existsSync(cluster))).toEqual([false, true]);
+    await rm(clusters[1] ?? '', { recursive: true });
+  });
 
   it('explains why the data folder is unusable', async () => {
     const file = join(sandbox, 'a file');
