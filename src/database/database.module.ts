@@ -1,25 +1,12 @@
-import { Module, Injectable } from '@nestjs/common';
-import { TypeOrmModule, InjectDataSource } from '@nestjs/typeorm';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../config/app-config.js';
 import { DatabaseClock } from './database-clock.js';
 import { dataSourceOptions } from './data-source-options.js';
-import { DataSource } from 'typeorm';
-import { HealthCheck } from '../common/health-check.js';
+import { DatabaseProbe } from './database-probe.js';
 
 /** Longer than any statement that a request waits for, including the monitoring tools' own limit of 10 s. */
 const ANSWER_WITHIN_MS = 12_000;
-
-/** Tells whether the database answers. */
-@Injectable()
-class DatabaseProbe {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
-
-  /** Resolves when the database answered, rejects when it did not. */
-  @HealthCheck('database')
-  async ping(): Promise<void> {
-    await this.dataSource.query('SELECT 1');
-  }
-}
 
 /** The one TypeORM data source. Feature modules register their entities with `TypeOrmModule.forFeature`. */
 @Module({

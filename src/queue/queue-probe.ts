@@ -8,8 +8,9 @@ import { openRedis, type RedisClient } from '../redis/open-redis.js';
 import { QUEUE_PREFIX } from './queue-backend.js';
 
 const ANSWER_WITHIN_MS = 2_000;
+const KEPT_MS = 10_000;
 
-/** Checks whether Redis responds. Only an application that uses Redis has this provider. */
+/** Checks whether Redis stores what it receives. Only an application that uses Redis has this provider. */
 export class RedisProbe implements OnApplicationShutdown {
   private readonly redis: RedisClient;
 
@@ -20,14 +21,17 @@ export class RedisProbe implements OnApplicationShutdown {
       commandTimeout: ANSWER_WITHIN_MS,
       retryStrategy: backoffMs,
     });
-    // `ping` reports the failure. Without a listener, an `error` event would end the process.
+    // `check` reports the failure. Without a listener, an `error` event would end the process.
     this.redis.on('error', () => undefined);
   }
 
-  /** Resolves if the server, or the cluster node, that holds the queue responds, otherwise rejects. */
+  /**
+   * Resolves if the server, or the cluster node, that holds the queue accepts a value, otherwise rejects. At its memory limit, Redis
+   * still answers, and refuses every job.
+   */
   @HealthCheck('redis')
-  async ping(): Promise<void> {
-    await this.redis.exists(`${QUEUE_PREFIX}:health`);
+  async check(): Promise<void> {
+    await this.redis.set(`${QUEUE_PREFIX}:health`, '', 'PX', KEPT_MS);
   }
 
   onApplicationShutdown(): void {
@@ -35,7 +39,7 @@ export class RedisProbe implements OnApplicationShutdown {
   }
 }
 
-/** Checks whether the queue's backend responds: Redis where it is used, otherwise PostgreSQL. */
+/** Checks whether the queue's backend works: Redis where it is used, otherwise PostgreSQL. */
 @Injectable()
 export class QueueProbe {
   constructor(
@@ -46,7 +50,7 @@ export class QueueProbe {
   /** Resolves if the backend responds, otherwise rejects. */
   @HealthCheck('queue')
   async ping(): Promise<void> {
-    if (this.redis !== undefined) await this.redis.ping();
+    if (this.redis !== undefined) await this.redis.check();
     else await this.dataSource.query('SELECT 1 FROM bullmq.meta LIMIT 1');
   }
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import supertest from 'supertest';
 import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
 import { createAgent, openStream, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
@@ -83,6 +86,43 @@ ifRedis('while Redis is unavailable', () => {
     START_MS,
   );
 });
+
+ifRedis('a Redis at its memory limit', () => {
+  it(
+    'makes the service not ready, until it has room again',
+    async () => {
+      const { REDIS_URL = '', ENCRYPTION_KEYS = '' } = env;
+      await using app = await startTestApp({ database, env: { REDIS_URL, ENCRYPTION_KEYS } });
+      const admin = new Redis(redis.url);
+      const ready = () => supertest(app.url).get('/health/ready');
+      try {
+        await ready().expect(200);
+        await admin.config('SET', 'maxmemory', '1');
+        const { body } = await eventually(503, ready);
+        expect(body.checks).toMatchObject({ database: 'ok', queue: 'unavailable', redis: 'unavailable' });
+        await admin.config('SET', 'maxmemory', '0');
+        await eventually(200, ready);
+      } finally {
+        await admin.config('SET', 'maxmemory', '0');
+        admin.disconnect();
+      }
+    },
+    START_MS,
+  );
+});
+
+/** Repeats a request until its answer has this status: a result is shared for half a second. */
+async function eventually(status: number, request: () => supertest.Test): Promise<supertest.Response> {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    const answer = await request();
+    if (answer.status === status || Date.now() > deadline) {
+      expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
+      return answer;
+    }
+    await sleep(100);
+  }
+}
 
 ifRedis('a process that receives a stop signal', () => {
   const outages: [string, () => unknown, () => unknown][] = [
