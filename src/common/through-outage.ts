@@ -11,11 +11,12 @@ export class StorageLostError extends Error {
 /**
  * Retries a call to the storage while the storage is unavailable, for at most 30 s. Any other error is thrown at once.
  * The call can have taken effect even if its response was lost, so it must be idempotent.
- * @throws StorageLostError
+ * @param signal ends the pause between two attempts
+ * @throws StorageLostError, and the signal's reason
  */
-export async function throughOutage<T>(call: () => Promise<T>): Promise<T> {
+export async function throughOutage<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
-    return await retry(call, { isRetryable: isOutage, giveUpAfterMs: GIVE_UP_AFTER_MS });
+    return await retry(call, { isRetryable: isOutage, giveUpAfterMs: GIVE_UP_AFTER_MS, ...(signal && { signal }) });
   } catch (error) {
     throw isOutage(error) ? new StorageLostError('The storage is unavailable.', { cause: error }) : error;
   }

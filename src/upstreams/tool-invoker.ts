@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { suggestionFor } from '../common/closest-name.js';
 import { DomainError } from '../common/domain-error.js';
+import { throughOutage } from '../common/through-outage.js';
 import type { Connection } from '../connections/connection.js';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
@@ -94,14 +95,15 @@ export class ToolInvoker {
   }
 
   /**
-   * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`).
-   * @throws what `admitCall` throws, and UpstreamError
+   * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`). Before anything is
+   * sent, waits for a storage that is unavailable: nobody could tell later that the call was not made.
+   * @throws what `admitCall` throws, UpstreamError, and StorageLostError
    */
   async callTool(
     call: ToolCall,
     { signal, onProgress }: Pick<CallToolOptions, 'signal' | 'onProgress'> = {},
   ): Promise<CallToolResult> {
-    const invocation = await this.admitCall(call);
+    const invocation = await throughOutage(() => this.admitCall(call), signal);
     try {
       const { toolName, connection } = call;
       const { requestId } = call.caller;

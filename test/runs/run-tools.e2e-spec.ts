@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { notRecorded } from '../../src/audit/audit-batch.js';
+import { AuditLog } from '../../src/audit/audit-log.js';
 import { succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
@@ -62,6 +64,23 @@ async function auditOfRun(taskId: string): Promise<object[]> {
 }
 
 describe('the tools of a run', () => {
+  it('are called once the call can be recorded, in the same attempt: it was not sent before', async () => {
+    const agentId = await agentOf(app, [await connection('Unrepeatable', 'echo')]);
+    const open = jest.spyOn(app.app.get(AuditLog, { strict: false }), 'openEntry');
+    const refuse = (): never => {
+      throw notRecorded();
+    };
+    open.mockImplementationOnce(refuse).mockImplementationOnce(refuse);
+    try {
+      const { toolParts, taskId } = await run(agentId, '/call echo {"text":"hello"}');
+      expect(toolParts).toEqual([expect.objectContaining({ state: 'output-available' })]);
+      expect(open).toHaveBeenCalledTimes(3);
+      expect(await auditOfRun(taskId)).toHaveLength(1);
+    } finally {
+      open.mockRestore();
+    }
+  });
+
   it('have the names of the gateway, in its order, under every kind of conflict', async () => {
     const long = 'a'.repeat(64);
     const [a, b] = [await connection('Same', long, 'echo'), await connection('Same', long, 'echo', 'only')];
