@@ -36,6 +36,20 @@ describe('ProgramLog', () => {
     expect(written[0]).toMatchObject({ connection_id: 'c', command: 'node' });
   });
 
+  it.each([
+    'npm error code SELF_SIGNED_CERT_IN_CHAIN',
+    'ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed',
+    'error: invalid peer certificate: UnknownIssuer',
+    'tls: failed to verify certificate: x509: certificate signed by unknown authority',
+  ])('says what to do when a program does not trust a certificate: %s', (line) => {
+    const log = logOf();
+    log.errorLine(line);
+    for (let i = 0; i < 20; i++) log.errorLine('npm error A complete log of this run can be found in: x');
+    expect(log.lastWords).toMatch(
+      /^ The program does not trust the certificate of a server\..*STDIO_ENV_PASS\. The end/,
+    );
+  });
+
   it('truncates long lines after replacing secrets', () => {
     logOf({ A: 'x'.repeat(2_000) }).errorLine(`${'a'.repeat(500)}${'x'.repeat(2_000)}${'b'.repeat(5_000)}`);
     expect(stderrLines()).toEqual([`${'a'.repeat(500)}***${'b'.repeat(521)}`]);

@@ -9,6 +9,11 @@ const MAX_LOGGED_LENGTH = 1024;
 const QUOTED_LINES = 8;
 const QUOTED_LENGTH = 200;
 const STACK_FRAME = /^\s+at /;
+/** As npm and Node, Python and uv, Go, and OpenSSL write it. */
+const DISTRUST =
+  /SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER)|self[- ]signed certificate|unable to (?:get local issuer|verify the first) certificate|certificate verify failed|CERTIFICATE_VERIFY_FAILED|UnknownIssuer|signed by unknown authority/i;
+const ABOUT_DISTRUST =
+  ' The program does not trust the certificate of a server. If the certificate is of a private CA, set a variable with its file, such as NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the env of the connection, or name the variable of the service in STDIO_ENV_PASS.';
 /** How many lines can be logged in a burst, and for each second after that. */
 const BURST = 50;
 const RATE = 10;
@@ -26,6 +31,7 @@ export class ProgramLog {
   /** Longest first, so that a value within another one does not leave the rest of the other. */
   private readonly secrets: readonly string[];
   private readonly lastLines: string[] = [];
+  private hasDistrust = false;
   private credit = BURST;
   private creditAt = performance.now();
   private dropped = 0;
@@ -45,13 +51,14 @@ export class ProgramLog {
   get lastWords(): string {
     if (this.lastLines.length === 0) return '';
     const lines = this.lastLines.map((line) => redactText(quotable(line)).slice(0, QUOTED_LENGTH).toWellFormed());
-    return ` The end of its standard error: ${lines.join(' | ')}`;
+    return `${this.hasDistrust ? ABOUT_DISTRUST : ''} The end of its standard error: ${lines.join(' | ')}`;
   }
 
   /** Logs a line of standard error. */
   errorLine(line: string): void {
     if (line.trim() === '') return;
     const text = this.secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line);
+    this.hasDistrust ||= DISTRUST.test(text);
     if (!STACK_FRAME.test(text)) this.lastLines.push(text);
     if (this.lastLines.length > QUOTED_LINES) this.lastLines.shift();
     if (!this.takeCredit()) return;
