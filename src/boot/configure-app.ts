@@ -8,6 +8,7 @@ import { answerClientError } from '../http/client-errors.js';
 import { answerFrameworkErrors } from '../http/client-errors.js';
 import { serveConsole } from '../console/console-files.js';
 import { HttpAdapter } from '../http/http-adapter.js';
+import { registerHostHeader } from '../http/host-header.js';
 import { registerCors } from '../http/cors.js';
 import { BODY_LIMIT_BYTES, registerJsonBody } from '../http/json-body.js';
 import { registerRequestLog, REQUEST_ID_HEADER } from '../http/request-log.js';
@@ -60,6 +61,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerJsonBody(fastify);
   registerFormBody(fastify);
   registerRequestLog(fastify, logger);
+  registerHostHeader(fastify);
   if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);

@@ -22,6 +22,17 @@ async function answerTo(url: string, text: string): Promise<string> {
 
 const bearer = () => ({ authorization: `Bearer ${app.apiKey}`, 'content-type': 'application/json' });
 
+it.each(['/health/live', '/api/default/tools', '/api/default/mcp/self', '/none'])(
+  'refuses a request with two Host headers: %s',
+  async (path) => {
+    const { host } = new URL(app.url);
+    const text = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nhOST: elsewhere.example\r\nConnection: close\r\n\r\n`;
+    const answer = await answerTo(app.url, text);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('The request has more than one Host header.');
+  },
+);
+
 describe('every response', () => {
   it.each([
     ['GET', '/health/live', 200],
