@@ -94,14 +94,14 @@ describe('signalbox', () => {
   });
 
   it('connect: leaves the options of a program to it, and takes its own before them', async () => {
-    await cli.run(['connect', '--title', 'Program', 'npx', '-y', 'no-such-program', '--title', 'of the program']);
-    await cli.run(['connect', 'npx', '--title', 'Separated', '--', '-y', 'no-such-program']);
+    await cli.run(['connect', '--title', 'Program', 'node', '--no-such-option', '--title', 'of the program']);
+    await cli.run(['connect', 'node', '--title', 'Separated', '--', '--no-such-option']);
     const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {
       where: { field: ['title'], operator: 'in', value: ['Program', 'Separated'] },
     });
     expect(items.map(({ title, stdio }) => [title, stdio?.args]).toSorted()).toEqual([
-      ['Program', ['-y', 'no-such-program', '--title', 'of the program']],
-      ['Separated', ['-y', 'no-such-program']],
+      ['Program', ['--no-such-option', '--title', 'of the program']],
+      ['Separated', ['--no-such-option']],
     ]);
     expect(await cli.run(['connect', everything.url, 'more'])).toMatchObject({
       code: 1,
