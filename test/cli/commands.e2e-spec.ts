@@ -12,7 +12,7 @@ let signalbox: Signalbox;
 
 beforeAll(async () => {
   everything = await startEverything();
-  cli = await CliFixture.start({ UPSTREAM_ALLOW: '127.0.0.1' });
+  cli = await CliFixture.start({ UPSTREAM_ALLOW: '127.0.0.1', STDIO_COMMANDS: 'node' });
   signalbox = new Signalbox(cli);
 }, 120_000);
 
