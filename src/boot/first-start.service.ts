@@ -17,6 +17,8 @@ const FIRST_START_LOCK = 0x53424f59;
 /** Initializes an empty database: the first organization, its owner and one key with all permissions. */
 @Injectable()
 export class FirstStartService {
+  private hasKey = false;
+
   constructor(
     private readonly config: AppConfig,
     private readonly organizations: OrganizationsService,
@@ -33,23 +35,32 @@ export class FirstStartService {
   prepare(): Promise<string | undefined> {
     return this.alone(async () => {
       await this.ensureConfiguredKey();
+      this.hasKey = (await this.keylessOrganization()) === undefined;
       return this.ensureOwner();
     });
   }
 
   /**
-   * Creates a key in an organization that has none. For a process that listens: a start that fails must not leave a key behind that
-   * nobody has seen.
+   * Creates a key if there was none in `prepare` and is none yet. For a process that listens: a start that fails must not leave a key
+   * behind that nobody has seen.
    * @returns its value, which cannot be retrieved later
    */
-  createFirstKey(): Promise<string | undefined> {
+  async createFirstKey(): Promise<string | undefined> {
+    // A later start needs no database after this point.
+    if (this.hasKey) return undefined;
     return this.alone(async () => {
-      const { id } = await this.organizations.ensure(this.config.settings.bootstrapOrg);
-      if (await this.apiKeys.existsAny(id)) return undefined;
+      const organizationId = await this.keylessOrganization();
+      if (organizationId === undefined) return undefined;
       const value = generateApiKey();
-      await this.apiKeys.ensure(value, bootstrapKeyOf(id));
+      await this.apiKeys.ensure(value, bootstrapKeyOf(organizationId));
       return value;
     });
+  }
+
+  /** The id of the first organization if it has no key. */
+  private async keylessOrganization(): Promise<string | undefined> {
+    const { id } = await this.organizations.ensure(this.config.settings.bootstrapOrg);
+    return (await this.apiKeys.existsAny(id)) ? undefined : id;
   }
 
   private async alone<T>(work: () => Promise<T>): Promise<T> {
