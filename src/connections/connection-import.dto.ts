@@ -11,12 +11,14 @@ import {
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { isRecord } from '../common/is-record.js';
+import { OpenMap } from '../common/validation/open-map.js';
 import { MayBeAbsent } from '../common/validation/presence.js';
 
 const MAX_ENTRIES = 200;
 
 export class ConnectionImportInput {
   /** Servers by name, as in the configuration files of MCP clients. */
+  @OpenMap()
   @IsServerMap()
   mcpServers: Record<string, unknown>;
 

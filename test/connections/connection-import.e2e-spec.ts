@@ -72,6 +72,17 @@ describe('an import', () => {
     expect(await secretsOf(items[1]?.id)).toMatchObject({ bearerToken: 't0ken', headers: { 'X-Team': 'red' } });
   });
 
+  it('takes entries with names that every object inherits, and refuses only the entry that uses one inside', async () => {
+    const names = ['toString', 'constructor', 'hasOwnProperty', 'valueOf', 'toJSON', 'then'];
+    const entries = Object.fromEntries(names.map((name) => [name, { url: URL, toString: 'ignored' }]));
+    const headers = { toString: 'x' };
+    const [refused, ...created] = await importAll({ headers: { url: URL, headers }, ...entries });
+    expect(refused).toMatchObject({ name: 'headers', action: 'refused' });
+    expect(created).toEqual(names.map((name) => ({ name, action: 'create', id: expect.any(String) })));
+    expect((await get(created[0]?.id)).title).toBe('toString');
+    expect((await importAll(entries)).map(({ action }) => action)).toEqual(names.map(() => 'unchanged'));
+  });
+
   it('changes nothing when it is repeated, and updates what has changed, but not the title', async () => {
     const name = newId();
     const entry = { url: URL, headers: { Authorization: 'Bearer one', 'X-Team': 'red' } };

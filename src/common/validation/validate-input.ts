@@ -2,6 +2,7 @@ import { plainToInstance } from 'class-transformer';
 import { type ValidationError, validateSync } from 'class-validator';
 import { DomainError, type FieldError } from '../domain-error.js';
 import { isRecord } from '../is-record.js';
+import { openMapsOf } from './open-map.js';
 
 /** A class whose instances describe an input through class-validator decorators. */
 export type InputClass<T extends object = object> = new () => T;
@@ -27,9 +28,13 @@ export function inspectInput<T extends object>(type: InputClass<T>, body: unknow
     const fault = { path: '', code: 'is_object', message: 'The body must be a JSON object.' };
     return { value: new type(), faults: [fault] };
   }
-  const unusable = findUnusable(body, '');
+  const openMaps = openMapsOf(type);
+  const unusable = findUnusable(body, '', openMaps);
   if (unusable !== undefined) return { value: new type(), faults: [unusable] };
-  const value = plainToInstance(type, body, { enableImplicitConversion: false });
+  const members = Object.entries(body);
+  const described = Object.fromEntries(members.filter(([name]) => !openMaps.has(name)));
+  const value = plainToInstance(type, described, { enableImplicitConversion: false });
+  Object.assign(value, Object.fromEntries(members.filter(([name]) => openMaps.has(name))));
   const errors = validateSync(value, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false });
   return { value, faults: errors.flatMap((error) => flatten(error, '')) };
 }
@@ -64,15 +69,22 @@ function isUnknown({ constraints = {} }: ValidationError): boolean {
  * named like an inherited member of every object, which class-transformer would drop silently; or a list directly in a
  * list, whose items class-validator would attribute to the outer list. The depth of bodies is limited where they are
  * parsed.
+ * @param openMaps the members that class-transformer does not read
+ * @param isOpen is the value within such a member?
  */
-function findUnusable(value: unknown, path: string): FieldError | undefined {
+function findUnusable(
+  value: unknown,
+  path: string,
+  openMaps: ReadonlySet<string> = new Set(),
+  isOpen = false,
+): FieldError | undefined {
   if (typeof value === 'string') return faultOfText(value, path);
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
     const memberPath = joinPath(path, name);
-    if (name in Object.prototype) return { path: memberPath, ...UNKNOWN_PROPERTY };
+    if (!isOpen && name in Object.prototype) return { path: memberPath, ...UNKNOWN_PROPERTY };
     if (Array.isArray(value) && Array.isArray(member)) return { path: memberPath, ...NESTED_LIST };
-    const found = faultOfText(name, path) ?? findUnusable(member, memberPath);
+    const found = faultOfText(name, path) ?? findUnusable(member, memberPath, undefined, isOpen || openMaps.has(name));
     if (found !== undefined) return found;
   }
   return undefined;
