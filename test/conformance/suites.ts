@@ -45,8 +45,6 @@ export const SUITES: readonly Suite[] = [
     exceptions: {
       proxy: {},
       gateway: {
-        'http-header-validation / sep-2243-server-accepts-whitespace-header-value':
-          'Calls the first tool on the list without arguments. An agent sorts by name, and its first tool requires some.',
         'server-stateless / sep-2575-server-sends-tools-list-changed-on-subscription':
           'The fixture says that its tools have changed, and they have not. An agent tells of changes only that there are.',
       },
