@@ -4,9 +4,10 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync, watch } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -21,15 +22,14 @@ let service;
 let hasChanged = false;
 let isEnding = false;
 let timer;
+let changes;
 
 await rm(OUTPUT, { recursive: true, force: true });
-await mkdir(OUTPUT);
-const changes = watch(OUTPUT, { recursive: true }, () => {
-  clearTimeout(timer);
-  timer = setTimeout(() => existsSync(MAIN) && restart(), SETTLED_MS);
+// Leads its own group, to which its type checker belongs. On a terminal it would show a spinner, which reads Ctrl-C as a key.
+const compiler = run([NEST, 'build', '--watch', '--path', 'tsconfig.watch.json'], {
+  detached: true,
+  stdio: ['ignore', 'inherit', 'inherit'],
 });
-// Leads its own group, to which its type checker belongs.
-const compiler = run([NEST, 'build', '--watch', '--path', 'tsconfig.watch.json'], { detached: true });
 compiler.once('exit', (code) => {
   if (isEnding) return;
   process.exitCode = code ?? 1;
@@ -38,6 +38,18 @@ compiler.once('exit', (code) => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
 // A terminal that was closed must not prevent the orderly stop.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+
+// The compiler replaces the folder before it writes the first file.
+while (!existsSync(MAIN) && !isEnding) await sleep(100);
+if (!isEnding) {
+  changes = watch(OUTPUT, { recursive: true }, restartSoon);
+  restartSoon();
+}
+
+function restartSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(() => existsSync(MAIN) && restart(), SETTLED_MS);
+}
 
 /** The end of the present service starts the next one. */
 function restart() {
@@ -61,7 +73,7 @@ function start() {
 function end(signal) {
   if (!isEnding) endCompiler();
   isEnding = true;
-  changes.close();
+  changes?.close();
   clearTimeout(timer);
   service?.kill(signal);
 }

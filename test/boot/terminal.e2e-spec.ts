@@ -160,11 +160,14 @@ function withoutOwnNode(): string {
     TEST_MS,
   );
 
-  it(
-    'npm run start:dev: Ctrl-C while it compiles leaves nothing behind',
-    async () => {
+  it.each([
+    ['while it compiles', /TSC|SWC/],
+    ['while it serves', /listens on /],
+  ])(
+    'npm run start:dev: Ctrl-C %s leaves nothing behind',
+    async (_moment, printed) => {
       const terminal = open(['npm', 'run', 'start:dev']);
-      await terminal.printed(/TSC|SWC/);
+      await terminal.printed(printed);
       terminal.pressCtrlC();
       await terminal.exit();
       await expectNothingLeft();
