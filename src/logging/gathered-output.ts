@@ -1,41 +1,72 @@
-import { type DestinationStream, pino } from 'pino';
+import { write, writeSync } from 'node:fs';
+import type { DestinationStream } from 'pino';
 
-/** Flushes when this many characters are buffered, or after this many milliseconds. */
+const STANDARD_OUTPUT = 1;
+/** Writes when this many characters are gathered, or after this many milliseconds. */
 const GATHERED_LENGTH = 64 * 1024;
-const FLUSH_EVERY_MS = 20;
+const WRITE_EVERY_MS = 20;
 /** While nothing can be written, lines beyond this many characters are dropped. */
-const MAX_UNWRITTEN = 16 * 1024 * 1024;
+const MAX_GATHERED_LENGTH = 16 * 1024 * 1024;
+/** How long the end of the process waits for a reader that is too slow. */
+const END_WITHIN_MS = 1_000;
 
 /**
  * Standard output for the log. Writes lines in batches, some milliseconds late, on another thread: a system call per line
- * would dominate the cost of logging, and a slow disk must not delay callers. Buffers lines in an array, because a growing
- * string is copied repeatedly. Writes the remaining lines when the process exits.
+ * would dominate the cost of logging, and a slow disk must not delay callers. Gathers lines in an array, because a growing
+ * string is copied repeatedly. Writes the remaining lines when the process exits. What cannot be written, because the terminal was
+ * closed, the reader has ended or the disk is full, is lost; it neither ends the process nor keeps it from ending.
  */
 export function gatheredOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: false, maxWrite: 2 * GATHERED_LENGTH, maxLength: MAX_UNWRITTEN });
-  // The terminal was closed, or the disk is full: the service continues, and writes again when it can.
-  output.on('error', () => {
-    // Would repeat a write that fails until it succeeds, and keep the process from ending.
-    output.flushSync = () => undefined;
-  });
   let lines: string[] = [];
   let length = 0;
-  const flush = (): void => {
-    if (length === 0) return;
-    output.write(lines.join(''));
+  let isWriting = false;
+  const take = (): Buffer => {
+    const taken = Buffer.from(lines.join(''));
     lines = [];
     length = 0;
+    return taken;
   };
-  setInterval(flush, FLUSH_EVERY_MS).unref();
-  process.once('exit', () => {
-    flush();
-    output.flushSync();
-  });
+  const writeGathered = (): void => {
+    if (isWriting || length === 0) return;
+    isWriting = true;
+    writeAll(take(), () => {
+      isWriting = false;
+      if (length >= GATHERED_LENGTH) writeGathered();
+    });
+  };
+  setInterval(writeGathered, WRITE_EVERY_MS).unref();
+  process.once('exit', () => writeAllNow(take()));
   return {
     write: (line) => {
+      if (length > MAX_GATHERED_LENGTH) return;
       lines.push(line);
       length += line.length;
-      if (length >= GATHERED_LENGTH) flush();
+      if (length >= GATHERED_LENGTH) writeGathered();
     },
   };
+}
+
+/** @param onEnd called when all is written or lost */
+function writeAll(text: Buffer, onEnd: () => void): void {
+  write(STANDARD_OUTPUT, text, (error, written) => {
+    if (isBusy(error)) setTimeout(() => writeAll(text, onEnd), WRITE_EVERY_MS);
+    else if (error !== null || written === text.length) onEnd();
+    else writeAll(text.subarray(written), onEnd);
+  });
+}
+
+function writeAllNow(text: Buffer): void {
+  const deadline = performance.now() + END_WITHIN_MS;
+  for (let rest = text; rest.length > 0 && performance.now() < deadline;) {
+    try {
+      rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
+    } catch (error) {
+      if (!isBusy(error as NodeJS.ErrnoException)) return;
+    }
+  }
+}
+
+/** Is the pipe full? */
+function isBusy(error: NodeJS.ErrnoException | null): boolean {
+  return error?.code === 'EAGAIN';
 }

@@ -276,6 +276,24 @@ async function expectGone(pid: number): Promise<void> {
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 }
 
+it('a log whose reader has ended does not keep the process from ending', async () => {
+  const module = new URL('../../dist/logging/gathered-output.js', import.meta.url);
+  const script = `const { gatheredOutput } = await import(${JSON.stringify(module.href)});
+    const output = gatheredOutput();
+    process.stdin.once('end', () => { output.write('the last line\\n'); process.exit(0); }).resume();
+    process.stderr.write('ready');`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' });
+  try {
+    await once(child.stderr, 'data');
+    child.stdout.destroy();
+    const exited = once(child, 'exit');
+    child.stdin.end();
+    expect(await exited).toEqual([0, null]);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
 describe('`npm start`', () => {
   it(
     'ends the service when it is killed',
