@@ -7,7 +7,6 @@ import { existsSync, watch } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -40,11 +39,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 // The compiler replaces the folder before it writes the first file.
-while (!existsSync(MAIN) && !isEnding) await sleep(100);
-if (!isEnding) {
+const appearance = setInterval(() => {
+  if (!existsSync(MAIN)) return;
+  clearInterval(appearance);
   changes = watch(OUTPUT, { recursive: true }, restartSoon);
   restartSoon();
-}
+}, 100);
 
 function restartSoon() {
   clearTimeout(timer);
@@ -73,6 +73,7 @@ function start() {
 function end(signal) {
   if (!isEnding) endCompiler();
   isEnding = true;
+  clearInterval(appearance);
   changes?.close();
   clearTimeout(timer);
   service?.kill(signal);

@@ -280,7 +280,7 @@ it('a log whose reader has ended does not keep the process from ending', async (
   const module = new URL('../../dist/logging/gathered-output.js', import.meta.url);
   const script = `const { gatheredOutput } = await import(${JSON.stringify(module.href)});
     const output = gatheredOutput();
-    process.stdin.once('end', () => { output.write('the last line\\n'); process.exit(0); }).resume();
+    process.stdin.once('end', () => { output.write('x'.repeat(70_000)); output.write('the last line'); process.exit(0); }).resume();
     process.stderr.write('ready');`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' });
   try {
