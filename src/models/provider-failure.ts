@@ -144,7 +144,6 @@ const QUOTED_LENGTH = 300;
 function messageOf(error: APICallError | StreamProviderError): string {
   if (!APICallError.isInstance(error) || error.data === undefined || typeof error.message !== 'string') return '';
   const text = redactText(plainText(error.message.slice(0, 8 * QUOTED_LENGTH)))
-    // oxlint-disable-next-line no-control-regex
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim();
   if (text === '') return '';

@@ -19,7 +19,6 @@ export function localPathOf(text: string): string | undefined {
 function hasUnsafeStart(path: string): boolean {
   let decoded = path;
   for (let i = 0; i <= MAX_DECODINGS; i++) {
-    // eslint-disable-next-line no-control-regex
     if (/^[/\\][\s\u0000-\u001f]*[/\\]/.test(decoded) || /[\u0000-\u001f\u007f]/.test(decoded)) return true;
     const next = decodedOnce(decoded);
     if (next === decoded) return false;

@@ -65,7 +65,6 @@ describe('validTraceContext', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
         const context = validTraceContext({ traceparent: VALID, tracestate: `a=${value}` });
-        // oxlint-disable-next-line no-control-regex
         expect(Object.values(context ?? {}).join('')).toMatch(/^[\t\x20-\x7e]*$/);
       }),
     );

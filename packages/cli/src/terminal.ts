@@ -24,7 +24,6 @@ export function table(
  * characters. Line breaks and tabs stay.
  */
 export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, '�');
 }
 

@@ -108,7 +108,6 @@ function secretArguments(args: readonly string[]): string[] {
 }
 
 /** Colours and other control sequences (ECMA-48). */
-// oxlint-disable-next-line no-control-regex
 const CONTROL = /\u001b\[[0-?]*[ -/]*[@-~]|[\u0000-\u001f\u007f-\u009f]+/g;
 
 /** The text of a line, cut before it is searched, but not so that a secret could lose its name. */
