@@ -41,7 +41,7 @@ export class AgentSessionService {
       apiKeyId: run.apiKeyId,
     };
     // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
-    const owner = ownerOfThread(run.threadId, run.holderId, run.apiKeyId);
+    const owner = ownerOfThread(run.threadId, run.holderId);
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,

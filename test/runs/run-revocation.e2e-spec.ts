@@ -31,8 +31,9 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     await backend.start({ ROLE: 'worker', RUN_CONCURRENCY: '4' });
     upstream = await startScripted(
       legacyServer(({ message }, response) => {
-        const tools = [{ name: 'hang', inputSchema: { type: 'object' } }];
+        const tools = ['hang', 'echo'].map((name) => ({ name, inputSchema: { type: 'object' } }));
         if (message.method === 'tools/list') sendResult(response, message, { tools });
+        if (message.params?.name === 'echo') sendResult(response, message, { content: [] });
       }).script,
     );
     agentId = await createAgent(app, [await connect(app, upstream.url)]);
@@ -115,11 +116,25 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     await expectRevoked(thread, taskId);
     const [call] = upstream.calls('tools/call');
     expect(await call?.hungUp).toBe(true);
-    // The thread's session with the upstream ends with the key, which cancels all its calls.
-    const session = call?.headers['mcp-session-id'];
-    const isEnded = (): boolean =>
-      upstream.requests.some(({ method, headers }) => method === 'DELETE' && headers['mcp-session-id'] === session);
-    while (!isEnded()) await sleep(20);
+    while (upstream.calls('notifications/cancelled').length === 0) await sleep(20);
+    const [cancelled] = upstream.calls('notifications/cancelled');
+    expect(cancelled?.message.params).toMatchObject({ requestId: call?.message.id });
+  });
+
+  it('leave what the upstream keeps for the thread to the runs of other keys', async () => {
+    const key = await createKey();
+    const thread = await ThreadClient.create(app, agentId);
+    const sessionOfRun = async (poster?: Key): Promise<unknown> => {
+      const before = upstream.calls('tools/call').length;
+      await thread.waitFor(await post(thread, '/call echo {}', poster), 'completed');
+      return upstream.calls('tools/call')[before]?.headers['mcp-session-id'];
+    };
+    const session = await sessionOfRun(key);
+    expect(session).toEqual(expect.any(String));
+    const revoked = await post(thread, LONG, key);
+    await succeed(app, 'API_KEY_DELETE', { id: key.id });
+    await expectRevoked(thread, revoked);
+    expect(await sessionOfRun()).toBe(session);
   });
 
   it('continue when the permissions of the key change, as a run acts with the selection of its agent', async () => {

@@ -26,8 +26,7 @@ export function ownerOfCaller(caller: SessionCaller): StateOwner {
   return { key: `caller ${caller.callerId}`, callerId: caller.callerId, credential: caller };
 }
 
-/** A thread, whose runs belong together. @param apiKeyId of the key that posted the run */
-export function ownerOfThread(threadId: string, callerId: string, apiKeyId: string | null): StateOwner {
-  const credential = apiKeyId === null ? {} : { credential: { kind: 'api_key', credentialId: apiKeyId } as const };
-  return { key: `thread ${threadId}`, callerId, ...credential };
+/** A thread, whose runs belong together, whichever key posts them. What ends a run ends its calls; its sessions end when they are idle. */
+export function ownerOfThread(threadId: string, callerId: string): StateOwner {
+  return { key: `thread ${threadId}`, callerId };
 }
