@@ -1,5 +1,6 @@
 import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
 import { throughOutage } from '../common/through-outage.js';
+import { WorkTurns } from '../common/work-turns.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
@@ -7,7 +8,6 @@ import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
-import { ChunkTurns } from './chunk-turns.js';
 import type { MessageFolder } from './message-folder.js';
 import { ModelCallLog } from './model-call-log.js';
 import {
@@ -22,6 +22,8 @@ import {
  * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so far.
  */
 const SAVE_EVERY_MS = 1000;
+/** How many chunks a run handles before it lets others go on. */
+const CHUNKS_PER_TURN = 16;
 
 /**
  * The growing answer of one attempt. Every chunk goes to the live stream and into the message. Only what was streamed is
@@ -42,7 +44,7 @@ export class RunAnswer {
   private usage: RunUsage;
   private modelName: string | null;
   readonly modelCalls: ModelCallLog;
-  private readonly turns: ChunkTurns;
+  private readonly turns: WorkTurns;
 
   constructor(
     private readonly run: ClaimedRun,
@@ -53,7 +55,7 @@ export class RunAnswer {
     this.steps = run.step;
     this.modelName = run.model;
     this.modelCalls = new ModelCallLog(run);
-    this.turns = new ChunkTurns(run.organizationId);
+    this.turns = new WorkTurns(run.organizationId, CHUNKS_PER_TURN);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
   }
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
+import { WorkTurns } from '../../common/work-turns.js';
 import { MAX_PARSED_BYTES, ParseCost } from '../../json/parse-cost.js';
 
 /** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
@@ -45,7 +46,7 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
   const chunks: Buffer[] = [];
   const cost = new ParseCost();
   let size = 0;
-  for await (const chunk of chunksOf(body)) {
+  for await (const chunk of chunksOf(body, answered)) {
     cost.add(chunk);
     if (cost.isTooHigh) throw tooLarge();
     size += chunk.length;
@@ -56,9 +57,26 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
   return Buffer.concat(chunks);
 }
 
-/** The bytes as they arrive. Rejects if the stream fails. */
-export function chunksOf(body: AnswerBody): AsyncIterable<Buffer> | readonly Buffer[] {
-  return body instanceof Readable ? body : [body];
+/**
+ * The bytes as they arrive, those of a large answer in turn with other work of the process. Rejects if the stream fails.
+ * @param answered the response that they are for, if there is one
+ */
+export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIterable<Buffer> | readonly Buffer[] {
+  return body instanceof Readable ? inTurns(body, answered) : [body];
+}
+
+async function* inTurns(body: Readable, answered: AnsweredWithRoom | undefined): AsyncGenerator<Buffer> {
+  const turns = turnsOf(answered);
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    const turn = turns.next(chunk.length);
+    if (turn !== undefined) await turn;
+    yield chunk;
+  }
+}
+
+/** The turns of an answer: one for as many bytes as are buffered of every answer. */
+export function turnsOf(answered: AnsweredWithRoom | undefined): WorkTurns {
+  return new WorkTurns(answered?.request.principal?.organization.id ?? '', GATHERED_BYTES);
 }
 
 /** The first bytes of a body: what is larger than it may be is read no further. */

@@ -24,7 +24,7 @@ export class SseSplitter {
   private size = 0;
   private isCut = false;
   private isFirst = true;
-  /** The last bytes, which can contain the beginning of an event's end. */
+  /** The last bytes, if they can be the beginning of an event's end. */
   private rest: Buffer = Buffer.alloc(0);
   private cost: ParseCost | undefined;
 
@@ -53,7 +53,8 @@ export class SseSplitter {
       yield part;
     }
     const bytes = searched.subarray(start);
-    const unchanged = Math.max(0, bytes.length - SEARCHED_AGAIN);
+    let unchanged = bytes.length;
+    while (unchanged > bytes.length - SEARCHED_AGAIN && isLineEnd(bytes[unchanged - 1])) unchanged--;
     this.rest = bytes.subarray(unchanged);
     if (unchanged === 0) return;
     this.gathered.push(bytes.subarray(0, unchanged));
@@ -88,7 +89,7 @@ export async function* sseParts(
   answered?: AnsweredWithRoom,
 ): AsyncGenerator<SsePart> {
   const splitter = new SseSplitter(limit, answered);
-  for await (const chunk of chunksOf(body)) {
+  for await (const chunk of chunksOf(body, answered)) {
     const entering = splitter.requireRoomFor(chunk);
     if (entering !== undefined) await entering;
     yield* splitter.push(chunk);
@@ -120,7 +121,7 @@ export function endsEvent(bytes: Buffer): boolean {
   return last === LF && second === CR ? isLineEnd(third) : isLineEnd(last) && isLineEnd(second);
 }
 
-function isLineEnd(byte: number | undefined): boolean {
+export function isLineEnd(byte: number | undefined): boolean {
   return byte === LF || byte === CR;
 }
 

@@ -1,6 +1,12 @@
 import type { Readable } from 'node:stream';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
-import { type AnswerBody, chunksOf, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
+import {
+  type AnswerBody,
+  chunksOf,
+  discard,
+  GATHERED_BYTES,
+  turnsOf,
+} from '../../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
@@ -19,6 +25,7 @@ import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } 
 import {
   dataOf,
   endsEvent,
+  isLineEnd,
   messageEvent,
   type SsePart,
   sseParts,
@@ -37,6 +44,8 @@ const METHOD_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"/;
 const EVENT_ID = /(?:^|[\r\n])id:/;
 /** The largest event that is parsed for a caller without full access; a larger one has to be the answer. */
 const MAX_READ_BYTES = 1024 * 1024;
+/** The length of the longest end of an event: CR LF twice. */
+const MAX_END_BYTES = 4;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
 /**
@@ -123,7 +132,7 @@ class EventRelay {
   async *events(): AsyncGenerator<Buffer> {
     try {
       yield* this.ready;
-      read: for await (const chunk of chunksOf(this.body)) {
+      read: for await (const chunk of chunksOf(this.body, this.plan)) {
         const entering = this.splitter.requireRoomFor(chunk);
         if (entering !== undefined) await entering;
         for (const part of this.splitter.push(chunk)) {
@@ -146,6 +155,7 @@ class EventRelay {
   /** Returns true if the stream has ended. */
   private async readBeginning(body: Readable): Promise<boolean> {
     let silence = new Silence(BEGINNING_MS);
+    const turns = turnsOf(this.plan);
     try {
       while (!body.destroyed) {
         const chunk = body.read() as Buffer | null;
@@ -153,6 +163,8 @@ class EventRelay {
           const isFirst = this.ready.length === 0;
           const entering = this.splitter.requireRoomFor(chunk);
           if (entering !== undefined) await entering;
+          const turn = turns.next(chunk.length);
+          if (turn !== undefined) await turn;
           this.readChunk(chunk);
           if (this.hasMessage) return false;
           if (isFirst && this.ready.length > 0) {
@@ -335,7 +347,10 @@ function afterData(event: Buffer): Buffer | undefined {
 
 /** Is this piece of an event's data on one line? Further lines could contain another message. */
 function isOneLine(data: Buffer): boolean {
-  return !/[\r\n]/.test(data.toString('latin1').replace(/[\r\n]{1,4}$/, ''));
+  let end = data.length;
+  while (end > data.length - MAX_END_BYTES && isLineEnd(data[end - 1])) end--;
+  const line = data.subarray(0, end);
+  return !line.includes('\n') && !line.includes('\r');
 }
 
 function endedWithoutAnswer(): UpstreamError {

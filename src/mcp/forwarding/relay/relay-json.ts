@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import { GATHERED_BYTES, wholeOf } from '../../../upstreams/messages/answer-body.js';
+import { chunksOf, GATHERED_BYTES, wholeOf } from '../../../upstreams/messages/answer-body.js';
 import { outcomeOf } from '../../../upstreams/invocation.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
@@ -66,7 +66,7 @@ async function* streamJson(
   let last = first;
   try {
     yield replacement?.push(first) ?? first;
-    for await (const chunk of rest as AsyncIterable<Buffer>) {
+    for await (const chunk of chunksOf(rest, plan)) {
       if (!answered.push(chunk)) throw wrongAnswerError();
       last = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([last.subarray(-TAIL_BYTES), chunk]);
       yield replacement?.push(chunk) ?? chunk;

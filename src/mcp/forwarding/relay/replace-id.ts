@@ -9,7 +9,7 @@ export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   return start === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(start)]);
 }
 
-/** The same for a stream. Holds back only as many bytes as could begin the id. */
+/** The same for a stream. Holds back only what could begin the id: what holds back nothing is passed on without a copy. */
 export class StreamingReplacement {
   private held: Buffer = Buffer.alloc(0);
   /** Has the id been seen? */
@@ -30,10 +30,19 @@ export class StreamingReplacement {
       replaced.push(bytes.subarray(start, at), this.to);
       start = at + this.from.length;
     }
-    const keep = Math.max(start, bytes.length - this.from.length + 1);
+    const keep = this.beginningIn(bytes, Math.max(start, bytes.length - this.from.length + 1));
     replaced.push(bytes.subarray(start, keep));
     this.held = bytes.subarray(keep);
     return replaced.length === 1 && replaced[0] !== undefined ? replaced[0] : Buffer.concat(replaced);
+  }
+
+  /** Where the bytes end with a beginning of the id; their length if they do not. */
+  private beginningIn(bytes: Buffer, start: number): number {
+    const [first = 0] = this.from;
+    for (let at = bytes.indexOf(first, start); at !== -1; at = bytes.indexOf(first, at + 1)) {
+      if (bytes.subarray(at).equals(this.from.subarray(0, bytes.length - at))) return at;
+    }
+    return bytes.length;
   }
 
   /** Returns the bytes that were held back. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ChunkTurns } from './chunk-turns.js';
+import { WorkTurns } from './work-turns.js';
 
 const RUNS = 40;
 const CHUNKS = 64;
@@ -14,7 +14,7 @@ const LONG_TURN_MS = 10;
 
 /** A run whose model always has another chunk. */
 async function run(organizationId: string, count: number, onChunk: () => void, chunkMs = CHUNK_MS): Promise<void> {
-  const turns = new ChunkTurns(organizationId);
+  const turns = new WorkTurns(organizationId, CHUNKS_PER_STEP);
   for (let n = 0; n < count; n++) {
     spend(chunkMs);
     onChunk();
@@ -22,7 +22,7 @@ async function run(organizationId: string, count: number, onChunk: () => void, c
   }
 }
 
-describe('ChunkTurns', () => {
+describe('WorkTurns', () => {
   it('lets other events of the process come between the chunks of many runs, and loses none', async () => {
     let handled = 0;
     const state = { isOver: false };
