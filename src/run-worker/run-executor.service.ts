@@ -195,7 +195,7 @@ export class RunExecutorService {
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
       // Unavailable storage does not fail the run: another attempt continues when the storage is back.
-      if (isStale(error) || error instanceof StorageLostError) throw error;
+      if (isStale(error) || control.stopped === 'stale' || error instanceof StorageLostError) throw error;
       if (control.stopped === 'handover' || control.stopped === 'yield' || control.stopped === 'waiting') {
         return control.stopped;
       }
