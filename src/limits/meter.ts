@@ -1,4 +1,5 @@
-import { WINDOW_S, type WindowCount } from './quota-store.js';
+import type { WindowCount } from '../database/window-counts.js';
+import { WINDOW_S } from './quota-store.js';
 
 /** What a meter needs of `QuotaStore`. */
 export interface Counter {

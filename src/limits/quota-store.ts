@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
-import { RateLimiterPostgres, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
-import { DataSource } from 'typeorm';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { PeriodicTask } from '../common/periodic-task.js';
 import { withTimeout } from '../common/with-timeout.js';
 import { AppConfig } from '../config/app-config.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
+import { type WindowCount, WindowCounts } from '../database/window-counts.js';
 import { openRedis, type RedisClient } from '../redis/open-redis.js';
 
 /** The length of a window, in seconds. */
@@ -14,13 +14,6 @@ export const WINDOW_S = 60;
 const ANSWER_WITHIN_MS = 1_000;
 const SWEEP_EVERY_MS = 5 * 60_000;
 
-/** The count of a key in its window, over all processes. */
-export interface WindowCount {
-  readonly count: number;
-  /** The time until the window ends, in milliseconds. */
-  readonly endsInMs: number;
-}
-
 /**
  * The counts of all processes: in Redis if `REDIS_URL` is set, otherwise in PostgreSQL. The window of a key begins with its
  * first request.
@@ -29,29 +22,18 @@ export interface WindowCount {
 export class QuotaStore {
   private readonly logger = new Logger(QuotaStore.name);
   private readonly redis: RedisClient | undefined;
-  private readonly limiter: RateLimiterPostgres | RateLimiterRedis;
+  private readonly count: (key: string, requests: number) => Promise<WindowCount>;
   private readonly sweeps: PeriodicTask | undefined;
 
-  constructor(config: AppConfig, @InjectDataSource() dataSource: DataSource) {
-    // The limit of a key can change during its window, so the library only counts.
-    const options = { keyPrefix: 'limit', points: Number.MAX_SAFE_INTEGER, duration: WINDOW_S };
+  constructor(config: AppConfig, statements: PreparedStatements) {
     if (config.redis === undefined) {
-      this.limiter = new RateLimiterPostgres({
-        ...options,
-        storeClient: dataSource,
-        storeType: 'typeorm',
-        tableName: 'rate_limits',
-        tableCreated: true,
-        clearExpiredByTimeout: false,
+      const counts = new WindowCounts(statements, 'rate_limits');
+      this.count = (key, requests) => counts.add(`limit:${key}`, requests, WINDOW_S);
+      this.sweeps = new PeriodicTask(() => counts.deleteOver(), {
+        pauseMs: SWEEP_EVERY_MS,
+        isSpread: true,
+        onError: (error) => this.logger.warn({ err: error }, 'Expired rate limits could not be deleted'),
       });
-      this.sweeps = new PeriodicTask(
-        () => dataSource.query('DELETE FROM rate_limits WHERE expire < $1', [Date.now()]),
-        {
-          pauseMs: SWEEP_EVERY_MS,
-          isSpread: true,
-          onError: (error) => this.logger.warn({ err: error }, 'Expired rate limits could not be deleted'),
-        },
-      );
       this.sweeps.start();
     } else {
       this.redis = openRedis(config.redis, {
@@ -64,17 +46,21 @@ export class QuotaStore {
       });
       // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
       this.redis.on('error', () => undefined);
-      this.limiter = new RateLimiterRedis({ ...options, keyPrefix: 'sbx:limit', storeClient: this.redis });
+      // The limit of a key can change during its window, so the library only counts.
+      const options = { keyPrefix: 'sbx:limit', points: Number.MAX_SAFE_INTEGER, duration: WINDOW_S };
+      const limiter = new RateLimiterRedis({ ...options, storeClient: this.redis });
+      this.count = async (key, requests) => {
+        const { consumedPoints, msBeforeNext } = await limiter.penalty(key, requests);
+        return { count: consumedPoints, endsInMs: Math.max(0, msBeforeNext) };
+      };
     }
   }
 
   /** Adds requests to the count of a key. Rejects if the store does not answer within a second. */
-  async add(key: string, requests: number): Promise<WindowCount> {
-    const counted: Promise<RateLimiterRes> = this.limiter.penalty(key, requests);
-    const { consumedPoints, msBeforeNext } = await withTimeout(counted, ANSWER_WITHIN_MS, () => {
+  add(key: string, requests: number): Promise<WindowCount> {
+    return withTimeout(this.count(key, requests), ANSWER_WITHIN_MS, () => {
       throw new Error('The store of the rate limits does not answer.');
     });
-    return { count: consumedPoints, endsInMs: Math.max(0, msBeforeNext) };
   }
 
   /** `RateLimits` calls it, after it has returned the leases of this process. */

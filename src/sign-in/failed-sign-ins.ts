@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import { DataSource } from 'typeorm';
 import { DomainError } from '../common/domain-error.js';
 import { networkOf } from '../common/network-of.js';
 import { PeriodicTask } from '../common/periodic-task.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
+import { WindowCounts } from '../database/window-counts.js';
 
 const WINDOW_S = 15 * 60;
 const MAX_PER_ADDRESS = 10;
@@ -27,32 +26,16 @@ export interface Attempt {
  */
 @Injectable()
 export class FailedSignIns implements OnApplicationShutdown {
-  private readonly perAddress: RateLimiterPostgres;
-  private readonly perSource: RateLimiterPostgres;
+  private readonly counts: WindowCounts;
   private readonly sweeps: PeriodicTask;
 
-  constructor(@InjectDataSource() dataSource: DataSource) {
-    const limiter = (keyPrefix: string, points: number) =>
-      new RateLimiterPostgres({
-        storeClient: dataSource,
-        storeType: 'typeorm',
-        tableName: 'failed_sign_ins',
-        tableCreated: true,
-        clearExpiredByTimeout: false,
-        keyPrefix,
-        points,
-        duration: WINDOW_S,
-      });
-    this.perAddress = limiter('address', MAX_PER_ADDRESS);
-    this.perSource = limiter('source', MAX_PER_SOURCE);
-    this.sweeps = new PeriodicTask(
-      () => dataSource.query('DELETE FROM failed_sign_ins WHERE expire < $1', [Date.now()]),
-      {
-        pauseMs: SWEEP_EVERY_MS,
-        isSpread: true,
-        onError: () => undefined,
-      },
-    );
+  constructor(statements: PreparedStatements) {
+    this.counts = new WindowCounts(statements, 'failed_sign_ins');
+    this.sweeps = new PeriodicTask(() => this.counts.deleteOver(), {
+      pauseMs: SWEEP_EVERY_MS,
+      isSpread: true,
+      onError: () => undefined,
+    });
     this.sweeps.start();
   }
 
@@ -68,26 +51,23 @@ export class FailedSignIns implements OnApplicationShutdown {
   async begin({ email, source, knownAs }: Attempt): Promise<() => Promise<void>> {
     const address = email.toLowerCase();
     const network = networkOf(source);
-    const counts =
+    const counted =
       knownAs === undefined
         ? [
-            { limiter: this.perSource, key: keyOf(network) },
-            { limiter: this.perAddress, key: keyOf(address, network) },
+            { key: `source:${keyOf(network)}`, max: MAX_PER_SOURCE },
+            { key: `address:${keyOf(address, network)}`, max: MAX_PER_ADDRESS },
           ]
-        : [{ limiter: this.perAddress, key: keyOf('known', knownAs) }];
-    for (const { limiter, key } of counts) await consume(limiter, key);
+        : [{ key: `address:${keyOf('known', knownAs)}`, max: MAX_PER_ADDRESS }];
+    for (const { key, max } of counted) await this.count(key, max);
     return async () => {
-      for (const { limiter, key } of counts) await limiter.reward(key, 1);
+      for (const { key } of counted) await this.counts.add(key, -1, WINDOW_S);
     };
   }
-}
 
-async function consume(limiter: RateLimiterPostgres, key: string): Promise<void> {
-  try {
-    await limiter.consume(key, 1);
-  } catch (thrown) {
-    if (!(thrown instanceof RateLimiterRes)) throw thrown;
-    const seconds = Math.max(1, Math.ceil(thrown.msBeforeNext / 1000));
+  private async count(key: string, max: number): Promise<void> {
+    const { count, endsInMs } = await this.counts.add(key, 1, WINDOW_S);
+    if (count <= max) return;
+    const seconds = Math.max(1, Math.ceil(endsInMs / 1000));
     const detail = `Too many failed sign-ins. Try again in ${Math.ceil(seconds / 60)} minutes.`;
     throw new DomainError('too_many_requests', detail, [], { headers: { 'retry-after': String(seconds) } });
   }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuditEventsModule } from '../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
+import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { PagesModule } from '../pages/pages.module.js';
 import { UsersModule } from '../users/users.module.js';
@@ -19,7 +20,15 @@ import { SignInService } from './sign-in.service.js';
 
 /** Pages and routes with which people sign in. */
 @Module({
-  imports: [AuditEventsModule, UsersModule, OrganizationsModule, BrowserSessionsModule, PagesModule, VaultModule],
+  imports: [
+    AuditEventsModule,
+    UsersModule,
+    OrganizationsModule,
+    BrowserSessionsModule,
+    PagesModule,
+    PreparedStatementsModule,
+    VaultModule,
+  ],
   controllers: [
     SignInController,
     SetupController,

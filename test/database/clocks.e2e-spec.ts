@@ -8,10 +8,12 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/run-event-probes.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { createSchedule } from '../schedules/schedules.support.js';
+import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 
 const START_MS = 60_000;
 const PATIENCE_MS = 30_000;
 const TWO_HOURS_MS = 7_200_000;
+const ADDRESS = newEmail();
 const ENV = { ENCRYPTION_KEYS: generateEncryptionKey('clocks'), BOOTSTRAP_API_KEY: generateApiKey() };
 
 let database: TestDatabase;
@@ -21,7 +23,10 @@ let shortKey: string;
 let service: ServiceProcess;
 let url: string;
 
-/** A process with the right clock stores a schedule and a key of ten minutes; then one that is two hours ahead starts. */
+/**
+ * A process with the right clock stores a schedule, a key of ten minutes, and as many failed sign-ins as an address may have; then
+ * one that is two hours ahead starts.
+ */
 beforeAll(async () => {
   database = await createTestDatabase();
   client = new Client({ connectionString: database.url });
@@ -36,6 +41,9 @@ beforeAll(async () => {
     expiresIn: 600,
   });
   shortKey = (created.body as { key: string }).key;
+  await addPerson(owner, { email: ADDRESS });
+  const browser = new Browser(app.url);
+  for (let n = 0; n < 10; n++) expect((await browser.signIn(ADDRESS, 'not the password')).status).toBe(401);
   await app.close();
   service = new ServiceProcess({
     ...ENV,
@@ -72,6 +80,16 @@ it('a process that is two hours ahead accepts a key of ten minutes, and makes on
   const { rows } = await client.query(
     `SELECT expires_at BETWEEN now() + interval '5 minutes' AND now() + interval '11 minutes' AS "isRight"
        FROM api_keys WHERE name = 'made'`,
+  );
+  expect(rows).toEqual([{ isRight: true }]);
+});
+
+it('a process that is two hours ahead counts failed sign-ins in the window that another one began', async () => {
+  const answer = await new Browser(url).signIn(ADDRESS);
+  expect(answer.status).toBe(429);
+  expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(900);
+  const { rows } = await client.query(
+    `SELECT DISTINCT expire <= (extract(epoch FROM now() + interval '15 minutes') * 1000)::bigint AS "isRight" FROM failed_sign_ins`,
   );
   expect(rows).toEqual([{ isRight: true }]);
 });

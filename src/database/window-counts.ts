@@ -1,0 +1,50 @@
+import type { PreparedStatement, PreparedStatements } from './prepared-statements.js';
+
+/** The count of a key in its window, over all processes. */
+export interface WindowCount {
+  readonly count: number;
+  /** The time until the window ends, in milliseconds. */
+  readonly endsInMs: number;
+}
+
+/** The tables with the columns `key`, `points`, and `expire` in milliseconds since 1970. */
+type CountTable = 'rate_limits' | 'failed_sign_ins' | 'mail_counts';
+
+const NOW_MS = '(extract(epoch FROM now()) * 1000)::bigint';
+
+/**
+ * Counts in a table that all processes share. The window of a key begins with its first count. Only the clock of the database
+ * counts: a process with another one would end the windows of the others.
+ */
+export class WindowCounts {
+  private readonly addition: PreparedStatement;
+  private readonly deletion: PreparedStatement;
+
+  constructor(
+    private readonly statements: PreparedStatements,
+    table: CountTable,
+  ) {
+    const isOver = `counted.expire <= ${NOW_MS}`;
+    this.addition = {
+      name: `${table}_add`,
+      text: `INSERT INTO ${table} AS counted (key, points, expire) VALUES ($1, $2, ${NOW_MS} + $3)
+               ON CONFLICT (key) DO UPDATE SET
+                 points = excluded.points + CASE WHEN ${isOver} THEN 0 ELSE counted.points END,
+                 expire = CASE WHEN ${isOver} THEN excluded.expire ELSE counted.expire END
+               RETURNING points AS count, greatest(0, expire - ${NOW_MS})::float8 AS "endsInMs"`,
+    };
+    this.deletion = { name: `${table}_delete`, text: `DELETE FROM ${table} WHERE expire < ${NOW_MS}` };
+  }
+
+  /** Adds to the count of a key. @param windowS the length of a window that begins now, in seconds */
+  async add(key: string, points: number, windowS: number): Promise<WindowCount> {
+    const [counted] = await this.statements.rows<WindowCount>(this.addition, [key, points, windowS * 1000]);
+    if (counted === undefined) throw new Error('An INSERT that updates on conflict returns its row.');
+    return counted;
+  }
+
+  /** Deletes the counts of windows that are over. */
+  async deleteOver(): Promise<void> {
+    await this.statements.rows(this.deletion, []);
+  }
+}
