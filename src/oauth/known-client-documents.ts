@@ -15,7 +15,7 @@ const NATIVE = {
 /**
  * The documents of widely used MCP clients, for services that cannot fetch them. A document that can be fetched counts instead. What
  * only decorates (logos) is left out. Each was compared with public records on 2026-11-24; the date is that of the newest record of
- * the whole document.
+ * the whole document. `npm run check:client-documents` looks for the addresses in the clients' latest releases.
  */
 const DOCUMENTS: readonly KnownClientDocument[] = [
   // 2026-09-08. Also github.com/anthropics/claude-code/issues/42301 and /64705 (redirects), /44388 (address).
