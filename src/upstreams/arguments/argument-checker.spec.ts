@@ -233,6 +233,33 @@ describe('ArgumentChecker', () => {
         { ...byReference, required: ['u'], properties: { u: { $ref: '#/$defs/unit' } } },
         {},
       ],
+      [
+        'behind an anchor',
+        { $defs: { s: { $anchor: 'size', ...size } }, properties: { s: { $ref: '#size' } } },
+        { s: { value: 1 } },
+      ],
+      [
+        'behind a dynamic reference',
+        {
+          $defs: { u: { $dynamicAnchor: 'unit', default: 'px' } },
+          required: ['u'],
+          properties: { u: { $dynamicRef: '#unit' } },
+        },
+        {},
+      ],
+      [
+        'behind the address of a schema',
+        {
+          $defs: { s: { $id: 'https://schemas.example/size', ...size } },
+          properties: { s: { $ref: 'https://schemas.example/size' } },
+        },
+        { s: { value: 1 } },
+      ],
+      [
+        'behind a pointer into another resource',
+        { properties: { s: { $id: 'https://schemas.example/s', allOf: [{ $ref: '#/$defs/size' }], $defs: { size } } } },
+        { s: { value: 1 } },
+      ],
       ['of a dependency', { dependentRequired: { a: ['b'] }, properties: { b: { default: 1 } } }, { a: 1 }],
     ])('does not require a property that the server fills in: %s', async (_title, schema, args) => {
       for (const more of [{}, { patternProperties: { '^m': {} } }]) {
@@ -249,6 +276,12 @@ describe('ArgumentChecker', () => {
       expect(await faultOf(typed, { a: 1 })).toBe('a: type');
       // Accepting less inside `not` would accept less of the arguments.
       expect(await check({ ...typed, not: { required: ['b'], properties: { b: { default: 1 } } } }, {})).toEqual(FIT);
+      const referring = { $defs: { size }, properties: { unit: { default: 'px' } } };
+      expect(await check({ ...referring, not: { $ref: '#/$defs/size' } }, { value: 1 })).toEqual(FIT);
+      const branch = JSON.parse('{ "if": { "$ref": "#/$defs/size" }, "then": { "required": ["more"] } }') as object;
+      expect(await check({ ...referring, ...branch }, { value: 1 })).toEqual(FIT);
+      const evaluating = { if: { $ref: '#/$defs/size' }, unevaluatedProperties: false };
+      expect(await check({ ...referring, ...evaluating }, { unit: 'em', value: 1 })).toEqual(FIT);
       const data = { enum: [{ required: ['a'], properties: { a: { default: 1 } } }] };
       expect(await check({ properties: { data } }, { data: data.enum[0] })).toEqual(FIT);
     });

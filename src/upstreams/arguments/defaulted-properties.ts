@@ -16,15 +16,30 @@ const PARTS = [
 ] as const;
 const PART_LISTS = ['items', 'prefixItems'] as const;
 const PART_MAPS = ['properties', 'patternProperties', '$defs', 'definitions'] as const;
+const MAPS: ReadonlySet<string> = new Set([...PART_MAPS, 'dependentSchemas', 'dependencies']);
+/** Keywords whose values are data. */
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
+/** Keywords that accept less when their subschemas accept more. */
+const NEGATIVE = ['not', 'if', 'contains'] as const;
+const UNEVALUATED = ['unevaluatedItems', 'unevaluatedProperties'] as const;
+const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
 /**
  * Changes a schema so that a property with a `default` is not required: the server fills it in. Generators that describe the
  * result of parsing list such properties as required (zod's `io: 'output'` does). The changed schema accepts whatever the original
- * accepts; `not` and `if` stay as they are, because accepting more there would mean accepting less.
+ * accepts: `not`, `if` and `contains` stay as they are, and those that refer to what may have changed are left out.
  * @param root parsed JSON, which is changed in place
  */
 export function relaxDefaulted(root: unknown): void {
-  new Relaxation(root).relax(root);
+  if (!new Relaxation(root).relax(root)) return;
+  const schemas = schemasIn(root);
+  const refer = (part: unknown): boolean => schemasIn(part).some((schema) => REFERENCES.some((key) => key in schema));
+  const left = schemas.flatMap((schema) =>
+    NEGATIVE.filter((key) => refer(schema[key])).map((key) => ({ schema, key })),
+  );
+  for (const { schema, key } of left) delete schema[key];
+  // What `if` and `contains` accepted has counted as evaluated.
+  if (left.length > 0) for (const schema of schemas) for (const key of UNEVALUATED) delete schema[key];
 }
 
 class Relaxation {
@@ -32,8 +47,8 @@ class Relaxation {
   private readonly changes = new Map<Schema, boolean>();
   private readonly names = new Map<Schema, ReadonlySet<string>>();
   private readonly defaulted = new Map<Schema, boolean>();
-
   private readonly root: unknown;
+  private knownSchemas: readonly Schema[] | undefined;
 
   // No parameter property, which Node cannot strip.
   constructor(root: unknown) {
@@ -59,7 +74,7 @@ class Relaxation {
     const changes = [
       ...[[value, 'required'] as const, ...lists].map(([holder, name]) => dropNames(holder, name, names)),
       ...inPlace(value).map((schema) => this.relax(schema, names)),
-      ...[...partsOf(value), this.targetOf(value)].map((schema) => this.relax(schema)),
+      ...[...partsOf(value), ...this.targetsOf(value)].map((schema) => this.relax(schema)),
       this.relaxAlternatives(value, names),
     ];
     const isChanged = changes.includes(true);
@@ -104,22 +119,52 @@ class Relaxation {
   }
 
   private composedOf(schema: Schema): Schema[] {
-    const target = this.targetOf(schema);
     const branches = BRANCHES.flatMap((keyword) => listOf(schema[keyword]).filter(isSchema));
-    return target === undefined ? branches : [...branches, target];
+    return [...branches, ...this.targetsOf(schema)];
   }
 
-  /** What a `$ref` within the schema refers to. */
-  private targetOf({ $ref: ref }: Schema): Schema | undefined {
-    if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref)) return undefined;
-    let target: unknown = this.root;
-    for (const step of ref.split('/').slice(1)) {
-      const name = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
-      if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined;
-      target = (target as Schema)[name];
-    }
-    return isSchema(target) ? target : undefined;
+  /** What the references of a schema can mean. Where that depends on more than the schema, all of it: that only accepts more. */
+  private targetsOf(schema: Schema): Schema[] {
+    const references = REFERENCES.map((keyword) => schema[keyword]).filter((ref) => typeof ref === 'string');
+    return references.flatMap((reference) => {
+      const [base = '', fragment = ''] = reference.split('#');
+      if (fragment !== '' && !fragment.startsWith('/')) return this.schemas.filter((named) => isNamed(named, fragment));
+      const resources = this.schemas.filter((resource) => resource === this.root || isResource(resource, base));
+      return resources.map((resource) => memberAt(resource, fragment)).filter(isSchema);
+    });
   }
+
+  private get schemas(): readonly Schema[] {
+    return (this.knownSchemas ??= schemasIn(this.root));
+  }
+}
+
+/** All schemas within a part of a schema, outer ones first. */
+function schemasIn(part: unknown, isMap = false): Schema[] {
+  if (Array.isArray(part)) return part.flatMap((item) => schemasIn(item));
+  if (!isSchema(part)) return [];
+  const members = Object.entries(part).filter(([name]) => isMap || !DATA.has(name));
+  const inner = members.flatMap(([name, member]) => schemasIn(member, !isMap && MAPS.has(name)));
+  return isMap ? inner : [part, ...inner];
+}
+
+function isNamed({ $anchor, $dynamicAnchor, $id }: Schema, anchor: string): boolean {
+  return $anchor === anchor || $dynamicAnchor === anchor || $id === `#${anchor}`;
+}
+
+/** Can the schema be what this address means? Either address can be relative to one that surrounds it. */
+function isResource({ $id: id }: Schema, address: string): boolean {
+  return typeof id === 'string' && (id.endsWith(address) || address.endsWith(id));
+}
+
+function memberAt(schema: Schema, pointer: string): unknown {
+  let target: unknown = schema;
+  for (const step of pointer.split('/').slice(1)) {
+    const name = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined;
+    target = (target as Schema)[name];
+  }
+  return target;
 }
 
 function dropNames(schema: Schema, keyword: string, names: ReadonlySet<string>): boolean {

@@ -80,6 +80,7 @@ describe('plainFormOf', () => {
       strict: false,
       strictNumbers: true,
       ownProperties: true,
+      multipleOfPrecision: 9,
       validateSchema: false,
       code: { optimize: false },
     } as const;
