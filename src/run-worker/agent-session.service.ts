@@ -6,7 +6,7 @@ import { AgentsService } from '../agents/records/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
 import { AppConfig } from '../config/app-config.js';
 import { historyBytesFor } from '../threads/history-query.js';
-import type { RunEntity } from '../runs/records/run.entity.js';
+import type { ClaimedRun } from '../runs/records/new-run.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
 import { ownerOfThread } from '../upstreams/contract/state-owner.js';
@@ -32,7 +32,7 @@ export class AgentSessionService {
   }
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async openAgentSession(run: RunEntity, signal: AbortSignal): Promise<AgentSession> {
+  async openAgentSession(run: ClaimedRun, signal: AbortSignal): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -41,7 +41,7 @@ export class AgentSessionService {
       apiKeyId: run.apiKeyId,
     };
     // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
-    const owner = ownerOfThread(run.threadId, run.holderId);
+    const owner = ownerOfThread({ id: run.threadId, createdAt: run.threadCreatedAt }, run.holderId);
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, { tools, unavailable }] = await Promise.all([
       reading,

@@ -217,6 +217,19 @@ it.each(NOTEPADS.slice(0, 2))('%s: what is lost is made anew for the same owner'
   await notepad.close();
 });
 
+it('a thread that takes the id of a deleted one has sessions of its own', async () => {
+  const notepad = await PROGRAM();
+  const { agentId } = await placeOf(notepad);
+  const thread = await ThreadClient.create(app, agentId);
+  await inThread(thread)('note', { text: 'secret' });
+  await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread.id });
+  const successor = inThread(await ThreadClient.create(app, agentId, thread.id));
+  expect(await successor('read')).toBe('nothing');
+  await successor('note', { text: 'its own' });
+  expect(await successor('read')).toBe('its own');
+  await notepad.close();
+});
+
 it('an agent over 20 upstreams opens what is called, and lists without a session of the caller', async () => {
   const [server, program] = [await WITH_SESSIONS(), await PROGRAM()];
   const held: string[] = [];

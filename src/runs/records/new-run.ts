@@ -49,12 +49,18 @@ export const RUN_COLUMNS = `
   idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
   created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
 
+/** When the thread of a row of `runs` was made: an id can belong to another thread once the former one was deleted. */
+export const THREAD_CREATED_AT = `(
+  SELECT threads.created_at FROM threads WHERE threads.organization_id = runs.organization_id AND threads.id = runs.thread_id)`;
+
 /** A row read with `RUN_COLUMNS`. */
 export type RunRow = RunEntity;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {
   epoch: string;
+  /** `THREAD_CREATED_AT`. */
+  threadCreatedAt: Date;
   /** The run that was posted to the thread right before it; null for the thread's first. Immutable. */
   previousId: string | null;
   /** The API key that posted the run was deleted or has expired. */

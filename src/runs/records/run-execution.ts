@@ -5,7 +5,7 @@ import { OPEN_RUN_STATUS_LIST } from '../../common/run-status.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { storedCalls } from './model-call.js';
-import { type ClaimedRun, RUN_COLUMNS } from './new-run.js';
+import { type ClaimedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
 import { NONE_PASSED_OVER } from './run-turns.js';
@@ -31,7 +31,7 @@ const CLAIM = {
        AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])
                                  AND run_has_room(organization_id, $6)))
        AND ${IS_FIRST_OPEN_RUN}
-     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
+     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
        run_concurrency_limit(organization_id, $6) IS NOT NULL AS "isLimited", (
        SELECT earlier.id FROM runs earlier
         WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id

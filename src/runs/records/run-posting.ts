@@ -5,7 +5,7 @@ import { DomainError } from '../../common/domain-error.js';
 import { DEFAULT_TIER } from '../../common/tier.js';
 import { CALLER_ID, newId } from '../../common/ids.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
-import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS } from './new-run.js';
+import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 import { PreparedStatements } from '../../database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
@@ -22,7 +22,7 @@ const POST = {
                          CASE WHEN $15::integer IS NULL OR run_has_waiting_room($1, $15, $16) THEN $17::integer ELSE -1 END,
                          $18, $19, $20, $21, $22, $23) AS posted
            LEFT JOIN LATERAL (
-             SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
+             SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
                     run_concurrency_limit(organization_id, $21) IS NOT NULL AS "isLimited"
                FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
            ) AS started ON true`,

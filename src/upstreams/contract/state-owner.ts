@@ -26,7 +26,13 @@ export function ownerOfCaller(caller: SessionCaller): StateOwner {
   return { key: `caller ${caller.callerId}`, callerId: caller.callerId, credential: caller };
 }
 
+/** Callers choose the ids of threads, also those that deleted threads had. */
+export interface OwningThread {
+  readonly id: string;
+  readonly createdAt: Date;
+}
+
 /** A thread, whose runs belong together, whichever key posts them. What ends a run ends its calls; its sessions end when they are idle. */
-export function ownerOfThread(threadId: string, callerId: string): StateOwner {
-  return { key: `thread ${threadId}`, callerId };
+export function ownerOfThread({ id, createdAt }: OwningThread, callerId: string): StateOwner {
+  return { key: `thread ${id} ${createdAt.getTime()}`, callerId };
 }
