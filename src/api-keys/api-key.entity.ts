@@ -44,6 +44,10 @@ export class ApiKeyEntity {
   @Index('api_keys_maker_idx', { where: 'maker_key_id IS NOT NULL' })
   makerKeyId: string | null;
 
+  /** The deleted key whose quota it goes on using, with all others that this one has left behind; null: its own quota. */
+  @Column({ type: 'uuid', name: 'quota_key_id', nullable: true })
+  quotaKeyId: string | null;
+
   /** The path of the only resource that the key opens (`Principal.resource`); null: no limit. */
   @Column({ type: 'varchar', length: 2048, nullable: true, update: false })
   resource: string | null;

@@ -121,7 +121,7 @@ export class ApiKeyRepository {
 
   /**
    * Deletes the key if `check` does not throw, with both keys locked. The keys that it made, and those that these made, are deleted
-   * with it, or pass to its own maker. Returns undefined if the key does not exist.
+   * with it, or pass to its own maker and go on using its quota. Returns undefined if the key does not exist.
    * @param check receives all keys that would be deleted
    * @returns the deleted keys, and how many keys were made with the first of them
    */
@@ -135,9 +135,7 @@ export class ApiKeyRepository {
       const children = await lockMadeWith(manager, stored.id);
       const deleted = change.keepsChildren ? [stored] : [stored, ...children];
       check(deleted, maker);
-      if (change.keepsChildren) {
-        await manager.update(ApiKeyEntity, { makerKeyId: stored.id }, { makerKeyId: stored.makerKeyId });
-      }
+      if (change.keepsChildren) await passChildren(manager, stored);
       await manager.delete(ApiKeyEntity, { id: In(deleted.map(({ id }) => id)) });
       for (const before of deleted) await this.recordChange(manager, change.caller, { before });
       return { deleted, children: children.length };
@@ -261,10 +259,32 @@ async function lockRows(
   const hasEnded = (caller.apiKeyId !== null && key === undefined) || (caller.userId !== null && person === undefined);
   if (hasEnded) return { stored: find(id), maker: undefined };
   const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
-  return {
-    stored: find(id),
-    maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit: key?.rateLimit ?? null },
-  };
+  const rateLimit = key === undefined ? null : await findLineLimit(manager, key.id);
+  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit } };
+}
+
+/** The lowest limit of the key and its makers. */
+async function findLineLimit(manager: EntityManager, id: string): Promise<KeyRateLimit | null> {
+  const [line]: { limits: KeyLimit[] | null }[] = await manager.query('SELECT limits FROM api_key_line($1)', [id]);
+  const limits = line?.limits ?? [];
+  return limits.length === 0 ? null : { per_minute: Math.min(...limits.map(({ perMinute }) => perMinute)) };
+}
+
+/**
+ * Gives the keys that a key has made to its own maker. Those of a limited key share its quota as before: otherwise the key could give
+ * each of them one of its own by deleting itself.
+ */
+async function passChildren(manager: EntityManager, key: ApiKeyEntity): Promise<void> {
+  const { id, makerKeyId, rateLimit } = key;
+  if (rateLimit?.per_minute !== undefined) {
+    await manager.query(
+      `UPDATE api_keys SET quota_key_id = $2,
+              rate_limit = jsonb_build_object('per_minute', least((rate_limit->>'per_minute')::integer, $3::integer))
+        WHERE maker_key_id = $1`,
+      [id, key.quotaKeyId ?? id, rateLimit.per_minute],
+    );
+  }
+  await manager.update(ApiKeyEntity, { makerKeyId: id }, { makerKeyId });
 }
 
 /** A key with children stays, because it would take them along. */

@@ -65,6 +65,7 @@ export class ApiKeyService implements OnModuleInit {
     const limits = {
       grantId: caller.grantId,
       makerKeyId: caller.apiKeyId,
+      quotaKeyId: null,
       resource: caller.resource ?? null,
       scope: caller.scopes?.join(' ') ?? null,
     };
@@ -173,6 +174,7 @@ export class ApiKeyService implements OnModuleInit {
         rateLimit: null,
         grantId: null,
         makerKeyId: null,
+        quotaKeyId: null,
         resource: null,
         scope: null,
         expiresAt: null,

@@ -74,6 +74,34 @@ describe('the rate limit of a key', () => {
     for (const each of [grandchild, child, key]) expectProblem(await list(each), 429, 'rate_limited');
   });
 
+  it('counts on for the keys that a deleted key leaves behind, together', async () => {
+    const key = await limitedKey(6);
+    const make = async (): Promise<string> => {
+      const child = { name: 'child', permissions: EVERYTHING, rate_limit: { per_minute: 6 } };
+      return (await service.tool('API_KEY_CREATE', child, key).expect(200)).body.key;
+    };
+    const children = [await make(), await make()];
+    const id = await idOf(key);
+    await service.tool('API_KEY_DELETE', { id, children: 'keep' }, key).expect(200);
+    const answers: number[] = [];
+    for (let n = 0; n < 4; n++) answers.push((await list(children[n % 2]!)).status);
+    expect(answers).toEqual([200, 200, 200, 429]);
+  });
+
+  it('of a maker cannot be raised by a key that it made before it was limited', async () => {
+    const key = await keyWith(service, EVERYTHING);
+    const child: string = (await service.tool('API_KEY_CREATE', { name: 'child', permissions: EVERYTHING }, key)).body.key;
+    const id = await idOf(key);
+    await service.tool('API_KEY_UPDATE', { id, rate_limit: { per_minute: 50 } }).expect(200);
+    for (const rate_limit of [null, { per_minute: 51 }]) {
+      expectProblem(await service.tool('API_KEY_UPDATE', { id, rate_limit }, child), 403, 'permission_widening');
+    }
+    await service.tool('API_KEY_DELETE', { id, children: 'keep' }, child).expect(200);
+    await until('the key counts for the deleted one', async () => {
+      return (await list(child)).headers['ratelimit-policy'] === '"maker";q=50;w=60';
+    });
+  });
+
   it('counts requests at every route, those that the caller is denied, and the MCP endpoints', async () => {
     const key = await limitedKey(4, { self: ['THREAD_COPY'] });
     await list(key).expect(403);
