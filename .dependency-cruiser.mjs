@@ -78,6 +78,7 @@ const LAYERS = {
     'organizations',
     'upstream-oauth',
     'upstream-oauth/tokens',
+    'users',
     'vault',
   ],
   'models/builtin': [],
@@ -174,6 +175,7 @@ const LAYERS = {
     'runs/records',
     'telemetry',
     'threads',
+    'users',
   ],
   'mcp/protocol': [
     'audit',

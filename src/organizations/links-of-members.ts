@@ -7,6 +7,8 @@ const MADE_BY = `
             WHEN $3::text IS NOT NULL THEN members.role = $3
             ELSE members.role NOT IN ('${OWNER}', '${ADMIN}') END`;
 
+const TABLES = ['invitations', 'password_links'];
+
 /**
  * Ends the invitations and reset links that members have made whose permissions become fewer: they could no longer make them, and still
  * have their addresses.
@@ -17,8 +19,13 @@ export async function endLinksOfMembers(
   organizationId: string,
   of: { readonly userId?: string; readonly role?: string } = {},
 ): Promise<void> {
-  for (const table of ['invitations', 'password_links']) {
+  for (const table of TABLES) {
     const statement = `DELETE FROM ${table} links USING ${MADE_BY}`;
     await manager.query(statement, [organizationId, of.userId ?? null, of.role ?? null]);
   }
+}
+
+/** Ends the invitations and reset links that a person has made, in all organizations. */
+export async function endLinksOfPerson(manager: EntityManager, userId: string): Promise<void> {
+  for (const table of TABLES) await manager.query(`DELETE FROM ${table} WHERE made_by = $1`, [userId]);
 }

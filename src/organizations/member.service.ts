@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { databaseNow } from '../common/database-time.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import type { AuditEventName } from '../audit-events/audit-event.js';
@@ -11,9 +11,10 @@ import type { Principal } from '../common/principal.js';
 import { AppConfig } from '../config/app-config.js';
 import { MailLimits } from '../mail/mail-limits.js';
 import { Mailer } from '../mail/mailer.js';
+import { PasswordChanges } from '../users/password-changes.js';
 import { UserService } from '../users/user.service.js';
 import { newLinkToken } from './link-token.js';
-import { endLinksOfMembers } from './links-of-members.js';
+import { endLinksOfMembers, endLinksOfPerson } from './links-of-members.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
 import { holdsMore, type MemberRights, OWNER } from './member-rights.js';
@@ -40,7 +41,7 @@ const MEMBER_LIST: ListSpec = {
 
 /** The people of an organization: members and those who are invited. */
 @Injectable()
-export class MemberService {
+export class MemberService implements OnModuleInit {
   constructor(
     private readonly lock: OrganizationLock,
     private readonly repository: MemberRepository,
@@ -49,7 +50,12 @@ export class MemberService {
     private readonly mailer: Mailer,
     private readonly mailLimits: MailLimits,
     private readonly config: AppConfig,
+    private readonly passwordChanges: PasswordChanges,
   ) {}
+
+  onModuleInit(): void {
+    this.passwordChanges.registerForOwner(endLinksOfPerson);
+  }
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MemberPage> {
     const query = this.repository.queryPeople(caller.organization.id);

@@ -16,7 +16,7 @@ const LIFETIME_MS = 24 * 3600 * 1000;
 /** Whose password a link sets. */
 export interface OpenReset {
   readonly user: UserEntity;
-  /** The operator made the link, because the account may have been another person's: API keys end, too. */
+  /** The account may have been another person's, whose API keys end, too: nobody has verified its address, or the operator made the link. */
   readonly hasNewOwner: boolean;
 }
 
@@ -46,10 +46,10 @@ export class PasswordResets {
 
   /** @throws DomainError `not_found` for a link that was used or has expired */
   async find(token: string): Promise<OpenReset> {
-    const { userId, organizationId } = await this.findLink(token);
-    const user = await this.users.findById(userId);
+    const link = await this.findLink(token);
+    const user = await this.users.findById(link.userId);
     if (user === null) throw noLink();
-    return { user, hasNewOwner: organizationId === null };
+    return { user, hasNewOwner: givesToOwner(link, user) };
   }
 
   /** Ends all sessions and grants of the person. Returns the person's id. @throws DomainError `not_found` */
@@ -72,12 +72,12 @@ export class PasswordResets {
     link: PasswordLinkEntity & { userId: string },
     passwordHash: string,
   ): Promise<string> {
-    const { userId, isMailed, organizationId } = link;
-    if (!(await this.repository.usePasswordLink(manager, link))) throw noLink();
-    await this.users.setPassword(manager, userId, passwordHash, { hasNewOwner: organizationId === null });
-    if (isMailed) await this.users.markVerified(manager, userId);
+    const { userId, isMailed } = link;
     const user = await this.users.findById(userId, manager);
-    if (user !== null) await this.events.recordForMember(userId, passwordChanged(user), manager);
+    if (user === null || !(await this.repository.usePasswordLink(manager, link))) throw noLink();
+    await this.users.setPassword(manager, userId, passwordHash, { hasNewOwner: givesToOwner(link, user) });
+    if (isMailed) await this.users.markVerified(manager, userId);
+    await this.events.recordForMember(userId, passwordChanged(user), manager);
     return userId;
   }
 
@@ -87,6 +87,10 @@ export class PasswordResets {
     if (link === null || link.userId === null) throw noLink();
     return { ...link, userId: link.userId };
   }
+}
+
+function givesToOwner({ organizationId, isMailed }: PasswordLinkEntity, { emailVerifiedAt }: UserEntity): boolean {
+  return organizationId === null || (isMailed && emailVerifiedAt === null);
 }
 
 function noLink(): DomainError {

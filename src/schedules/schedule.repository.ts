@@ -91,6 +91,15 @@ export class ScheduleRepository {
     );
   }
 
+  /** Disables the schedules that act for a person, whose account has another owner now. */
+  async disableOfPerson(manager: EntityManager, userId: string): Promise<void> {
+    await manager.update(
+      ScheduleEntity,
+      { userId, enabled: true },
+      { enabled: false, nextRunAt: null, disabledReason: 'The account of its creator has another owner.' },
+    );
+  }
+
   /** Schedules whose time has come: the earliest of each organization first, then the second of each, and so on. */
   async findDue(limit: number): Promise<ScheduleEntity[]> {
     const due: { id: string }[] = await this.schedules.query(

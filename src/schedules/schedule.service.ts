@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { databaseDate } from '../common/database-time.js';
 import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
@@ -14,6 +14,7 @@ import { membershipCredentialId } from '../organizations/membership.source.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { RunQueue } from '../runs/run-queue.js';
 import { ThreadService } from '../threads/thread.service.js';
+import { PasswordChanges } from '../users/password-changes.js';
 import { CronError, nextTime } from './cron-times.js';
 import type {
   ScheduleChange,
@@ -46,7 +47,7 @@ const SCHEDULE_LIST: ListSpec = {
 
 /** Creates, reads, updates and deletes schedules, and runs them now. */
 @Injectable()
-export class ScheduleService {
+export class ScheduleService implements OnModuleInit {
   constructor(
     private readonly repository: ScheduleRepository,
     private readonly runner: ScheduleRunner,
@@ -55,7 +56,12 @@ export class ScheduleService {
     private readonly runs: RunReader,
     private readonly queue: RunQueue,
     private readonly limits: RequestLimits,
+    private readonly passwordChanges: PasswordChanges,
   ) {}
+
+  onModuleInit(): void {
+    this.passwordChanges.registerForOwner((manager, userId) => this.repository.disableOfPerson(manager, userId));
+  }
 
   /**
    * @throws DomainError `invalid_request`, also for a token of a trusted issuer, `agent_not_found`, `thread_not_found`,

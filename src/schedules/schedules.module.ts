@@ -7,6 +7,7 @@ import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { RunQueueModule } from '../runs/run-queue.module.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
+import { UsersModule } from '../users/users.module.js';
 import { ScheduleEntity } from './schedule.entity.js';
 import { ScheduleRepository } from './schedule.repository.js';
 import { ScheduleRunner } from './schedule-runner.js';
@@ -25,6 +26,7 @@ import { Scheduler } from './scheduler.js';
     RunQueueModule,
     TelemetryModule,
     ThreadsModule,
+    UsersModule,
   ],
   providers: [ScheduleRepository, ScheduleRunner, ScheduleService, ScheduleTools, Scheduler],
 })

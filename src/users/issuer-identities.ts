@@ -29,7 +29,7 @@ export class IssuerIdentities {
 
   /**
    * Links an account whose address the issuer has verified. A password that was set before anyone had verified the address may
-   * be that of another person, so it is removed.
+   * be that of another person, so it is removed, with all that person has made.
    * @throws DomainError `permission_denied` if the account belongs to another person of the same issuer
    */
   async link(manager: EntityManager, user: UserEntity, { issuer, subject }: IssuerIdentity): Promise<void> {
@@ -40,7 +40,7 @@ export class IssuerIdentities {
     }
     if (linked === null) await manager.insert(IssuerIdentityEntity, { issuer, subject, userId: user.id });
     if (user.emailVerifiedAt !== null) return;
-    await this.users.setPassword(manager, user.id, null);
+    await this.users.setPassword(manager, user.id, null, { hasNewOwner: true });
     await this.users.markVerified(manager, user.id);
   }
 }

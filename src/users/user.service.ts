@@ -102,7 +102,7 @@ export class UserService {
       throw new DomainError('conflict', 'The account has changed in the meantime. Sign in and try again.');
     }
     await this.setPassword(manager, id, passwordHash, { hasNewOwner: true });
-    await this.repository.update(manager, id, { name, emailVerifiedAt: new Date() });
+    await this.repository.update(manager, id, { name, emailVerifiedAt: databaseDate() });
     return { ...current, name };
   }
 

@@ -90,7 +90,8 @@ describe('the rate limit of a key', () => {
 
   it('of a maker cannot be raised by a key that it made before it was limited', async () => {
     const key = await keyWith(service, EVERYTHING);
-    const child: string = (await service.tool('API_KEY_CREATE', { name: 'child', permissions: EVERYTHING }, key)).body.key;
+    const child: string = (await service.tool('API_KEY_CREATE', { name: 'child', permissions: EVERYTHING }, key)).body
+      .key;
     const id = await idOf(key);
     await service.tool('API_KEY_UPDATE', { id, rate_limit: { per_minute: 50 } }).expect(200);
     for (const rate_limit of [null, { per_minute: 51 }]) {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findMember, invite } from '../organizations/organizations.support.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { until } from '../support/proxy-connections.js';
+import { keyOf } from '../upstream-oauth/log-in.support.js';
 import { Issuer } from './issuer.js';
 import { addPerson, Browser, newEmail } from './people.js';
 
@@ -96,14 +98,16 @@ describe('signing in with an issuer', () => {
     }
   });
 
-  it('removes a password that was set before the address was verified, and its sessions', async () => {
+  it('removes a password that was set before the address was verified, its sessions, and the keys of the account', async () => {
     const email = newEmail();
-    await addPerson(service, { email, name: 'Ada' });
+    const id = await addPerson(service, { email, name: 'Ada' });
     const squatter = new Browser(service.url);
     expect((await squatter.signIn(email)).status).toBe(303);
+    const key = await keyOf(service, { id, browser: squatter });
     issuer.person = { sub: 'sub-3', email, email_verified: true };
     expect((await signIn()).status).toBe(303);
     expect(await nameOf(squatter)).toBeUndefined();
+    await until('the key has ended', async () => (await service.tool('ORGANIZATION_GET', {}, key)).status === 401);
     expect((await new Browser(service.url).signIn(email)).status).toBe(401);
   });
 

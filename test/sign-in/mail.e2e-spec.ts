@@ -2,9 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { PasswordResets } from '../../src/organizations/password-resets.js';
 import { findMember, pathOf } from '../organizations/organizations.support.js';
+import { ConsoleBrowser } from '../console/console.support.js';
+import { createAgent } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { callProxy, errorIn, pathOf as proxyPathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
+import { until } from '../support/proxy-connections.js';
 import { startSecondOrganization } from '../support/second-organization.js';
-import { keyOf } from '../upstream-oauth/log-in.support.js';
+import { authorize, connectOauth, keyOf } from '../upstream-oauth/log-in.support.js';
+import { startOauthUpstream } from '../upstream-oauth/oauth-upstream.js';
 import { addPerson, Browser, newEmail, PASSWORD } from './people.js';
 import { SmtpServer } from './smtp-server.js';
 
@@ -141,6 +146,65 @@ describe('an account whose address nobody has verified', () => {
     await expectEnded(email, squatter);
     expect((await new Browser(service.url).get(`/reset?token=${token}`)).status).toBe(404);
   });
+});
+
+/** The ways in which an owner gets a squatted account; each returns the page and what is entered there. */
+const WAYS: readonly (readonly [title: string, open: (email: string) => Promise<[path: string, fields: object]>])[] = [
+  [
+    'a mailed invitation',
+    async (email) => {
+      const other = await startSecondOrganization(service.app, service.url, `way-${Date.now()}`);
+      await other.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
+      return [await mailedPath(email), { name: 'Ada' }];
+    },
+  ],
+  [
+    'a mailed reset',
+    async (email) => {
+      const { id } = await findMember(service, email);
+      await service.tool('MEMBER_RESET', { id }).expect(200);
+      return [await mailedPath(email), {}];
+    },
+  ],
+  [
+    'a link of the operator',
+    async (email) => [
+      `/reset?token=${await service.app.get(PasswordResets, { strict: false }).createToken(email)}`,
+      {},
+    ],
+  ],
+];
+
+it.each(WAYS)('all that its former owner has made ends with %s', async (_title, open) => {
+  const upstream = await startOauthUpstream();
+  const connectionId = await connectOauth(service, upstream, { account: 'member' });
+  const email = newEmail();
+  const id = await addPerson(service, { email, role: 'admin' });
+  const squatter = new ConsoleBrowser(service.url);
+  await squatter.signIn(email);
+  const key = await keyOf(service, { id, browser: squatter.browser });
+  await authorize({ id, browser: squatter.browser }, upstream, connectionId, 'mallory');
+  const whoami = (as: string) => callProxy(service, proxyPathOf(connectionId), { key: as, body: toolCall('whoami') });
+  expect(rpcOf(await whoami(key)).result?.content?.[0]?.text).toBe('mallory');
+  const invited = await squatter.tool('MEMBER_INVITE', { email: newEmail(), role: 'member' });
+  const data = { title: 'x', virtual_mcp_id: await createAgent(service), cron: '0 0 1 1 *', message: 'x' };
+  const schedule = (await squatter.tool('SCHEDULE_CREATE', { data })).body.item;
+  expect(schedule).toMatchObject({ enabled: true });
+
+  smtp.messages.length = 0;
+  const [path, fields] = await open(email);
+  const owner = new Browser(service.url);
+  expect((await owner.submit(path, { ...fields, password: 'walnut kettle orbit' })).status).toBe(303);
+
+  await until('the key has ended', async () => (await service.tool('MEMBER_LIST', {}, key)).status === 401);
+  expect((await new Browser(service.url).get(pathOf(invited.body.invitation_url))).status).toBe(404);
+  const { item } = (await service.tool('SCHEDULE_GET', { id: schedule.id }).expect(200)).body;
+  expect(item).toMatchObject({ enabled: false, disabled_reason: expect.stringContaining('another owner') });
+  const own = await keyOf(service, { id, browser: owner });
+  await until('the account at the upstream is gone', async () => {
+    return errorIn(await whoami(own))?.data?.code === 'upstream_authorization_required';
+  });
+  await upstream.close();
 });
 
 describe('a mailed reset', () => {

@@ -4,6 +4,7 @@ import { AuditEventsModule } from '../../audit-events/audit-events.module.js';
 import { BrowserSessionsModule } from '../../browser-sessions/browser-sessions.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
 import { NetModule } from '../../net/net.module.js';
+import { UsersModule } from '../../users/users.module.js';
 import { VaultModule } from '../../vault/vault.module.js';
 import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
 import { AuthorizationController } from './authorization.controller.js';
@@ -25,6 +26,7 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
     ConnectionsModule,
     NetModule,
     UpstreamTokensModule,
+    UsersModule,
     VaultModule,
   ],
   controllers: [AuthorizationController],

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import {
   exchangeAuthorization,
   InsecureTokenEndpointError,
@@ -20,6 +20,7 @@ import { connectionFor, hasMemberAccounts } from '../../connections/connection-a
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { AddressRefusedError } from '../../net/address-refused-error.js';
 import { AnswerRefusedError, BoundedFetch } from '../../net/bounded-fetch.js';
+import { PasswordChanges } from '../../users/password-changes.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
@@ -59,7 +60,7 @@ export interface LogInPurpose {
 
 /** Logs people in at the authorization servers of upstreams, and out again. */
 @Injectable()
-export class UpstreamAuthorizations {
+export class UpstreamAuthorizations implements OnModuleInit {
   private readonly logger = new Logger(UpstreamAuthorizations.name);
 
   constructor(
@@ -74,7 +75,12 @@ export class UpstreamAuthorizations {
     private readonly requests: TokenRequests,
     private readonly http: BoundedFetch,
     private readonly events: AuditEvents,
+    private readonly passwordChanges: PasswordChanges,
   ) {}
+
+  onModuleInit(): void {
+    this.passwordChanges.registerForOwner((manager, userId) => this.stored.removeOfPerson(manager, userId));
+  }
 
   /**
    * What a person should know before logging in for this connection.

@@ -80,6 +80,11 @@ export class UpstreamAuthorizationRepository {
     });
   }
 
+  /** Removes the accounts that a person has at upstreams, in all organizations. */
+  async removeOfPerson(manager: EntityManager, userId: string): Promise<void> {
+    await manager.delete(UpstreamAuthorizationEntity, { userId });
+  }
+
   /** Changes the tokens as `decide` says; undefined keeps them. Returns the account afterwards. */
   changeTokens(
     owner: AccountOwner,
