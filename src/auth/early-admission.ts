@@ -10,6 +10,7 @@ import type {
 import type { ProtectedAccess } from '../common/access.js';
 import { mapMaybePromise } from '../common/map-maybe-promise.js';
 import { DomainError } from '../common/domain-error.js';
+import { takeTurn, turnHolderOf } from '../common/work-turns.js';
 import { hasBody } from '../http/unread-bodies.js';
 import type { AnonymousConnections } from '../http/anonymous-connections.js';
 import { AuthGuard } from './auth.guard.js';
@@ -66,7 +67,8 @@ export class EarlyAdmission {
 }
 
 /**
- * A hook that admits or refuses a request before its body is read.
+ * A hook that admits or refuses a request before its body is read. An admitted one takes its turn: in a burst of one organization, or of
+ * one caller, the requests of others begin before the rest of it.
  * @param admit returns a promise only if something has to be read first; a request for which it throws is refused
  * @param refuse answers the error; by default Fastify passes it to the filters
  */
@@ -78,11 +80,13 @@ export function admissionHook(
     // Nest does not match a route with an empty parameter.
     if (hasEmptyParameter(request)) return void reply.callNotFound();
     const onError = (error: unknown): void => (refuse ? refuse(error, request, reply) : done(error as Error));
-    const onAdmitted = (): void => done();
+    const onAdmitted = (): void => {
+      void mapMaybePromise(takeTurn(turnHolderOf(request.principal, 'request')), () => done());
+    };
     try {
       const admitted = admit(request, reply);
       if (admitted instanceof Promise) admitted.then(onAdmitted, onError);
-      else done();
+      else onAdmitted();
     } catch (error) {
       onError(error);
     }

@@ -1,30 +1,75 @@
+import type { Principal } from './principal.js';
+
 /** How long the steps of all tasks can hold up one turn of the event loop, in milliseconds. One task is always served. */
 const TURN_MS = 4;
 /** How many tasks are served in one turn at most. */
 const TASKS_PER_TURN = 16;
 
-/**
- * The tasks of this process that wait for their next step. Each is served in a callback of its own, until the time of the turn is used up;
- * then other events of the process come first. Organizations take turns, so one with many tasks does not delay the others.
- */
+/** Whose turn it is: organizations take turns, and in each of them its lines. */
+export interface TurnHolder {
+  readonly organizationId: string;
+  readonly line: string;
+}
+
+/** Each caller has a line for its requests, and one for their large answers. All callers without a credential share theirs. */
+export function turnHolderOf(principal: Principal | undefined, kind: 'request' | 'answer'): TurnHolder {
+  return { organizationId: principal?.organization.id ?? '', line: `${kind} ${principal?.callerId ?? ''}` };
+}
+
+/** The tasks that wait, by organization and line. Those who are served next are first. */
 class WaitingTasks {
-  /** By organization; the first one is served next. */
-  private readonly waiting = new Map<string, (() => void)[]>();
+  private readonly organizations = new Map<string, Map<string, (() => void)[]>>();
+
+  get isEmpty(): boolean {
+    return this.organizations.size === 0;
+  }
+
+  add({ organizationId, line }: TurnHolder, goOn: () => void): void {
+    const lines = this.organizations.get(organizationId) ?? new Map<string, (() => void)[]>();
+    const tasks = lines.get(line) ?? [];
+    tasks.push(goOn);
+    lines.set(line, tasks);
+    this.organizations.set(organizationId, lines);
+  }
+
+  serveNext(): void {
+    const [organization] = this.organizations;
+    const [next] = organization?.[1] ?? [];
+    if (organization === undefined || next === undefined) return;
+    const [organizationId, lines] = organization;
+    const [line, tasks] = next;
+    const goOn = tasks.shift();
+    moveToEnd(lines, line, tasks.length > 0);
+    moveToEnd(this.organizations, organizationId, lines.size > 0);
+    goOn?.();
+  }
+}
+
+function moveToEnd<T>(waiting: Map<string, T>, key: string, isKept: boolean): void {
+  const value = waiting.get(key);
+  waiting.delete(key);
+  if (isKept && value !== undefined) waiting.set(key, value);
+}
+
+/**
+ * The turns of the event loop of this process. Each task is served in a callback of its own, until the time of the turn is used up;
+ * then other events of the process come first.
+ */
+class Turns {
+  private readonly tasks = new WaitingTasks();
   private isTurnOpen = false;
   private turnBegan = 0;
 
   /** Returns undefined if the task can go on at once. */
-  enter(organizationId: string): Promise<void> | undefined {
+  enter(holder: TurnHolder): Promise<void> | undefined {
     if (!this.isTurnOpen) {
       this.isTurnOpen = true;
       this.turnBegan = performance.now();
       setImmediate(() => this.openTurn());
     }
-    if (this.waiting.size === 0 && !this.isTimeUp) return undefined;
+    if (this.tasks.isEmpty && !this.isTimeUp) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const tasks = this.waiting.get(organizationId);
-    if (tasks === undefined) this.waiting.set(organizationId, [resolve]);
-    else tasks.push(resolve);
+    this.tasks.add(holder, resolve);
     return promise;
   }
 
@@ -34,32 +79,27 @@ class WaitingTasks {
 
   private openTurn(): void {
     this.turnBegan = performance.now();
-    this.isTurnOpen = this.waiting.size > 0;
+    this.isTurnOpen = !this.tasks.isEmpty;
     if (!this.isTurnOpen) return;
-    this.serveNext();
+    this.tasks.serveNext();
     // What is scheduled here runs in the next turn. The first of it starts the time of the rest, which the other events of that turn
     // would use up otherwise.
     setImmediate(() => this.openTurn());
     // Node.js handles the promises of a served task before it calls the next of these.
     for (let served = 1; served < TASKS_PER_TURN; served++) {
       setImmediate(() => {
-        if (!this.isTimeUp) this.serveNext();
+        if (!this.isTimeUp) this.tasks.serveNext();
       });
     }
   }
-
-  private serveNext(): void {
-    const [next] = this.waiting;
-    if (next === undefined) return;
-    const [organizationId, tasks] = next;
-    const goOn = tasks.shift();
-    this.waiting.delete(organizationId);
-    if (tasks.length > 0) this.waiting.set(organizationId, tasks);
-    goOn?.();
-  }
 }
 
-const waitingTasks = new WaitingTasks();
+const turns = new Turns();
+
+/** Takes a turn before work that begins, such as a request. Returns a promise if it has to wait. */
+export function takeTurn(holder: TurnHolder): Promise<void> | undefined {
+  return turns.enter(holder);
+}
 
 /**
  * Keeps one task of many small steps from holding up the event loop, such as a run whose model streams faster than its chunks are
@@ -70,7 +110,7 @@ export class WorkTurns {
 
   /** @param free what is done before others can go on: steps, or any other measure that `next` is told */
   constructor(
-    private readonly organizationId: string,
+    private readonly holder: TurnHolder,
     private readonly free: number,
   ) {}
 
@@ -79,6 +119,6 @@ export class WorkTurns {
     this.done += amount;
     if (this.done < this.free) return undefined;
     this.done = 0;
-    return waitingTasks.enter(this.organizationId);
+    return takeTurn(this.holder);
   }
 }

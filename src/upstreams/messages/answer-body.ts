@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
-import { WorkTurns } from '../../common/work-turns.js';
+import { turnHolderOf, WorkTurns } from '../../common/work-turns.js';
 import { MAX_PARSED_BYTES, ParseCost } from '../../json/parse-cost.js';
 
 /** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
@@ -76,7 +76,7 @@ async function* inTurns(body: Readable, answered: AnsweredWithRoom | undefined):
 
 /** The turns of an answer: one for as many bytes as are buffered of every answer. */
 export function turnsOf(answered: AnsweredWithRoom | undefined): WorkTurns {
-  return new WorkTurns(answered?.request.principal?.organization.id ?? '', GATHERED_BYTES);
+  return new WorkTurns(turnHolderOf(answered?.request.principal, 'answer'), GATHERED_BYTES);
 }
 
 /** The first bytes of a body: what is larger than it may be is read no further. */
