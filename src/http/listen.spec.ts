@@ -57,4 +57,24 @@ describe('listenWidely', () => {
     await expect(taking).rejects.toMatchObject({ code: 'EADDRINUSE', port });
     await second.close();
   });
+
+  (process.platform === 'linux' ? it : it.skip)(
+    'refuses a port that another service is about to listen on',
+    async () => {
+      const probe = createServer().listen(0, HOST);
+      await once(probe, 'listening');
+      const { port } = probe.address() as AddressInfo;
+      await once(probe.close(), 'close');
+      const second = Fastify();
+      const listenAsSecond = (): Promise<void> =>
+        listenWidely(second, { port, host: HOST }, (options) => second.listen(options));
+      await listenWidely(fastify, { port, host: HOST }, async (options) => {
+        await expect(listenAsSecond()).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+        return fastify.listen(options);
+      });
+      await fastify.close();
+      await listenAsSecond();
+      await second.close();
+    },
+  );
 });

@@ -26,10 +26,13 @@ export async function listenWidely(
 ): Promise<void> {
   // The processes of a Node.js cluster share the socket of the first one.
   const reusePort = cluster.isPrimary && (await isSupported(host));
-  // Two services that both share their port would not notice each other.
-  if (reusePort && port !== 0) await requireFree({ port, host });
   const server = fastify.server as HttpServer;
   const others: Server[] = [];
+  // Two services that both share their port would not notice each other.
+  if (reusePort && port !== 0) {
+    const claim = await claimPort({ port, host });
+    if (claim !== undefined) others.push(claim);
+  }
   fastify.addHook('preClose', (done) => {
     for (const other of others) other.close();
     done();
@@ -57,6 +60,27 @@ async function isSupported(host: string): Promise<boolean> {
   } finally {
     probe.close();
   }
+}
+
+/**
+ * Finds out whether another service listens. A service that starts at the same moment would find the port free, too; so on Linux, each
+ * holds the port's name in the abstract namespace of sockets, which is that of the same network, until it ends.
+ * @throws Error EADDRINUSE
+ */
+async function claimPort(address: ListenAddress): Promise<Server | undefined> {
+  if (process.platform !== 'linux') return void (await requireFree(address));
+  const { port, host } = address;
+  const claim = createServer((socket) => socket.destroy()).unref();
+  try {
+    await once(claim.listen(`\0signalbox-${host}:${port}`), 'listening');
+  } catch (error) {
+    throw Object.assign(error as Error, { address: host, port });
+  }
+  await requireFree(address).catch((error: Error) => {
+    claim.close();
+    throw error;
+  });
+  return claim;
 }
 
 async function requireFree(address: ListenAddress): Promise<void> {
