@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
 import { DomainError } from '../common/domain-error.js';
 import { newId } from '../common/ids.js';
@@ -42,15 +42,13 @@ const KEY_LIST: ListSpec = {
 
 /** Manages API keys. Each key belongs to one organization. Its value is returned once, and only its hash is stored. */
 @Injectable()
-export class ApiKeyService implements OnModuleInit {
+export class ApiKeyService {
   constructor(
     private readonly repository: ApiKeyRepository,
     private readonly verifier: ApiKeyVerifier,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  onModuleInit(): void {
-    this.passwordChanges.registerForOwner((manager, userId) => this.repository.deleteOfPerson(manager, userId));
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.registerForOwner((manager, userId) => this.repository.deleteOfPerson(manager, userId));
   }
 
   /**

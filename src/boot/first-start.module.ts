@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { UsersModule } from '../users/users.module.js';
 import { FirstStartService } from './first-start.service.js';
 
 @Module({
-  imports: [OrganizationsModule, UsersModule, ApiKeysModule],
+  imports: [OrganizationsModule, ApiKeysModule],
   providers: [FirstStartService],
   exports: [FirstStartService],
 })

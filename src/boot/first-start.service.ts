@@ -8,7 +8,6 @@ import { EVERYTHING } from '../organizations/member-rights.js';
 import { ConfigError } from '../config/env-reader.js';
 import { Ownership } from '../organizations/ownership.js';
 import { passwordFault } from '../users/password-rules.js';
-import { UserService } from '../users/user.service.js';
 import { OrganizationsService } from '../organizations/organizations.service.js';
 
 /** Advisory lock of the first start, so that processes that start concurrently create a single key. */
@@ -23,7 +22,6 @@ export class FirstStartService {
     private readonly config: AppConfig,
     private readonly organizations: OrganizationsService,
     private readonly ownership: Ownership,
-    private readonly users: UserService,
     private readonly apiKeys: ApiKeyService,
     @InjectDataSource() private readonly dataSource: DataSource,
   ) {}
@@ -81,8 +79,7 @@ export class FirstStartService {
     const { id } = await this.organizations.ensure(bootstrapOrg);
     if (await this.ownership.hasOwner(id)) return undefined;
     if (bootstrapOwner === undefined) return `/setup?token=${await this.ownership.createSetupToken(id)}`;
-    const passwordHash = await this.users.hashPassword(bootstrapOwner.password, id);
-    await this.ownership.ensureOwner(id, bootstrapOwner.email, passwordHash);
+    await this.ownership.ensureOwner(id, bootstrapOwner.email, bootstrapOwner.password);
     return undefined;
   }
 

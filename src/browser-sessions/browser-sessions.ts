@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { databaseNow } from '../common/database-time.js';
 import { newId } from '../common/ids.js';
@@ -18,15 +18,13 @@ const SECRET = /^[\w-]{43}$/;
  * person end when the password changes.
  */
 @Injectable()
-export class BrowserSessions implements OnModuleInit {
+export class BrowserSessions {
   constructor(
     private readonly repository: BrowserSessionRepository,
     private readonly cookies: CookieNames,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  onModuleInit(): void {
-    this.passwordChanges.register((manager, userId) => this.repository.deleteOfUser(manager, userId));
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.register((manager, userId) => this.repository.deleteOfUser(manager, userId));
   }
 
   /** The person who is signed in with this browser; undefined for nobody. Reads the database. */

@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import { DomainError } from '../common/domain-error.js';
 import { allows, SELF } from '../common/permissions.js';
@@ -9,16 +9,13 @@ import { type NamedGrant, OauthGrantsRepository } from './oauth-grants.repositor
 
 /** Lists and revokes the sign-ins of people with OAuth clients. */
 @Injectable()
-export class OauthGrants implements OnModuleInit {
+export class OauthGrants {
   constructor(
     private readonly repository: OauthGrantsRepository,
     private readonly events: AuditEvents,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  /** A changed password ends every sign-in of the person. */
-  onModuleInit(): void {
-    this.passwordChanges.register((manager, userId) => this.repository.deleteOfPerson(manager, userId));
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.register((manager, userId) => this.repository.deleteOfPerson(manager, userId));
   }
 
   /** All grants of the organization, or only the caller's own if it lacks the permission. */

@@ -33,14 +33,22 @@ export class Ownership {
     });
   }
 
-  /** Makes the person an owner. Creates the account if the address has none; the password of an existing one stays. */
-  async ensureOwner(organizationId: string, email: string, passwordHash: string): Promise<void> {
+  /**
+   * Makes the person an owner. Creates the account if the address has none. An existing one that nobody has verified may be that of
+   * somebody else: unless this is its password already, it becomes that, and everything of the former owner ends.
+   */
+  async ensureOwner(organizationId: string, email: string, password: string): Promise<void> {
+    const isKnown = (await this.users.verifyPassword(email, password)) !== undefined;
+    const passwordHash = await this.users.hashPassword(password, organizationId);
     await this.lock.with(organizationId, async (locked) => {
       const { manager } = locked;
-      const name = nameIn(email);
+      const existing = await this.users.findByEmail(email, manager);
       const user =
-        (await this.users.findByEmail(email, manager)) ??
-        (await this.users.create(manager, { email, name, passwordHash, isVerified: false }));
+        existing ?? (await this.users.create(manager, { email, name: nameIn(email), passwordHash, isVerified: false }));
+      if (existing?.emailVerifiedAt === null && !isKnown) {
+        await this.users.setPassword(manager, existing.id, passwordHash, { hasNewOwner: true });
+        await this.events.recordForMember(existing.id, passwordChanged(existing), manager);
+      }
       await this.makeOwner(locked, user.id);
     });
   }

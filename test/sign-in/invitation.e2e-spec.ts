@@ -64,6 +64,22 @@ describe('BOOTSTRAP_OWNER_EMAIL and BOOTSTRAP_OWNER_PASSWORD', () => {
     }
   });
 
+  it('take an unverified account from whoever made it, but not from who knows the password', async () => {
+    const [email, password] = [newEmail(), 'walnut kettle orbit'];
+    await addPerson(service, { email });
+    const squatter = new Browser(service.url);
+    await squatter.signIn(email);
+    const owner = new Browser(service.url);
+    for (const org of ['first', 'second']) {
+      const env = { BOOTSTRAP_ORG: org, BOOTSTRAP_OWNER_EMAIL: email, BOOTSTRAP_OWNER_PASSWORD: password };
+      await (await startTestApp({ database: service.database, env })).close();
+      if (org === 'first') expect((await owner.signIn(email, password)).status).toBe(303);
+    }
+    expect((await new Browser(service.url).signIn(email)).status).toBe(401);
+    expect((await squatter.get('/sign-in')).text).not.toContain('Signed in as');
+    expect((await owner.get('/sign-in')).text).toContain('Signed in as');
+  });
+
   it('end the start for a weak password', async () => {
     const env = { BOOTSTRAP_OWNER_EMAIL: newEmail(), BOOTSTRAP_OWNER_PASSWORD: 'password1234' };
     await expect(startTestApp({ env })).rejects.toThrow(/^BOOTSTRAP_OWNER_PASSWORD is refused\. .*common/);
