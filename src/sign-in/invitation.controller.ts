@@ -135,7 +135,8 @@ function takeOver(token: string): Html {
   return html`<p>
     There is an account with this address, but nobody has shown yet that the address is theirs. If you made the account,
     <a href="${signInPathOf(token)}">sign in</a>. Otherwise set a password: this ends the sessions of the account,
-    revokes the access of its applications and deletes its API keys.
+    revokes the access of its applications, deletes its API keys, its links for others and its accounts elsewhere, and
+    disables its schedules.
   </p>`;
 }
 

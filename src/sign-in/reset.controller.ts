@@ -13,6 +13,10 @@ import { newPasswordField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 
+const FOR_NEW_OWNER =
+  ' It also deletes the API keys that were made with this account, its links for others and its accounts elsewhere, and ' +
+  'disables its schedules.';
+
 /** The page of a link that sets a new password. Ends all sessions of the person, and signs this browser in. */
 @Controller()
 export class ResetController {
@@ -57,8 +61,7 @@ export class ResetController {
       title: 'Set a new password',
       status: fault === undefined ? 200 : 422,
       body: html`<p>
-          The new password ends all sessions and revokes the access of all
-          applications.${hasNewOwner && ' It also deletes the API keys that were made with this account.'}
+          The new password ends all sessions and revokes the access of all applications.${hasNewOwner && FOR_NEW_OWNER}
         </p>
         ${form({
           action: '/reset',

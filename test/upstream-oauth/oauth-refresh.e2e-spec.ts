@@ -117,6 +117,22 @@ describe('the refresh of an access token for an upstream', () => {
     expect(revoked).toEqual(expect.arrayContaining(['late', 'late too']));
   });
 
+  it('pauses alone for an account that the server refuses, with whatever error', async () => {
+    const [refused, other] = [await authorized(), await authorized()];
+    let asked = 0;
+    upstream.intercept = (_request, response, path) => {
+      if (path !== '/token') return false;
+      asked++;
+      const error = JSON.stringify({ error: 'bad_refresh_token', error_description: 'The token was revoked.' });
+      response.writeHead(400, { 'content-type': 'application/json' }).end(error);
+      return true;
+    };
+    for (let n = 0; n < 6; n++) expect((await call(refused)).status).toBe(503);
+    expect(asked).toBeLessThan(6);
+    upstream.intercept = () => false;
+    expect(textOf(await call(other))).toBe('alice');
+  });
+
   it('pauses after failures of the authorization server', async () => {
     const ids = [await authorized(), await authorized()];
     let asked = 0;

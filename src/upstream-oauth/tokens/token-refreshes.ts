@@ -7,7 +7,7 @@ import { OrganizationSlots } from '../../common/organization-slots.js';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey } from '../../connections/connection-account.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
-import { AuthorizationEnded, TokenRequests } from './token-requests.js';
+import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
 /** How many refreshes this process makes at a time; each is one request, which ends within 5 seconds. */
@@ -19,10 +19,10 @@ const MAX_WAIT_MS = 12_000;
 const POLL_MS = 100;
 /** Between the lease and the request, which must end before the lease. */
 const MAX_STANDSTILL_MS = 2_000;
-/** After a failure at a token endpoint: doubled with each further one. */
+/** After a failure at a token endpoint, or of an account that the endpoint refuses: doubled with each further one. */
 const BACK_OFF_MS = 1_000;
 const MAX_BACK_OFF_MS = 30_000;
-const MAX_ENDPOINTS = 10_000;
+const MAX_FAILED = 10_000;
 
 interface Failures {
   readonly count: number;
@@ -40,8 +40,8 @@ export class TokenRefreshes {
   private readonly slots = new OrganizationSlots(SLOTS);
   /** Its owners are pairs of organization and token endpoint. */
   private readonly endpointSlots = new OrganizationSlots(SLOTS_AT_ENDPOINT);
-  /** By the same pairs. */
-  private readonly failures = new LRUCache<string, Failures>({ max: MAX_ENDPOINTS, ttl: 2 * MAX_BACK_OFF_MS });
+  /** By the same pairs, and by account. */
+  private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
   /** In progress, by account. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
 
@@ -52,7 +52,7 @@ export class TokenRefreshes {
 
   /** Is it of no use to ask the account's authorization server now? */
   isPaused(connection: Connection, { tokens }: Account): boolean {
-    return tokens.refreshToken === undefined || this.isBackingOff(endpointOf(connection, tokens));
+    return tokens.refreshToken === undefined || this.isBackingOff(connection, endpointOf(connection, tokens));
   }
 
   /**
@@ -89,7 +89,7 @@ export class TokenRefreshes {
     const endpoint = endpointOf(connection, tokens);
     const end = performance.now() + MAX_WAIT_MS;
     do {
-      if (this.isBackingOff(endpoint)) throw unreachable();
+      if (this.isBackingOff(connection, endpoint)) throw unreachable();
       const tried = await this.inTurn(connection, endpoint, () => this.tryOnce(connection, outdated));
       if (tried !== 'busy') return tried;
       await sleep(POLL_MS);
@@ -134,24 +134,25 @@ export class TokenRefreshes {
     try {
       const answer = await this.requests.refresh(tokens);
       this.failures.delete(endpoint);
+      this.failures.delete(accountKey(connection));
       return { replacement: accountOf(answer, tokens, connectionUrl) };
     } catch (error) {
       if (error instanceof AuthorizationEnded) return { removed: true };
-      this.backOff(endpoint);
+      this.backOff(concernsAccount(error) ? accountKey(connection) : endpoint);
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
       return undefined;
     }
   }
 
-  private isBackingOff(endpoint: string): boolean {
-    return Date.now() < (this.failures.get(endpoint)?.until ?? 0);
+  private isBackingOff(connection: Connection, endpoint: string): boolean {
+    return [endpoint, accountKey(connection)].some((key) => Date.now() < (this.failures.get(key)?.until ?? 0));
   }
 
-  private backOff(endpoint: string): void {
-    const count = (this.failures.get(endpoint)?.count ?? 0) + 1;
+  private backOff(key: string): void {
+    const count = (this.failures.get(key)?.count ?? 0) + 1;
     const pauseMs = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** (count - 1));
-    this.failures.set(endpoint, { count, until: Date.now() + pauseMs });
+    this.failures.set(key, { count, until: Date.now() + pauseMs });
   }
 }
 

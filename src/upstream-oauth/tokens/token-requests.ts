@@ -16,6 +16,19 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'invalid_scope',
 ]);
 
+/** With these, a server refuses everybody for now; with any other error, this account. */
+const ERRORS_OF_SERVERS: ReadonlySet<string> = new Set([
+  'server_error',
+  'temporarily_unavailable',
+  'too_many_requests',
+  'slow_down',
+]);
+
+/** Does the error of a refresh concern the account alone, and not the authorization server? */
+export function concernsAccount(error: unknown): boolean {
+  return error instanceof OAuthError && !ERRORS_OF_SERVERS.has(error.code);
+}
+
 /** The refresh token is not, or no longer, accepted. */
 export class AuthorizationEnded extends Error {
   override readonly name = 'AuthorizationEnded';
