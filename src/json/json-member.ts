@@ -82,6 +82,23 @@ export function withNewMember(text: string, start: number, name: string, value: 
   return `${text.slice(0, start + 1)}${JSON.stringify(name)}:${value}${comma}${text.slice(first)}`;
 }
 
+/** The end of the text before a member's value: its key, with the comma before it if there is one. */
+const KEY_BEFORE = /,?[ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*$/;
+/** More than the text of a key; a text with more white space than that keeps the member. */
+const MAX_KEY = 1_000;
+
+/** Removes a member of an object from a JSON text. @param start the index of the object's brace */
+export function withoutMember(text: string, start: number, name: string): string {
+  const range = memberRange(text, start, name);
+  if (range === undefined) return text;
+  const earliest = Math.max(start + 1, range.start - MAX_KEY);
+  const key = KEY_BEFORE.exec(text.slice(earliest, range.start));
+  if (key === null) return text;
+  const after = trimmed(text, range.end, text.length).start;
+  const isFirst = !key[0].startsWith(',');
+  return text.slice(0, earliest + key.index) + text.slice(isFirst && text[after] === ',' ? after + 1 : range.end);
+}
+
 /** The index after the closing quote. Searching is faster than reading, but not from one escaped quote to the next. */
 function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1);

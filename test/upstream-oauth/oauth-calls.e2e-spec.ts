@@ -7,10 +7,8 @@ import {
   errorIn,
   pathOf,
   type ProxyAnswer,
-  rpc,
   type RpcError,
   rpcOf,
-  TAKES_STREAMS,
   toolCall,
 } from '../support/proxy-calls.js';
 import { connectTo, until } from '../support/proxy-connections.js';
@@ -211,55 +209,5 @@ describe('calls to an upstream that demands OAuth', () => {
     expect(rows.length).toBeGreaterThan(1);
     expect(token.length).toBeGreaterThan(20);
     expect(JSON.stringify(rows)).not.toContain(token);
-  });
-
-  describe('of clients that ask people to open URLs', () => {
-    const initialize = (capabilities: object): object =>
-      rpc('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } });
-    const elicitation = (id: string): object => ({
-      code: -32042,
-      message: expect.stringContaining(pageOf(id)),
-      data: {
-        elicitations: [
-          { mode: 'url', elicitationId: expect.any(String), url: pageOf(id), message: expect.any(String) },
-        ],
-      },
-    });
-    const send = (id: string, body: object, headers: Record<string, string> = {}): Promise<ProxyAnswer> =>
-      callProxy(service, pathOf(id), { key: service.apiKey, headers: { ...TAKES_STREAMS, ...headers }, body });
-
-    it('get -32042 with the page for initialize, and other clients do not', async () => {
-      const id = await connectOauth(service, upstream);
-      const answer = await send(id, initialize({ elicitation: { url: {} } }));
-      expect(answer.status).toBe(200);
-      expect(errorIn(answer)).toMatchObject(elicitation(id));
-      const form = await send(id, initialize({ elicitation: {} }));
-      expect(form.status).toBe(403);
-      expect(errorIn(form)).toMatchObject(required(id));
-    });
-
-    it('get it in an open session', async () => {
-      const id = await authorized();
-      const opened = await send(id, initialize({ elicitation: { form: {}, url: {} } }));
-      expect(opened.status).toBe(200);
-      const session = String(opened.headers['mcp-session-id']);
-      await upstream.revokeAll('alice');
-      const headers = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
-      const answer = await send(id, toolCall('whoami'), headers);
-      expect({ status: answer.status, error: errorIn(answer) }).toMatchObject({ status: 200, error: elicitation(id) });
-    });
-
-    it('get it with a request of the modern era', async () => {
-      const id = await connectOauth(service, upstream);
-      const version = '2026-07-28';
-      const _meta = {
-        'io.modelcontextprotocol/protocolVersion': version,
-        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-        'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } },
-      };
-      const headers = { 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'whoami' };
-      const answer = await send(id, rpc('tools/call', { name: 'whoami', arguments: {}, _meta }), headers);
-      expect({ status: answer.status, error: errorIn(answer) }).toMatchObject({ status: 200, error: elicitation(id) });
-    });
   });
 });

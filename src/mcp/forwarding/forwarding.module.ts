@@ -8,7 +8,10 @@ import { ReplyWriter } from './reply-writer.js';
 import { RequestForwarder } from './request-forwarder.js';
 import { SessionOpening } from './session-opening.js';
 import { SealedSessions } from './session/sealed-sessions.js';
+import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
+import { UsedSignInEntity } from './session/used-sign-in.entity.js';
+import { UsedSignIns } from './session/used-sign-ins.repository.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
 import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
 import { TaskOwners } from './tasks/task-owners.js';
@@ -19,7 +22,7 @@ import { UpstreamSender } from './upstream-sender.js';
 /** Forwards one message to one upstream, and relays the answer. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([TaskOwnerEntity]),
+    TypeOrmModule.forFeature([TaskOwnerEntity, UsedSignInEntity]),
     CredentialsModule,
     TelemetryModule,
     UpstreamsModule,
@@ -31,12 +34,23 @@ import { UpstreamSender } from './upstream-sender.js';
     SealedSessions,
     SessionOpening,
     SessionTools,
+    SignInStates,
     TaskOwnerRepository,
     TaskOwners,
     ToolCalls,
     UpstreamRouter,
     UpstreamSender,
+    UsedSignIns,
   ],
-  exports: [ReplyWriter, RequestForwarder, SealedSessions, SessionTools, TaskOwners, UpstreamRouter, UpstreamSender],
+  exports: [
+    ReplyWriter,
+    RequestForwarder,
+    SealedSessions,
+    SessionTools,
+    SignInStates,
+    TaskOwners,
+    UpstreamRouter,
+    UpstreamSender,
+  ],
 })
 export class ForwardingModule {}

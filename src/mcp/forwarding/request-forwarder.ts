@@ -9,7 +9,7 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
-import { forwardedHeaders, traceContextOf } from '../protocol/mcp-headers.js';
+import { forwardedHeaders, isModernMessage, traceContextOf } from '../protocol/mcp-headers.js';
 import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { callerFilter } from './caller-filter.js';
@@ -18,6 +18,7 @@ import type { CallerFilter } from './relay/tool-list-filter.js';
 import { ReplyWriter } from './reply-writer.js';
 import { SessionOpening } from './session-opening.js';
 import { SessionTools } from './session/session-tools.js';
+import { standInFor } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
 import { ToolCalls } from './tool-calls.js';
@@ -70,7 +71,7 @@ export class RequestForwarder {
         await this.tasks.requireOwnTask(caller, message);
       }
       const headers = { ...headersFor(request, route), ...measured.traceHeaders };
-      const sent = await sender.sendMessage(context, headers);
+      const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
       if (route.kind === 'opening') this.announceSession(context, sent);
       const relayed = await relayAnswer(answer, {
@@ -80,7 +81,8 @@ export class RequestForwarder {
         request,
         reply,
         rooms: this.rooms,
-        filter: this.filterFor(context),
+        isModern: isModernMessage(request.headers, message),
+        filter: sent.isStandIn === true ? undefined : this.filterFor(context),
         isList: LISTS.has(message.method),
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
         onListChanged: () =>

@@ -15,13 +15,17 @@ export class SessionOpening {
   constructor(private readonly sessions: SealedSessions) {}
 
   /** @throws UpstreamError, DomainError `invalid_rpc_request` */
-  announceSession({ caller, route, message, reply }: ForwardingContext, { answer, isTranslated }: Sent): void {
+  announceSession(
+    { caller, route, message, reply }: ForwardingContext,
+    { answer, isTranslated, isStandIn }: Sent,
+  ): void {
     const { status, sessionId } = answer;
     if (route.kind !== 'opening') return;
     const { connection, principal } = caller;
     const urlElicitation = declaresUrlElicitation(message) ? ({ hasUrlElicitation: true } as const) : {};
     if (isTranslated === true) {
-      const translated = { hasOwnTools: false, isTranslated, ...urlElicitation };
+      const standIn = isStandIn === true ? { isStandIn } : {};
+      const translated = { hasOwnTools: false, isTranslated, ...standIn, ...urlElicitation };
       reply.header('mcp-session-id', this.sessions.seal(translated, connection, principal));
       return;
     }

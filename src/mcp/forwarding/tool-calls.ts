@@ -2,13 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../common/domain-error.js';
 import { announceLimits } from '../../limits/limit-headers.js';
 import { networkOf } from '../../common/network-of.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import type { ToolList } from '../../upstreams/catalog/tool-list.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import type { Invocation } from '../../upstreams/invocation.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
+import { signInPageOf } from '../protocol/json-rpc-error.js';
 import { traceContextOf } from '../protocol/mcp-headers.js';
-import { credentialMissing } from '../protocol/proxy-caller.js';
+import { credentialMissing, type ProxyCaller } from '../protocol/proxy-caller.js';
+import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import type { ForwardingContext } from './forwarding-context.js';
 import { SessionTools } from './session/session-tools.js';
@@ -21,6 +24,7 @@ export class ToolCalls {
     private readonly invoker: ToolInvoker,
     private readonly channels: UpstreamChannels,
     private readonly sessionTools: SessionTools,
+    private readonly catalog: ToolCatalog,
   ) {}
 
   /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
@@ -48,10 +52,19 @@ export class ToolCalls {
         ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(context) }),
       });
     } catch (error) {
-      const isAnonymous = caller.principal === undefined;
-      if (isAnonymous && error instanceof DomainError && error.code === 'permission_denied') throw credentialMissing();
-      throw toProxyError(error);
+      const refusal = toProxyError(error);
+      if (caller.principal === undefined && refusal.code === 'permission_denied') throw credentialMissing();
+      throw name === SIGN_IN ? await this.standInRefusal(refusal, caller) : refusal;
     }
+  }
+
+  /** Any grant on a connection permits its stand-in, which is no tool of the upstream. */
+  private async standInRefusal(refusal: DomainError, { connection, holdsAny }: ProxyCaller): Promise<DomainError> {
+    if (connection.oauth === null) return refusal;
+    if (refusal.code === 'unknown_tool') return new DomainError('unknown_tool', NO_SIGN_IN_NEEDED);
+    if (refusal.code !== 'permission_denied' || !holdsAny) return refusal;
+    const hindrance = await this.catalog.recheck(connection).then(() => undefined, toProxyError);
+    return hindrance !== undefined && signInPageOf(hindrance) !== undefined ? hindrance : refusal;
   }
 
   private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {

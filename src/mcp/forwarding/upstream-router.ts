@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../../common/domain-error.js';
 import { newId } from '../../common/ids.js';
 import type { InboundMessage } from '../protocol/inbound-message.js';
-import { isModernRequest, modernVersionOf } from '../protocol/mcp-headers.js';
+import { isModernMessage } from '../protocol/mcp-headers.js';
 import { requireSessionless } from '../protocol/method-rules.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
@@ -18,7 +18,7 @@ export class UpstreamRouter {
 
   /** @throws DomainError `session_not_found`, `invalid_rpc_request` or `unknown_method` */
   routeOf(request: FastifyRequest, message: InboundMessage, caller: ProxyCaller): Route {
-    if (isModernRequest(request.headers) || modernVersionOf(message) !== undefined) return { kind: 'stateless' };
+    if (isModernMessage(request.headers, message)) return { kind: 'stateless' };
     const session = this.sessionOf(request, caller);
     if (message.method === 'initialize') return { kind: 'opening', key: newId() };
     if (session?.isTranslated === true) {

@@ -21,6 +21,8 @@ export interface Sent {
    * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared session.
    */
   readonly isTranslated?: true;
+  /** Set for an answer of this service, which every caller may see. */
+  readonly isStandIn?: true;
 }
 
 /** Sends one message and returns the upstream's answer, or a substitute. */

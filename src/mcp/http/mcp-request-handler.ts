@@ -6,6 +6,7 @@ import { discard } from '../../upstreams/messages/answer-body.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import { type ForwardingContext, isRequest, isShared, startForwarding } from '../forwarding/forwarding-context.js';
 import { headersFor, RequestForwarder } from '../forwarding/request-forwarder.js';
+import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { UpstreamRouter } from '../forwarding/upstream-router.js';
 import { UpstreamSender } from '../forwarding/upstream-sender.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
@@ -33,6 +34,7 @@ export class McpRequestHandler {
     private readonly negotiator: InitializeNegotiator,
     private readonly modern: ModernRequestTranslator,
     private readonly callsToCancel: CallsToCancel,
+    private readonly signIns: SignInStates,
   ) {}
 
   /** @throws DomainError */
@@ -41,8 +43,10 @@ export class McpRequestHandler {
     // First, so that a caller without a credential gets the challenge whatever the body is.
     const resolved = this.callers.resolveCaller(request);
     const caller = resolved instanceof Promise ? await resolved : resolved;
-    const message = readMessage(request.body);
-    checkHeaders(request.headers, message);
+    const received = readMessage(request.body);
+    checkHeaders(request.headers, received);
+    const resumed = this.signIns.resume(request, received);
+    const message = resumed instanceof Promise ? await resumed : resumed;
     requireTakesStream(request.headers, message);
     const context = { request, reply, entryPoint, caller, message };
     if (caller.connection.type === 'VIRTUAL') {

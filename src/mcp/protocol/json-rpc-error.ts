@@ -1,8 +1,9 @@
 import { newId } from '../../common/ids.js';
 import type { DomainError } from '../../common/domain-error.js';
 import type { ErrorCode } from '../../common/error-codes.js';
+import { SIGN_IN } from './sign-in-tool.js';
 
-/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). All other codes map to -32000. */
+/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). All other codes map to `SERVER_ERROR`. */
 const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   malformed_json: -32700,
   invalid_rpc_request: -32600,
@@ -18,7 +19,11 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
 };
 
 /** MCP 2025-11-25, "URL Elicitation Required Error". */
-const URL_ELICITATION_REQUIRED = -32042;
+export const URL_ELICITATION_REQUIRED = -32042;
+/** MCP 2026-07-28, "Error codes". */
+const MISSING_CAPABILITY = -32021;
+/** For everything that JSON-RPC 2.0 and MCP have no code for. */
+export const SERVER_ERROR = -32000;
 
 /** Errors that MCP clients read only from a successful HTTP response. */
 const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -59,8 +64,33 @@ export function rpcErrorText(
   return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(body)}}`;
 }
 
+/** The page that a person has to open before the request can succeed; undefined if there is none. */
+export function signInPageOf({ code, data }: DomainError): string | undefined {
+  const url = data['authorization_url'];
+  return code === 'upstream_authorization_required' && typeof url === 'string' ? url : undefined;
+}
+
 /**
- * The JSON text of the answer to a tool call whose arguments are not valid: a failed tool, because clients pass only results on to
+ * The JSON text of an answer that asks for input (MCP 2026-07-28, "Multi round-trip requests"): to open a page, then to repeat the
+ * request.
+ */
+export function signInRequestText(error: DomainError, url: string, id: string, requestState: string): string {
+  const params = { mode: 'url', url, message: error.message };
+  const inputRequests = { [SIGN_IN]: { method: 'elicitation/create', params } };
+  const result = { resultType: 'input_required', inputRequests, requestState };
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+}
+
+/** The JSON text of the same answer to a client of that era that does not ask people to open URLs. */
+export function cannotSignInText(error: DomainError, id: string, requestId: string): string {
+  const { message, data } = rpcErrorBody(error, requestId);
+  const required = { ...data, requiredCapabilities: { elicitation: { url: {} } } };
+  const body = { code: MISSING_CAPABILITY, message, data: required };
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(body)}}`;
+}
+
+/**
+ * The JSON text of the answer to a tool call that the model should know of: a failed tool, because clients pass only results on to
  * their model (SEP-1303).
  * @param id the request's id as JSON text
  */
@@ -78,7 +108,7 @@ export function toolErrorText(error: DomainError, id: string, requestId: string,
 export function rpcErrorBody(error: DomainError, requestId: string, hasUrlElicitation = false): RpcErrorBody {
   const elicitations = hasUrlElicitation ? elicitationsOf(error) : undefined;
   return {
-    code: elicitations === undefined ? (RPC_CODES[error.code] ?? -32000) : URL_ELICITATION_REQUIRED,
+    code: elicitations === undefined ? (RPC_CODES[error.code] ?? SERVER_ERROR) : URL_ELICITATION_REQUIRED,
     message: error.detail ?? `${error.title}.`,
     data: {
       code: error.code,
@@ -90,9 +120,7 @@ export function rpcErrorBody(error: DomainError, requestId: string, hasUrlElicit
   };
 }
 
-/** The pages that a person has to open before the request can succeed; undefined if there is none. */
-function elicitationsOf({ code, data, message }: DomainError): object[] | undefined {
-  const url = data['authorization_url'];
-  if (code !== 'upstream_authorization_required' || url === undefined) return undefined;
-  return [{ mode: 'url', elicitationId: newId(), url, message }];
+function elicitationsOf(error: DomainError): object[] | undefined {
+  const url = signInPageOf(error);
+  return url === undefined ? undefined : [{ mode: 'url', elicitationId: newId(), url, message: error.message }];
 }

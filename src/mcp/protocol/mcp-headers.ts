@@ -29,6 +29,11 @@ export function modernVersionOf({ params }: InboundMessage): string | undefined 
   return typeof version === 'string' ? version : undefined;
 }
 
+/** Does the client speak the modern era in this message? */
+export function isModernMessage(headers: IncomingHttpHeaders, message: InboundMessage): boolean {
+  return isModernRequest(headers) || modernVersionOf(message) !== undefined;
+}
+
 /**
  * Compares the headers that repeat values of the body with the body (MCP 2026-07-28, transports). Intermediaries that route or
  * filter by headers must see what the receiver of the body sees.

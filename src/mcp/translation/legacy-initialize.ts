@@ -1,9 +1,7 @@
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { translatableCapabilities } from '../protocol/translatable-methods.js';
-import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
-
-const LATEST_VERSION = '2025-11-25';
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 
 /** Is this an `initialize` that an upstream of the legacy era would accept? */
 export function isWellFormed({ params }: InboundRequest): boolean {
@@ -23,7 +21,7 @@ export function translatedInitialize(
   title: string,
 ): string {
   const result = {
-    protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_VERSION,
+    protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_LEGACY_VERSION,
     capabilities: translatableCapabilities(capabilities),
     serverInfo: serverInfo ?? { name: title, version: '0' },
     ...(instructions !== undefined && { instructions }),

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../../../common/is-record.js';
-import { countMembers } from '../../../json/json-member.js';
+import { countMembers, memberRange, withMember } from '../../../json/json-member.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import { SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { AnsweredId, isIdVariant, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import type { RelayPlan } from './relay-plan.js';
@@ -50,6 +51,10 @@ export function completeSmall(
   const { filter, isList, sentId, callerId } = plan;
   const outcome = message && judgeSmall(message, plan, status);
   if (message === undefined || outcome === undefined) throw notRpc();
+  if (plan.isModern && asksForUrl(message)) {
+    const changed = withoutUrlCode(text);
+    return completeSmall(changed, parseMessage(changed), plan, { status });
+  }
   if (filter !== undefined) {
     if (isList || !isResponse(message, plan)) {
       return { body: reserializeAnswer(message, callerId, filter), outcome, message };
@@ -58,6 +63,18 @@ export function completeSmall(
   }
   const body = bytes !== undefined && isBetterAsBytes(bytes) ? bytesFor(bytes, plan) : textFor(text, plan);
   return { body, outcome, message };
+}
+
+/** Is it the error that asks to open a URL? The modern era does not have it. */
+function asksForUrl({ error }: Record<string, unknown>): boolean {
+  return isRecord(error) && error['code'] === URL_ELICITATION_REQUIRED;
+}
+
+/** The same error under a code that this era has. */
+function withoutUrlCode(text: string): string {
+  const range = memberRange(text, 0, 'error');
+  if (range === undefined) throw notRpc();
+  return withMember(text, range.start, 'code', String(SERVER_ERROR));
 }
 
 function completeLarge(bytes: Buffer, plan: RelayPlan): CompleteAnswer {

@@ -37,6 +37,7 @@ function relay(body: Readable, ids: Pick<RelayPlan, 'callerId' | 'sentId'>, sett
     request: { id: 'request' } as FastifyRequest,
     reply: {} as FastifyReply,
     rooms: new AnswerRooms(new AnswerBudget(MEMORY)),
+    isModern: false,
     isList: false,
     onListChanged: () => undefined,
     explain: (error) => error,

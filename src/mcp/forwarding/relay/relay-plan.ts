@@ -12,6 +12,8 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly acceptsStream: boolean;
   /** The filter for a caller who is not permitted to call every tool; undefined for others. */
   readonly filter?: CallerFilter | undefined;
+  /** Is the caller a client of the modern era? */
+  readonly isModern: boolean;
   /** Is the answer a list of tools or tasks, which has to be parsed as a whole if there is a filter? */
   readonly isList: boolean;
   /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */

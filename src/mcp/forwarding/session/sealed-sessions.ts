@@ -23,6 +23,8 @@ export interface Session {
    * program and the caller has no credential.
    */
   readonly isTranslated?: true;
+  /** Opened while a person had to sign in at the upstream first. The sign-in does not end it, because it holds nothing of the upstream. */
+  readonly isStandIn?: true;
   readonly revision: number;
   /** In milliseconds since the epoch. */
   readonly openedAt: number;
@@ -42,7 +44,10 @@ export class SealedSessions {
   constructor(private readonly vault: VaultService) {}
 
   seal(
-    session: Pick<Session, 'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated'> & {
+    session: Pick<
+      Session,
+      'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated' | 'isStandIn'
+    > & {
       key?: string;
     },
     connection: Connection,
@@ -63,7 +68,8 @@ export class SealedSessions {
     } catch {
       throw unknownSession();
     }
-    const isOver = session.revision !== connection.revision || databaseNow() - session.openedAt > MAX_AGE_MS;
+    const isOutdated = session.revision !== connection.revision && session.isStandIn !== true;
+    const isOver = isOutdated || databaseNow() - session.openedAt > MAX_AGE_MS;
     if (isOver) throw unknownSession();
     return session;
   }
