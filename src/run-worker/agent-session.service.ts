@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
-import { AgentToolset } from '../agents/agent-toolset.js';
+import { AgentToolset, type OpenToolset } from '../agents/agent-toolset.js';
 import type { RunnableAgent } from '../agents/records/agent.js';
 import { AgentsService } from '../agents/records/agents.service.js';
 import { DomainError } from '../common/domain-error.js';
@@ -51,11 +51,7 @@ export class AgentSessionService {
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
     return {
       agentName: agent.title,
-      instructions: instructionsOf(
-        agent,
-        systemMessagesOf(messages),
-        unavailable.map(({ title }) => title),
-      ),
+      instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
       history: messages
         .filter(({ id }) => id !== run.messageId)
         .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) })),
@@ -73,6 +69,11 @@ function instructionsOf(agent: RunnableAgent, system: readonly string[], unavail
   return [agent.instructions ?? '', ...system, unavailable.length === 0 ? '' : missing]
     .filter((text) => text !== '')
     .join('\n\n');
+}
+
+/** The title, and where a person has to sign in first, if that is why the connection is unavailable. */
+function labelOf({ title, signInPage }: OpenToolset['unavailable'][number]): string {
+  return signInPage === undefined ? title : `${title} (a person has to sign in first, at ${signInPage})`;
 }
 
 function systemMessagesOf(messages: readonly TranscriptMessage[]): string[] {

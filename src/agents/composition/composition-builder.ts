@@ -180,7 +180,7 @@ function bring(connection: Connection, listed: MemberList | undefined, lastKnown
   const names = list === undefined ? lastKnown : [...list.tools.keys()];
   const mayBePublic = connection.publicTools === 'honor';
   const isInactive = connection.status === 'inactive';
-  const fault = listed?.fault === undefined ? undefined : unavailableFor(connection, listed.fault);
+  const fault = listed?.fault === undefined ? undefined : unavailableFor(connection, listed.fault, listed.signInPage);
   const places = names.map((name): ToolPlace => {
     const tool = list?.tools.get(name);
     const grants = [{ resource: connection.id, tool: name }];
@@ -221,6 +221,6 @@ function isSelected({ selectedTools }: AgentConnection, toolName: string): boole
   return selectedTools === null || selectedTools.includes(toolName);
 }
 
-function unavailableFor({ id, title }: Connection, reason: string): UnavailableMember {
-  return { connectionId: id, title, reason };
+function unavailableFor({ id, title }: Connection, reason: string, signInPage?: string): UnavailableMember {
+  return { connectionId: id, title, reason, ...(signInPage !== undefined && { signInPage }) };
 }

@@ -51,6 +51,15 @@ export interface UnavailableMember {
   readonly connectionId: string;
   readonly title: string;
   readonly reason: string;
+  /** Where a person has to sign in at the upstream first, if that is why. */
+  readonly signInPage?: string;
+}
+
+/** A connection whose tools are unavailable until a person has signed in at its upstream. */
+export type WaitingMember = UnavailableMember & { readonly signInPage: string };
+
+export function isWaiting(member: UnavailableMember): member is WaitingMember {
+  return member.signInPage !== undefined;
 }
 
 /** The content of an agent at one time. */

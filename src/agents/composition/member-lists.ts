@@ -10,9 +10,17 @@ import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 
-/** The tools of a connection, or why they are unavailable, in a sentence. */
-export type MemberList =
-  { readonly list: ToolList; readonly fault?: undefined } | { readonly list?: undefined; readonly fault: string };
+/** Why the tools of a connection are unavailable. */
+export interface MemberFault {
+  readonly list?: undefined;
+  /** A sentence. */
+  readonly fault: string;
+  /** Where a person has to sign in first, if that is why. */
+  readonly signInPage?: string;
+}
+
+/** The tools of a connection, or why they are unavailable. */
+export type MemberList = { readonly list: ToolList; readonly fault?: undefined } | MemberFault;
 
 /** How long a composition waits for an upstream's list, in milliseconds. */
 const DEADLINE_MS = 10_000;
@@ -92,6 +100,13 @@ async function withinDeadline(
   } catch (error) {
     if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
     onFault?.(error);
-    return { fault: error.message };
+    const signInPage = signInPageOf(error);
+    return { fault: error.message, ...(signInPage !== undefined && { signInPage }) };
   }
+}
+
+function signInPageOf(error: UpstreamError | DomainError): string | undefined {
+  if (error instanceof UpstreamError) return error.authorizationUrl;
+  const page = error.data['authorization_url'];
+  return error.code === 'upstream_authorization_required' && typeof page === 'string' ? page : undefined;
 }

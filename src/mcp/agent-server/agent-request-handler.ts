@@ -3,6 +3,7 @@ import { AgentComposition } from '../../agents/composition/agent-composition.js'
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../common/domain-error.js';
 import { allowsNothing } from '../../common/permissions.js';
+import { withTimeout } from '../../common/with-timeout.js';
 import { onceClosed } from '../../http/once-closed.js';
 import { ProxyTelemetry } from '../../telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
@@ -13,7 +14,7 @@ import { SealedSessions, type Session } from '../forwarding/session/sealed-sessi
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
-import { isModernRequest, modernVersionOf, traceContextOf } from '../protocol/mcp-headers.js';
+import { isModernMessage, traceContextOf } from '../protocol/mcp-headers.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
@@ -28,11 +29,13 @@ import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.j
 import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
-import { toolListText } from './offering/agent-tool-list.js';
+import { hindranceFor, toolListText } from './offering/agent-tool-list.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /** The capabilities for requests that upstreams can send to a client through an agent. */
 const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
+/** How long a description waits for upstreams that were not asked before, in milliseconds. */
+const HINDRANCE_WAIT_MS = 250;
 
 /**
  * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with the
@@ -64,7 +67,7 @@ export class AgentRequestHandler implements OnApplicationShutdown {
   /** @throws DomainError */
   async handleAgentRequest(context: McpRequestContext): Promise<void> {
     const { request, reply, caller, message } = context;
-    const isModern = isModernRequest(request.headers) || modernVersionOf(message) !== undefined;
+    const isModern = isModernMessage(request.headers, message);
     const session = isModern ? undefined : this.sessionOf(context);
     const owner = session && this.clientSessions.ownerOf(caller, session);
     const route = pooledRoute(context, session);
@@ -143,9 +146,10 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     { caller, message, request }: McpRequestContext,
     { owner }: PooledRoute,
   ): Promise<AgentServerContext> {
-    const isUrlClient = hasUrlElicitation(request, message);
+    const isModern = isModernMessage(request.headers, message);
+    const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {
-      return { caller, owner, features: ALL_FEATURES, instructions: undefined, isUrlClient };
+      return { caller, owner, features: ALL_FEATURES, instructions: undefined, client };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -155,10 +159,24 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     ]);
     const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
     const hasOwnSessions = isSession && caller.principal !== undefined;
-    const features = await this.capabilities.featuresFor(caller, sources, hasOwnSessions);
     // Instructions can reveal more of the agent than its public tools do.
-    const instructions = holdsAny(caller, sources) ? agent?.instructions : undefined;
-    return { caller, owner, features, instructions: instructions ?? undefined, isUrlClient };
+    const isTrusted = holdsAny(caller, sources);
+    const [features, hindrance] = await Promise.all([
+      this.capabilities.featuresFor(caller, sources, hasOwnSessions),
+      isTrusted ? this.hindranceOf(caller) : undefined,
+    ]);
+    const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
+    const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
+    return { caller, owner, features, instructions, client };
+  }
+
+  /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */
+  private async hindranceOf(caller: ProxyCaller): Promise<string | undefined> {
+    const composing = this.compositions.compositionOf(caller.connection).then(
+      ({ unavailable }) => hindranceFor(caller, unavailable)?.message,
+      () => undefined,
+    );
+    return withTimeout(composing, HINDRANCE_WAIT_MS, () => undefined, { ref: false });
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */

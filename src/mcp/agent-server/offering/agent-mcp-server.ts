@@ -7,7 +7,7 @@ import { DomainError } from '../../../common/domain-error.js';
 import type { StateOwner } from '../../../upstreams/contract/state-owner.js';
 import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
 import { version } from '../../../common/version.js';
-import { rpcErrorBody } from '../../protocol/json-rpc-error.js';
+import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -21,6 +21,12 @@ export interface AgentServerContext {
   readonly owner: StateOwner | undefined;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
+  readonly client: ClientTraits;
+}
+
+/** What decides on the form of errors. */
+export interface ClientTraits {
+  readonly isModern: boolean;
   /** Does the client ask people to open URLs? */
   readonly isUrlClient: boolean;
 }
@@ -40,7 +46,7 @@ export class AgentMcpServer {
 
   /** Creates the server for one request. */
   for(context: AgentServerContext): Server {
-    const { caller, instructions, features, isUrlClient } = context;
+    const { caller, instructions, features, client } = context;
     const capabilities = {
       tools: { listChanged: true },
       ...(features.prompts && { prompts: { listChanged: true } }),
@@ -58,7 +64,7 @@ export class AgentMcpServer {
       try {
         return await work;
       } catch (error) {
-        throw toProtocolError(error, caller.requestId, isUrlClient);
+        throw toProtocolError(error, caller.requestId, client);
       }
     };
     if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
@@ -178,12 +184,15 @@ function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerCont
   };
 }
 
-/** Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. */
-function toProtocolError(error: unknown, requestId: string, isUrlClient: boolean): ProtocolError {
+/**
+ * Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. The modern era has no
+ * error that asks to open a URL.
+ */
+function toProtocolError(error: unknown, requestId: string, { isModern, isUrlClient }: ClientTraits): ProtocolError {
   if (error instanceof ProtocolError) return error;
   const { code, message, data } =
     error instanceof UpstreamError && error.rpc !== undefined
       ? error.rpc
-      : rpcErrorBody(toProxyError(error), requestId, isUrlClient);
-  return new ProtocolError(code, message, data);
+      : rpcErrorBody(toProxyError(error), requestId, isUrlClient && !isModern);
+  return new ProtocolError(isModern && code === URL_ELICITATION_REQUIRED ? SERVER_ERROR : code, message, data);
 }

@@ -1,13 +1,16 @@
 import {
   type Composition,
   isListed,
+  isWaiting,
   type ListedPlace,
   type UnavailableMember,
 } from '../../../agents/composition/composition.js';
+import { DomainError } from '../../../common/domain-error.js';
 import { allowsAny, allowsNothing } from '../../../common/permissions.js';
 import { TimeSlices } from '../../../common/time-slices.js';
 import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { signInTool } from '../../protocol/sign-in-tool.js';
 import { sees } from './agent-permissions.js';
 
 /** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
@@ -22,21 +25,40 @@ export async function toolListText(caller: ProxyCaller, composition: Composition
     if (isListed(place) && sees(caller, place)) tools.push(textOf(place));
     if (slices.isOver) await slices.next();
   }
+  const hindrance = hindranceFor(caller, composition.unavailable);
+  if (tools.length === 0 && hindrance !== undefined) tools.push(JSON.stringify(signInTool(hindrance.message)));
   const meta = unavailableMeta(caller, composition.unavailable);
   return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
 }
 
 /** The `_meta` of a list that lacks unavailable connections; undefined if the caller is not permitted to know of any. */
 export function unavailableMeta(
-  { principal, connection: agent }: ProxyCaller,
+  caller: ProxyCaller,
   unavailable: readonly UnavailableMember[],
 ): Record<string, unknown> | undefined {
-  if (principal === undefined) return undefined;
+  const known = knownTo(caller, unavailable);
+  return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
+}
+
+/** The error that names the connections that wait for a sign-in; undefined if the caller is not permitted to know of any. */
+export function hindranceFor(caller: ProxyCaller, unavailable: readonly UnavailableMember[]): DomainError | undefined {
+  const [first, ...others] = knownTo(caller, unavailable).filter(isWaiting);
+  if (first === undefined) return undefined;
+  const sentences = [first, ...others].map(({ reason }) => reason).join(' ');
+  return new DomainError('upstream_authorization_required', sentences, [], {
+    data: { authorization_url: first.signInPage },
+  });
+}
+
+function knownTo(
+  { principal, connection: agent }: ProxyCaller,
+  unavailable: readonly UnavailableMember[],
+): readonly UnavailableMember[] {
+  if (principal === undefined) return [];
   const { permissions } = principal;
-  const known = unavailable.filter(
+  return unavailable.filter(
     ({ connectionId }) => allowsAny(permissions, agent.id) || allowsAny(permissions, connectionId),
   );
-  return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
-import { connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
 import { suggestionFor } from '../../../common/closest-name.js';
 import { DomainError } from '../../../common/domain-error.js';
 import { toDomainError } from '../../../common/to-domain-error.js';
@@ -13,7 +13,10 @@ import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { traceContextOf } from '../../protocol/mcp-headers.js';
 import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
 import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
+import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
+import { holdsAny } from './agent-permissions.js';
 import { AgentToolCaller } from './agent-tool-caller.js';
+import { hindranceFor } from './agent-tool-list.js';
 import { renameTool } from './rename-tool.js';
 
 /** Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to call it. */
@@ -43,9 +46,9 @@ export class AgentToolRouter {
     const startedAt = performance.now();
     try {
       requireActive(caller.connection);
-      const { places } = await compose();
-      const place = places.get(name);
-      if (place === undefined) throw unknownTool(caller, name, places.keys());
+      const composition = await compose();
+      const place = composition.places.get(name);
+      if (place === undefined) throw absentTool(caller, name, composition);
       const toolCaller = await this.callerOf(caller, place);
       return { ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) };
     } catch (error) {
@@ -84,12 +87,26 @@ export class AgentToolRouter {
   }
 }
 
+/** Until a person has signed in, tools can be absent for that reason, and a stand-in is listed if all of them are. */
+function absentTool(caller: ProxyCaller, name: string, { places, sources, unavailable }: Composition): DomainError {
+  const hindrance = hindranceFor(caller, unavailable);
+  if (name !== SIGN_IN) return unknownTool(caller, name, places.keys(), hindrance);
+  const hadStandIn = holdsAny(caller, sources) && sources.some(({ connection }) => connection.oauth !== null);
+  return hindrance ?? (hadStandIn ? new DomainError('unknown_tool', NO_SIGN_IN_NEEDED) : unknownTool(caller, name));
+}
+
 /** A caller who would not be permitted to call the tool gets the same error whether or not it exists. */
-function unknownTool(caller: ProxyCaller, name: string, known: Iterable<string> = []): DomainError {
-  const suggestion = suggestionFor(
+function unknownTool(
+  caller: ProxyCaller,
+  name: string,
+  known: Iterable<string> = [],
+  hindrance?: DomainError,
+): DomainError {
+  const similar = suggestionFor(
     name,
     [...known].filter((one) => caller.mayCall(one)),
   );
+  const suggestion = hindrance === undefined ? similar : `${similar} ${hindrance.message}`;
   return caller.mayCall(name)
     ? new DomainError('unknown_tool', `The agent has no tool with this name.${suggestion}`)
     : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
