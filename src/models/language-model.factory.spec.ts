@@ -125,6 +125,40 @@ describe('the model kinds of the service', () => {
     }
   });
 
+  it.each([
+    ['openai-compatible', ['"image_url":{"url":"data:image/png;base64,aW1hZ2U="}', '"format":"wav"']],
+    [
+      'openai',
+      ['"type":"input_image","image_url":"data:image/png;base64,aW1hZ2U="', 'output (audio/wav) was left out'],
+    ],
+    ['anthropic', ['"media_type":"image/png","data":"aW1hZ2U="', 'output (audio/wav) was left out']],
+  ] as const)('gives %s the images and sounds of results of tools in the form that it takes', async (kind, forms) => {
+    let sent = '';
+    const refusing: typeof globalThis.fetch = async (_url, init) => {
+      sent = String(init?.body);
+      return new Response(null, { status: 401 });
+    };
+    const file = (mediaType: string, data: string) => ({
+      type: 'file' as const,
+      mediaType,
+      data: { type: 'data' as const, data },
+    });
+    const call = { toolCallId: 'c1', toolName: 'weather' };
+    const value = [file('image/png', 'aW1hZ2U='), file('audio/wav', 'c291bmQ=')];
+    const result = streamText({
+      model: KINDS[kind].openModel({ ...settings(), fetch: refusing }),
+      messages: [
+        { role: 'user', content: 'Look.' },
+        { role: 'assistant', content: [{ type: 'tool-call', ...call, input: {} }] },
+        { role: 'tool', content: [{ type: 'tool-result', ...call, output: { type: 'content', value } }] },
+      ],
+      maxRetries: 0,
+      onError: () => undefined,
+    });
+    await result.consumeStream({ onError: () => undefined });
+    for (const form of forms) expect(sent).toContain(form);
+  });
+
   it('needs a base URL for a compatible provider', () => {
     expect(() => KINDS['openai-compatible'].openModel({ model: 'm', fetch })).toThrow(
       expect.objectContaining({ code: 'invalid_request' }),

@@ -3,6 +3,8 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../common/domain-error.js';
+import { withMediaAfterTools } from './media-of-tools.js';
+import { withToolMedia } from './tool-media.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind } from './model-kind.js';
 
 /*
@@ -10,6 +12,10 @@ import { type LanguageModels, type LanguageModelSettings, ModelKind } from './mo
  * `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and similar variables, and sends the operator's key to an address that an
  * organization has chosen.
  */
+
+/** What the APIs take in the results of tools; chat completions take it in a message of the user. */
+const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
+const OF_CHAT_COMPLETIONS = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg))$/;
 
 /** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
 @ModelKind('openai-compatible')
@@ -21,7 +27,8 @@ export class OpenAiCompatibleModels implements LanguageModels {
     const name = 'openai-compatible';
     if (baseUrl === undefined)
       throw new DomainError('invalid_request', `A provider of kind ${name} requires a base_url.`);
-    return createOpenAICompatible({ name, baseURL: baseUrl, apiKey, fetch, includeUsage: true })(model);
+    const provider = createOpenAICompatible({ name, baseURL: baseUrl, apiKey, fetch, includeUsage: true });
+    return withToolMedia(withMediaAfterTools(provider(model)), OF_CHAT_COMPLETIONS);
   }
 }
 
@@ -31,7 +38,7 @@ export class OpenAiModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.openai.com/v1';
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
-    return createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model);
+    return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);
   }
 }
 
@@ -41,6 +48,6 @@ export class AnthropicModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.anthropic.com/v1';
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
-    return createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model);
+    return withToolMedia(createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);
   }
 }

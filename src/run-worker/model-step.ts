@@ -17,6 +17,7 @@ import {
 } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.js';
 import type { ResolvedModel } from '../models/models.service.js';
+import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../models/tool-media.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
 import { type RetryChunk, withRetries } from './provider-retries.js';
 import type { RunAnswer } from './run-answer.js';
@@ -25,6 +26,11 @@ import { usableParts } from './usable-history.js';
 
 /** Providers reject oversized requests. The limit keeps one long description from failing every run of an agent. */
 const MAX_DESCRIPTION_LENGTH = 10_000;
+
+/** The images and sounds of results of tools that a request holds, the newest ones: providers limit their number. */
+const MAX_TOOL_MEDIA = 20;
+/** Models that have answered only without images and sounds: they are not asked with them again. */
+const unseeing = new WeakSet<object>();
 
 /** The error text for a tool call that the SDK cannot parse. */
 const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
@@ -124,12 +130,24 @@ function callMiddleware(
 ): LanguageModelMiddleware {
   return {
     specificationVersion: 'v4',
-    wrapStream: async ({ doStream }) => {
+    transformParams: async ({ params, model }) => {
+      const limit = unseeing.has(model) ? 0 : MAX_TOOL_MEDIA;
+      return { ...params, prompt: withNewestToolMedia(params.prompt, limit) };
+    },
+    wrapStream: async ({ doStream, params, model }) => {
       const report = (chunk: RetryChunk): Promise<void> => {
         watch.onRetry();
         return answer.push(chunk);
       };
-      const result = await withRetries(doStream, report, signal);
+      const withoutMedia = async (error: unknown): Promise<Awaited<ReturnType<typeof doStream>>> => {
+        if (signal.aborted || !hasToolMedia(params.prompt) || !mayRefuseMedia(error)) throw error;
+        watch.onRetry();
+        const blind = { ...params, prompt: withNewestToolMedia(params.prompt, 0) };
+        const result = await withRetries(() => model.doStream(blind), report, signal);
+        unseeing.add(model);
+        return result;
+      };
+      const result = await withRetries(doStream, report, signal).catch(withoutMedia);
       return { ...result, stream: guard.stream(result.stream) };
     },
   };

@@ -63,6 +63,33 @@ describe('toModelOutput', () => {
     });
   });
 
+  it('gives the model images and sounds as parts, and the texts around them within the limit', () => {
+    const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' };
+    const blob = { type: 'resource', resource: { uri: 'a://b', blob: 'SUQz', mimeType: 'audio/mpeg' } };
+    const link = { type: 'resource_link', uri: 'a://b', name: 'b' };
+    const file = (mediaType: string, data: string): object => ({
+      type: 'file',
+      mediaType,
+      data: { type: 'data', data },
+    });
+    expect(
+      toModelOutput({ content: [text(5), image, link, blob, text(100_000)], structuredContent: { a: 1 } }),
+    ).toEqual({
+      type: 'content',
+      value: [
+        text(5),
+        file('image/png', 'iVBORw0KGgo='),
+        { type: 'text', text: JSON.stringify(link) },
+        file('audio/mpeg', 'SUQz'),
+        { type: 'text', text: expect.stringMatching(/^x+\n\[\d+ characters of this output were left out\.\]$/) },
+      ],
+    });
+    // What a provider would refuse stays what it is.
+    for (const part of [{ ...image, data: 'no base64!' }, { ...image, mimeType: 'text/html' }, { type: 'image' }]) {
+      expect(toModelOutput({ content: [part] })).toEqual({ type: 'json', value: { content: [part] } });
+    }
+  });
+
   it('gives the model the beginning of other long outputs as text', () => {
     const output = { rows: ['x'.repeat(200_000)] };
     expect(toModelOutput(output)).toEqual({

@@ -8,6 +8,9 @@ const MAX_MODEL_OUTPUT_LENGTH = 100_000;
 /** The characters and blocks that the transcript keeps of a result that exceeds its limit. */
 const MAX_CUT_LENGTH = MAX_VALUE_BYTES - 4096;
 const MAX_CUT_BLOCKS = 1000;
+/** What models take as parts. */
+const MEDIA_TYPE = /^(?:image|audio)\/[\w.+-]+$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** The outcome of a tool call, as the stream and the transcript show it. */
 export type ToolOutcome = { output: unknown } | { errorText: string };
@@ -49,12 +52,14 @@ function leftOutNote(characters: number): string {
 }
 
 /**
- * Converts a stored output for the model: to text if it holds only text, otherwise to JSON. The model receives the beginning of
- * a long output, as text.
+ * Converts a stored output for the model: to text if it holds only text, to parts if it holds images or audio, otherwise to JSON.
+ * The model receives the beginning of a long output, as text.
  */
 export function toModelOutput(output: unknown): ToolResultPart['output'] {
-  if (isToolResult(output) && output.content.every(({ type }) => type === 'text')) {
-    return { type: 'text', value: cutText(textOf(output)) };
+  if (isToolResult(output)) {
+    if (output.content.every(({ type }) => type === 'text')) return { type: 'text', value: cutText(textOf(output)) };
+    const media = output.content.map(mediaOf);
+    if (media.some((part) => part !== undefined)) return { type: 'content', value: partsOf(output.content, media) };
   }
   const text = JSON.stringify(output ?? null);
   return text.length > MAX_MODEL_OUTPUT_LENGTH
@@ -62,10 +67,36 @@ export function toModelOutput(output: unknown): ToolResultPart['output'] {
     : { type: 'json', value: JSON.parse(text) };
 }
 
-function cutText(text: string): string {
-  const leftOut = text.length - MAX_MODEL_OUTPUT_LENGTH;
+type ContentPart = Extract<ToolResultPart['output'], { type: 'content' }>['value'][number];
+
+/** Every image and sound as a part; texts, and everything else as JSON, within the limit for all of them. */
+function partsOf(content: CallToolResult['content'], media: readonly (ContentPart | undefined)[]): ContentPart[] {
+  let room = MAX_MODEL_OUTPUT_LENGTH;
+  return content.flatMap((block, index) => {
+    const part = media[index];
+    if (part !== undefined) return [part];
+    const text = block.type === 'text' ? block.text : JSON.stringify(block);
+    const shown = cutText(text, room);
+    room = Math.max(0, room - text.length);
+    return [{ type: 'text', text: shown }];
+  });
+}
+
+/** The image or sound of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not validated. */
+function mediaOf(block: CallToolResult['content'][number]): ContentPart | undefined {
+  const { mimeType, data } =
+    block.type === 'resource'
+      ? { mimeType: block.resource?.mimeType, data: Reflect.get(block.resource ?? {}, 'blob') }
+      : { mimeType: undefined, data: undefined, ...block };
+  const isMedia = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType);
+  if (!isMedia || typeof data !== 'string' || data === '' || !BASE64.test(data)) return undefined;
+  return { type: 'file', mediaType: mimeType, data: { type: 'data', data } };
+}
+
+function cutText(text: string, maxLength = MAX_MODEL_OUTPUT_LENGTH): string {
+  const leftOut = text.length - maxLength;
   if (leftOut <= 0) return text;
-  return `${text.slice(0, MAX_MODEL_OUTPUT_LENGTH).toWellFormed()}\n${leftOutNote(leftOut)}`;
+  return `${text.slice(0, maxLength).toWellFormed()}\n${leftOutNote(leftOut)}`;
 }
 
 function isToolResult(output: unknown): output is CallToolResult {
