@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
+import { isRecord } from '../common/is-record.js';
 import { throughOutage } from '../common/through-outage.js';
 import { unlessAborted } from '../common/with-timeout.js';
 import type { StateOwner } from '../upstreams/contract/state-owner.js';
@@ -66,6 +67,13 @@ export interface OpenToolset {
   readonly unavailable: readonly UnavailableMember[];
 }
 
+/** Is the tool only for the app of its server, and not for models (MCP Apps, `visibility`)? */
+function isForAppAlone(meta: UpstreamTool['_meta']): boolean {
+  const ui = meta?.['ui'];
+  const visibility = isRecord(ui) ? ui['visibility'] : undefined;
+  return Array.isArray(visibility) && visibility.includes('app') && !visibility.includes('model');
+}
+
 /** The tools of an agent for a run: the gateway's composition, called with the agent's selection as the permission. */
 @Injectable()
 export class AgentToolset {
@@ -83,10 +91,8 @@ export class AgentToolset {
       this.compositions.compositionOf({ ...agent, accountUserId: caller.userId }),
       signal,
     );
-    return {
-      tools: [...places.values()].map((place) => this.toAgentTool(agent.id, place, { caller, owner })),
-      unavailable,
-    };
+    const offered = [...places.values()].filter(({ tool }) => !isForAppAlone(tool?.definition._meta));
+    return { tools: offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner })), unavailable };
   }
 
   private toAgentTool(agentId: string, place: ToolPlace, { caller, owner }: ToolsetContext): AgentTool {
