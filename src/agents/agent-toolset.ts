@@ -6,6 +6,7 @@ import { unlessAborted } from '../common/with-timeout.js';
 import type { StateOwner } from '../upstreams/contract/state-owner.js';
 import type { ToolCaller } from '../upstreams/contract/tool-caller.js';
 import type { ToolCall } from '../upstreams/tool-call.js';
+import { isTaskOnly } from '../upstreams/contract/tool-task.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import { DomainError } from '../common/domain-error.js';
@@ -126,6 +127,7 @@ export class AgentToolset {
           ...what,
           caller,
           owner,
+          asTask: isTaskOnly(tool?.definition),
           entryPoint: 'run',
           agentId,
           trace,

@@ -41,6 +41,8 @@ export interface ToolCall {
   readonly onLimited?: (applied: readonly AppliedLimit[]) => void;
   /** How long the call waits when a rate limit is reached; absent: it is refused at once. */
   readonly waitForLimit?: LimitPatience;
+  /** Is the tool called as a task, whose result is awaited? */
+  readonly asTask?: boolean;
   /** Does the answer go through the streaming endpoint? */
   readonly streamable?: boolean;
   /** The caller's trace context (W3C), not validated. */

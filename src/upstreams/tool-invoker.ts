@@ -105,10 +105,10 @@ export class ToolInvoker {
   ): Promise<CallToolResult> {
     const invocation = await throughOutage(() => this.admitCall(call), signal);
     try {
-      const { toolName, connection } = call;
+      const { toolName, connection, asTask } = call;
       const { requestId } = call.caller;
       const { traceHeaders } = invocation;
-      const options = { signal, onProgress, requestId, traceHeaders, caller: keyOfCaller(call.caller) };
+      const options = { signal, onProgress, requestId, traceHeaders, asTask, caller: keyOfCaller(call.caller) };
       // `admitCall` has validated them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const target = this.targets.targetFor(connection);

@@ -59,7 +59,8 @@ export class UpstreamSender implements MessageSender {
       // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
-    return { answer: await channel.post(outgoing, options), sentId };
+    const sent = caller.callsAsTask ? { ...outgoing, asTask: true } : outgoing;
+    return { answer: await channel.post(sent, options), sentId };
   }
 
   private async postInSession(

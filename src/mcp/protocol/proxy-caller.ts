@@ -22,6 +22,11 @@ export class ProxyCaller {
     return undefined;
   }
 
+  /** Does the service make the caller's tool calls as tasks? Callers do so themselves, except through an agent. */
+  get callsAsTask(): boolean {
+    return false;
+  }
+
   /** Is the caller permitted to use everything that the connection offers? */
   get holdsAll(): boolean {
     return this.mayCall(ALL);

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { Progress } from '@modelcontextprotocol/client';
-import type { Upstream } from '../contract/upstream.js';
+import type { CallToolOptions, Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
 
@@ -23,7 +23,7 @@ export async function answerThroughClient(
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
   if (progressToken === undefined) {
-    const text = await answerText(upstream, request, message.id, options);
+    const text = await answerText(upstream, request, message, options);
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
   const body = new PassThrough();
@@ -35,7 +35,7 @@ export async function answerThroughClient(
     const params = { ...progress, progressToken };
     body.write(frame(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
   };
-  answerText(upstream, request, message.id, options, onProgress).then(
+  answerText(upstream, request, message, options, onProgress).then(
     (text) => body.end(frame(text)),
     (error: Error) => body.destroy(error),
   );
@@ -45,11 +45,11 @@ export async function answerThroughClient(
 async function answerText(
   upstream: Upstream,
   { method, params }: Request,
-  id: string,
+  { id, asTask }: OutgoingMessage,
   { signal, headers, caller }: ExchangeOptions,
   onProgress?: (progress: Progress) => void,
 ): Promise<string> {
-  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'] };
+  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'], asTask };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
@@ -63,7 +63,7 @@ async function resultOf(
   upstream: Upstream,
   method: string,
   { _meta, ...params }: NonNullable<Request['params']>,
-  options: { signal: AbortSignal; onProgress?: (progress: Progress) => void; caller?: string; requestId?: string },
+  options: CallToolOptions & { signal: AbortSignal },
 ): Promise<object> {
   if (method === 'ping') return {};
   if (method === 'tools/list') return { tools: await upstream.listTools(options.signal) };

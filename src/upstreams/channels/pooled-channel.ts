@@ -62,7 +62,8 @@ export class PooledChannel {
     message: OutgoingMessage,
     options: ExchangeOptions,
   ): Promise<UpstreamAnswer> {
-    if (!(upstream instanceof HttpUpstream)) return answerThroughClient(upstream, message, options);
+    if (!(upstream instanceof HttpUpstream) || message.asTask === true)
+      return answerThroughClient(upstream, message, options);
     const lentSession = upstream.lend(options);
     const { session, channel } = lentSession instanceof Promise ? await lentSession : lentSession;
     // The modern era needs an envelope around each request.

@@ -14,6 +14,8 @@ export interface CallToolOptions {
   caller?: string;
   /** Sent to the upstream as `x-request-id`, if it is called over HTTP. */
   requestId?: string;
+  /** Is the tool called as a task, whose result is awaited (`isTaskOnly`)? */
+  asTask?: boolean;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }

@@ -24,6 +24,8 @@ import type { ServerDescription } from '../contract/server-description.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { collectTools } from '../contract/tool-listing.js';
 import type { SessionTransport } from '../contract/session-transport.js';
+import { readTask, waitForTask } from '../contract/tool-task.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 
 /** The limits and id of a request; times in milliseconds. */
 export interface RequestBounds {
@@ -33,7 +35,7 @@ export interface RequestBounds {
   requestId?: string;
   /** W3C trace context. */
   traceHeaders?: Readonly<Record<string, string>> | undefined;
-  onProgress?: (progress: Progress) => void;
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** The name and version that this service sends to upstreams. */
@@ -41,6 +43,9 @@ export const CLIENT_INFO: Implementation = { name: 'signalbox', version };
 /** The time limit of each step of connecting: the probe for the modern era, then `initialize`. */
 const CONNECT_STEP_TIMEOUT_MS = 30_000;
 const TERMINATE_TIMEOUT_MS = 2_000;
+const CANCEL_TIMEOUT_MS = 5_000;
+/** How long the server is asked to keep a task after the time limit of its call. */
+const TASK_KEPT_MS = 60_000;
 /** MCP 2026-07-28: the `Mcp-*` headers do not match the body; the server did not process the request. */
 const HEADER_MISMATCH = -32020;
 
@@ -158,6 +163,31 @@ export class McpSession {
     }
   }
 
+  /** Calls the tool as a task, and returns its result. A server that does not support tasks gets a usual call. */
+  async callAsTask(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
+    const supportsTasks = this.client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
+    if (this.isModern || !supportsTasks) return this.callTool(name, args, bounds);
+    const params = { name, arguments: args, task: { ttl: bounds.timeoutMs + TASK_KEPT_MS } };
+    const created = await this.request('tools/call', params, bounds);
+    const task = readTask(created);
+    if (task === undefined) throw new UpstreamError('protocol', 'The upstream did not create a task for the call.');
+    const { id: taskId } = task;
+    const later = { ...bounds, onProgress: undefined };
+    try {
+      await waitForTask(task, () => this.request('tasks/get', { taskId }, later), bounds.signal);
+      return await this.client.request(
+        { method: 'tasks/result', params: { taskId } },
+        CALL_TOOL_RESULT,
+        toOptions(later),
+      );
+    } catch (error) {
+      if (bounds.signal.aborted) this.cancelTask(taskId);
+      // The call must not be repeated in another session, because the server has begun it.
+      if (this.wasForgotten(error)) throw new UpstreamError('protocol', 'The upstream no longer knows the task.');
+      throw error;
+    }
+  }
+
   request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
     return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
   }
@@ -186,6 +216,11 @@ export class McpSession {
   async close(): Promise<void> {
     await endsWithin(this.transport.terminateSession(), TERMINATE_TIMEOUT_MS, { ref: false });
     await this.client.close().catch(() => undefined);
+  }
+
+  private cancelTask(taskId: string): void {
+    const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
+    this.request('tasks/cancel', { taskId }, { signal, timeoutMs: CANCEL_TIMEOUT_MS }).catch(() => undefined);
   }
 
   private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {

@@ -57,12 +57,13 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(caller, deadline, () =>
-        session.callTool(name, args, { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders }),
-      ),
+      this.inTurn(caller, deadline, () => {
+        const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders };
+        return asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds);
+      }),
     );
   }
 

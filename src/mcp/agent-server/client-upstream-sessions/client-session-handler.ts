@@ -68,7 +68,9 @@ export class ClientSessionHandler {
     const forwarding = startForwarding(routed, pooledRoute(context, owner.session));
     const takesEvents = request.headers.accept?.includes('text/event-stream') === true;
     const name = String(routed.message.params['name']);
-    const isOwn = takesEvents && (await this.compositions.owns(owner, connection, name));
+    // The service makes tasks in its own sessions.
+    const mayBeOwn = takesEvents && !routed.caller.callsAsTask;
+    const isOwn = mayBeOwn && (await this.compositions.owns(owner, connection, name));
     const session = isOwn ? await this.sessions.sessionWith(owner, connection) : undefined;
     // A long call must not lose its session as idle.
     if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));

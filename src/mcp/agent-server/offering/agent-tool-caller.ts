@@ -1,5 +1,6 @@
 import type { ToolPlace } from '../../../agents/composition/composition.js';
 import type { Connection } from '../../../connections/connection.js';
+import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { isOpen, mayCall } from './agent-permissions.js';
 
@@ -22,6 +23,11 @@ export class AgentToolCaller extends ProxyCaller {
 
   override get agentId(): string {
     return this.agentCaller.connection.id;
+  }
+
+  /** An agent has no tasks, so that any client can call its tools. */
+  override get callsAsTask(): boolean {
+    return isTaskOnly(this.place.tool?.definition);
   }
 
   /** Permits this tool only, and nothing else of the connection. */

@@ -9,6 +9,8 @@ import { DomainError } from '../../../common/domain-error.js';
 import { allowsAny, allowsNothing } from '../../../common/permissions.js';
 import { TimeSlices } from '../../../common/time-slices.js';
 import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
+import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
+import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { signInTool } from '../../protocol/sign-in-tool.js';
 import { sees } from './agent-permissions.js';
@@ -72,9 +74,14 @@ function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boo
 function textOf({ name, tool }: ListedPlace): string {
   let rest = texts.get(tool);
   if (rest === undefined) {
-    const { name: _name, ...members } = tool.definition;
+    const { name: _name, ...members } = asOffered(tool.definition);
     rest = JSON.stringify(members).slice(1);
     texts.set(tool, rest);
   }
   return `{"name":${JSON.stringify(name)},${rest}`;
+}
+
+/** The service makes the task of a call itself, and clients refuse to call a tool that needs one from a server without tasks. */
+function asOffered(tool: UpstreamTool): UpstreamTool {
+  return isTaskOnly(tool) ? { ...tool, execution: { ...tool.execution, taskSupport: 'forbidden' } } : tool;
 }
