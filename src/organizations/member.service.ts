@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { databaseNow } from '../common/database-time.js';
 import { AuditEvents } from '../audit-events/audit-events.js';
 import type { AuditEventName } from '../audit-events/audit-event.js';
@@ -41,7 +41,7 @@ const MEMBER_LIST: ListSpec = {
 
 /** The people of an organization: members and those who are invited. */
 @Injectable()
-export class MemberService implements OnModuleInit {
+export class MemberService {
   constructor(
     private readonly lock: OrganizationLock,
     private readonly repository: MemberRepository,
@@ -50,11 +50,9 @@ export class MemberService implements OnModuleInit {
     private readonly mailer: Mailer,
     private readonly mailLimits: MailLimits,
     private readonly config: AppConfig,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  onModuleInit(): void {
-    this.passwordChanges.registerForOwner(endLinksOfPerson);
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.registerForOwner(endLinksOfPerson);
   }
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MemberPage> {

@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { databaseDate } from '../common/database-time.js';
 import { AgentsService } from '../agents/records/agents.service.js';
 import type { HeldAnswer } from '../common/answers/answer-budget.js';
@@ -47,7 +47,7 @@ const SCHEDULE_LIST: ListSpec = {
 
 /** Creates, reads, updates and deletes schedules, and runs them now. */
 @Injectable()
-export class ScheduleService implements OnModuleInit {
+export class ScheduleService {
   constructor(
     private readonly repository: ScheduleRepository,
     private readonly runner: ScheduleRunner,
@@ -56,11 +56,9 @@ export class ScheduleService implements OnModuleInit {
     private readonly runs: RunReader,
     private readonly queue: RunQueue,
     private readonly limits: RequestLimits,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  onModuleInit(): void {
-    this.passwordChanges.registerForOwner((manager, userId) => this.repository.disableOfPerson(manager, userId));
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.registerForOwner((manager, userId) => this.repository.disableOfPerson(manager, userId));
   }
 
   /**

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import {
   exchangeAuthorization,
   InsecureTokenEndpointError,
@@ -60,7 +60,7 @@ export interface LogInPurpose {
 
 /** Logs people in at the authorization servers of upstreams, and out again. */
 @Injectable()
-export class UpstreamAuthorizations implements OnModuleInit {
+export class UpstreamAuthorizations {
   private readonly logger = new Logger(UpstreamAuthorizations.name);
 
   constructor(
@@ -75,11 +75,9 @@ export class UpstreamAuthorizations implements OnModuleInit {
     private readonly requests: TokenRequests,
     private readonly http: BoundedFetch,
     private readonly events: AuditEvents,
-    private readonly passwordChanges: PasswordChanges,
-  ) {}
-
-  onModuleInit(): void {
-    this.passwordChanges.registerForOwner((manager, userId) => this.stored.removeOfPerson(manager, userId));
+    passwordChanges: PasswordChanges,
+  ) {
+    passwordChanges.registerForOwner((manager, userId) => this.stored.removeOfPerson(manager, userId));
   }
 
   /**
