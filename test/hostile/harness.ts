@@ -45,6 +45,8 @@ export interface HostileTarget {
   tool(name: string, body?: object, key?: string): supertest.Test;
   /** What the service holds after a collection of garbage, in bytes. */
   usedBytes(): Promise<number>;
+  /** Lets the neighbour work while `action` does, and tells how that went. */
+  during(action: () => Promise<unknown>): Promise<Measures>;
   /**
    * Measures the neighbour without the attack, then during it, and expects that the process lives, that no call or run of the
    * neighbour failed, that its longest wait stays within the bounds, and that the service gives the memory back.
@@ -56,6 +58,7 @@ export interface HostileTarget {
 /** What happened to the calls or to the runs of the neighbour. */
 interface Measure {
   count: number;
+  medianMs: number;
   longestMs: number;
   /** Answered that a store is away. */
   refused: number;
@@ -119,6 +122,7 @@ export async function startHostileTarget({
     stores,
     service,
     usedBytes,
+    during: (action) => neighbour.during(action),
     tool: (name, body = {}, key = apiKey) =>
       supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
     withstands: async (attack, { factor = 40, outageMs, memoryMb = 64 } = {}) => {
@@ -215,7 +219,8 @@ async function startNeighbour(url: string, key: string): Promise<Neighbour> {
   };
 }
 
-async function ask(child: ChildProcess, message: object): Promise<unknown> {
+/** Sends a message to a process, and returns what it answers. */
+export async function ask(child: ChildProcess, message: object): Promise<unknown> {
   const answered = once(child, 'message');
   child.send(message);
   const [answer] = (await answered) as [{ value?: unknown; error?: string }];

@@ -57,11 +57,16 @@ const HANDLERS = {
     const { measures, pending, timer } = work;
     clearInterval(timer);
     await Promise.all(pending);
-    return measures;
+    return { calls: summaryOf(measures.calls), runs: summaryOf(measures.runs) };
   },
 };
 
-const newMeasure = () => ({ count: 0, longestMs: 0, refused: 0, failures: [] });
+const newMeasure = () => ({ times: [], refused: 0, failures: [] });
+
+function summaryOf({ times, ...rest }) {
+  const sorted = times.toSorted((a, b) => a - b);
+  return { ...rest, count: times.length, medianMs: sorted[Math.floor(times.length / 2)], longestMs: sorted.at(-1) };
+}
 
 async function timed(measure, action) {
   const begun = performance.now();
@@ -71,8 +76,7 @@ async function timed(measure, action) {
     if (error.isRefusal) measure.refused += 1;
     else measure.failures.push(String(error.message ?? error));
   }
-  measure.count += 1;
-  measure.longestMs = Math.max(measure.longestMs, performance.now() - begun);
+  measure.times.push(performance.now() - begun);
 }
 
 async function call() {
