@@ -14,7 +14,7 @@ import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
-import { targetOf, type ToolTarget } from './tool-target.js';
+import { placeOf, targetOf, type ToolTarget } from './tool-target.js';
 
 /** How long a call waits when a rate limit of its connection is reached, before the model gets an error. */
 const LIMIT_PATIENCE_MS = 5_000;
@@ -33,8 +33,8 @@ export interface AgentToolCallOptions {
   readonly signal?: AbortSignal;
   /** The trace context under which the call is made (W3C), unchecked. */
   readonly trace?: ToolCall['trace'];
-  /** Has somebody approved the call? Without it, a call that needs an approval is refused. */
-  readonly isApproved?: boolean;
+  /** The `ToolTarget.place` that somebody has approved: a call that would reach another one is refused. */
+  readonly approvedPlace?: string | undefined;
 }
 
 /** A callable tool of an agent. */
@@ -119,9 +119,10 @@ export class AgentToolset {
         return targetOf(connection, upstreamName, await this.invoker.findDefinition(connection, upstreamName, signal));
       },
       acceptsArguments: (args) => this.invoker.acceptsArguments(place.connection, upstreamName, args),
-      call: async (args, { signal, trace = {}, isApproved = false } = {}) => {
+      call: async (args, { signal, trace = {}, approvedPlace } = {}) => {
         const connection = connectionOf(place, await findConnection());
-        const isUnapproved = needsApproval && !isApproved;
+        const isUnapproved =
+          approvedPlace === undefined ? needsApproval : approvedPlace !== placeOf(connection, upstreamName);
         const what = { connection, toolName: upstreamName, args, permitted, isUnapproved };
         const call: ToolCall = {
           ...what,

@@ -18,14 +18,18 @@ export function targetOf(
   upstreamName: string,
   definition: UpstreamTool | undefined,
 ): ToolTarget {
-  const { id: connectionId, url, stdio } = connection;
-  const address = [url, stdio?.command ?? null, stdio?.args ?? null, stdio?.cwd ?? null];
   return {
-    connectionId,
+    connectionId: connection.id,
     upstreamName,
-    place: digestOf([connectionId, address, upstreamName]),
+    place: placeOf(connection, upstreamName),
     definition: definition === undefined ? null : digestOf(whatItSays(definition)),
   };
+}
+
+/** The `place` of a target. */
+export function placeOf({ id, url, stdio }: Connection, upstreamName: string): string {
+  const address = [url, stdio?.command ?? null, stdio?.args ?? null, stdio?.cwd ?? null];
+  return digestOf([id, address, upstreamName]);
 }
 
 /** `_meta` and icons can differ between two lists of one tool. */

@@ -1,9 +1,10 @@
 import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../agents/agent-toolset.js';
+import type { ToolTarget } from '../agents/tool-target.js';
 import { isRecord } from '../common/is-record.js';
 import type { GatedCall } from '../runs/records/run-approvals.js';
 import type { AttemptApprovals, Decision } from './attempt-approvals.js';
-import type { GatedPart, PendingToolCall } from './pending-tool-calls.js';
+import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { executeToolCalls, refuseUnrepeatable, type ToolStepOptions, UNKNOWN_OUTCOME } from './tool-step.js';
@@ -84,50 +85,55 @@ async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): P
 async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement): Promise<void> {
   const { tools, approvals, approvalTimeoutS, control, observation } = settlement;
   const { signal } = control;
-  const approved = new Map<GatedPart, Decision>();
+  const approved = new Map<PendingToolCall, Decision>();
+  const approvedPlaces = new Map<PendingToolCall, string>();
   const changed: GatedCall[] = [];
   for (const call of answer.gatedToolCalls()) {
     const decision = approvals.decisionOn(call);
     if (decision === undefined) throw new TypeError(`The call ${call.toolCallId} has no approval.`);
-    const again = await askAgain(call, decision, tools.get(call.toolName), signal);
-    if (again !== undefined) {
-      changed.push(again);
+    const reached = await targetNow(decision, tools.get(call.toolName), signal);
+    if (reached !== undefined && !isApproved(reached, decision)) {
+      const { toolCallId, toolName, input } = call;
+      changed.push({ toolCallId, toolName, input, target: reached });
       continue;
     }
     if (call.isRequested) await answer.append(toResponse(decision));
-    if (decision.approved) approved.set(call, decision);
-    else await answer.append({ type: 'tool-output-denied', toolCallId: call.toolCallId });
+    if (decision.approved) {
+      approved.set(call, decision);
+      // The connection can still change before the call is made.
+      if (reached !== undefined) approvedPlaces.set(call, reached.place);
+    } else await answer.append({ type: 'tool-output-denied', toolCallId: call.toolCallId });
   }
   if (changed.length > 0) {
     await approvals.request(answer, changed, approvalTimeoutS);
     await streamRequests(answer, approvals);
   }
   const refuse = async (call: PendingToolCall): Promise<string | undefined> => {
-    const decision = approved.get(call as GatedPart);
+    const decision = approved.get(call);
     return decision !== undefined && (await approvals.take(decision)) ? undefined : CALLED_BEFORE;
   };
-  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, isApproved: true, signal, observation });
+  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, approvedPlaces, signal, observation });
   if (changed.length === 0) return;
   control.stop('waiting');
   signal.throwIfAborted();
 }
 
-/** The request for another approval, if an approved call would not reach what was approved. */
-async function askAgain(
-  call: GatedPart,
-  decision: Decision,
+/** What an approved call would reach now; undefined if it will not be made. */
+async function targetNow(
+  { approved, calledAt }: Decision,
   tool: AgentTool | undefined,
   signal: AbortSignal,
-): Promise<GatedCall | undefined> {
-  if (!decision.approved || decision.calledAt !== null || tool === undefined || tool.isInactive) return undefined;
-  const target = await tool.readTarget(signal);
-  if (target === undefined) return undefined;
-  const { toolCallId, toolName, input } = call;
-  const { connectionId, targetPlace, targetDefinition } = decision;
+): Promise<ToolTarget | undefined> {
+  if (!approved || calledAt !== null || tool === undefined || tool.isInactive) return undefined;
+  return tool.readTarget(signal);
+}
+
+/** Is this what somebody has approved? */
+function isApproved(target: ToolTarget, { connectionId, targetPlace, targetDefinition }: Decision): boolean {
   const isSamePlace = targetPlace === null ? target.connectionId === connectionId : target.place === targetPlace;
   // What cannot be listed at the moment cannot be compared.
   const isSameTool = target.definition === null || targetDefinition === null || target.definition === targetDefinition;
-  return isSamePlace && isSameTool ? undefined : { toolCallId, toolName, target, input };
+  return isSamePlace && isSameTool;
 }
 
 /** Ends the calls that wait for an approval or are approved but not made, because the run ends. */

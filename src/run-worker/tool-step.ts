@@ -17,8 +17,8 @@ const NOT_DECLARED = 'The call was not repeated, because the tool is not declare
 export interface ToolStepOptions {
   /** Why a call is not made, as its error text; undefined if it is made, right after that. */
   refuse?: ((call: PendingToolCall, tool: AgentTool) => string | undefined | Promise<string | undefined>) | undefined;
-  /** Has somebody approved the calls? */
-  isApproved?: boolean;
+  /** For calls that somebody has approved: the `ToolTarget.place` that the approval is for. */
+  approvedPlaces?: ReadonlyMap<PendingToolCall, string>;
   signal: AbortSignal;
   observation: RunObservation;
 }
@@ -70,7 +70,7 @@ async function executeInSpan(
 async function execute(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { refuse, isApproved = false, signal, trace }: ToolStepOptions & { trace: IncomingTraceContext },
+  { refuse, approvedPlaces, signal, trace }: ToolStepOptions & { trace: IncomingTraceContext },
 ): Promise<ToolOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
   if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
@@ -78,7 +78,7 @@ async function execute(
   const refusal = await refuse?.(call, tool);
   if (refusal !== undefined) return { errorText: refusal };
   try {
-    return toOutcome(await tool.call(call.input, { signal, trace, isApproved }));
+    return toOutcome(await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) }));
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();

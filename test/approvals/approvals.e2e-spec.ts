@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../support/agent-runs.js';
 import { until } from '../support/proxy-connections.js';
 import { startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import { RunApprovals } from '../../src/runs/records/run-approvals.js';
 import type { PendingApprovalItem } from '../../src/runs/records/approval.dto.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { readRun } from '../turns/turns.support.js';
@@ -131,6 +132,31 @@ describe('a call that needs an approval', () => {
       await validated(message);
     } finally {
       for (const upstream of others) await upstream.close();
+    }
+  });
+
+  it('is not made if its connection changes after the approval was compared', async () => {
+    const [approved, moved] = await Promise.all([startUpstream(), startUpstream()]);
+    const connectionId = await connect(own.app, approved.url, 'Moving');
+    const agentId = await createAskingAgent(own.app, connectionId, 'all');
+    const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, '/call send {"to":"a"}');
+    const records = own.app.app.get(RunApprovals);
+    const takeCall = records.takeCall.bind(records);
+    records.takeCall = async (...values) => {
+      const data = { connection_url: moved.url };
+      await succeed(own.app, 'COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data });
+      return takeCall(...values);
+    };
+    try {
+      await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
+      const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
+      expect([...approved.calls, ...moved.calls]).toEqual([]);
+      expect(toolPartsOf(message.parts)).toMatchObject([
+        { state: 'output-error', errorText: 'The call needs an approval.' },
+      ]);
+    } finally {
+      records.takeCall = takeCall;
+      await Promise.all([approved.close(), moved.close()]);
     }
   });
 
