@@ -42,7 +42,7 @@ import { MailCounts1763700000711 } from './migrations/1763700000711-mail-counts.
 import { ApprovalTargets1763700000750 } from './migrations/1763700000750-approval-targets.js';
 import { OperatorLinks1763700000721 } from './migrations/1763700000721-operator-links.js';
 import { KeptQuotas1763700000760 } from './migrations/1763700000760-kept-quotas.js';
-import { UsedSignIns1763700000760 } from './migrations/1763700000760-used-sign-ins.js';
+import { UsedSignIns1763700000761 } from './migrations/1763700000761-used-sign-ins.js';
 import { UpstreamOauth1763700000610 } from './migrations/1763700000610-upstream-oauth.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -92,5 +92,5 @@ export const MIGRATIONS = [
   ApprovalTargets1763700000750,
   OperatorLinks1763700000721,
   KeptQuotas1763700000760,
-  UsedSignIns1763700000760,
+  UsedSignIns1763700000761,
 ];
