@@ -94,7 +94,8 @@ inBrowser('ten tabs of the console', () => {
     const threadId = await askForApproval();
     opened = await fixture.open(`playground/${threadId}`);
     const { page } = opened;
-    const streams = (): number => openStreams('/events') + openStreams('/stream');
+    // Without a task, a stream is the question whether there is a run to follow.
+    const streams = (): number => openStreams('/events') + openStreams('/stream?taskId=');
     await until('the page has its streams', () => streams() === 2);
     // Playwright switches the back/forward cache off.
     const turn = (event: string) =>
