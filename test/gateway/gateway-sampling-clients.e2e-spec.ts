@@ -27,6 +27,11 @@ function sorted(value: unknown): unknown {
   );
 }
 
+/** An agent makes the tasks of its tools itself. */
+function withoutTasks(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll('"taskSupport":"required"', '"taskSupport":"forbidden"'));
+}
+
 describe.each([
   ['@modelcontextprotocol/sdk 1.32', openLegacyClient],
   ['@modelcontextprotocol/client 2.4', openModernClient],
@@ -44,7 +49,7 @@ describe.each([
   });
 
   it.each(FLOWS)('$title', async ({ run }) => {
-    const expected = sorted(await run(direct));
+    const expected = withoutTasks(sorted(await run(direct)));
     expect(sorted(await run(proxied))).toEqual(expected);
   });
 
