@@ -122,7 +122,9 @@ async function compileTo(folder) {
     ['typescript/bin/tsc', '--project', 'packages', '--outDir', join(folder, 'dist/packages')],
     [join(ROOT, 'scripts/build-console.mjs'), join(folder, 'dist/web')],
   ]) {
-    compiler = spawn(process.execPath, [require.resolve(script), ...args], { cwd: ROOT, stdio: 'inherit' });
+    // Its spinner never ends in a terminal that has no width.
+    const env = { ...process.env, CI: 'true' };
+    compiler = spawn(process.execPath, [require.resolve(script), ...args], { cwd: ROOT, stdio: 'inherit', env });
     const [code, signal] = await once(compiler, 'exit');
     compiler = undefined;
     if (code === 0) continue;
