@@ -4,7 +4,7 @@
  * extensions.
  */
 await import(new URL('./dist/app.module.js', import.meta.url).href);
-const build = new URL('./dist/database/cli-data-source.js', import.meta.url).href;
-const { openCliDataSource } = (await import(build)) as typeof import('./src/database/cli-data-source.js');
+const build = new URL('./dist/platform/database/cli-data-source.js', import.meta.url).href;
+const { openCliDataSource } = (await import(build)) as typeof import('./src/platform/database/cli-data-source.js');
 
 export default await openCliDataSource();

@@ -11,13 +11,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
-import { generateApiKey } from '../dist/common/api-key-value.js';
-import { startEmbeddedPostgres } from '../dist/embedded-postgres/embedded-postgres.js';
-import { migrateQueue } from '../dist/queue/migrate-queue.js';
+import { generateApiKey } from '../dist/core/api-key-value.js';
+import { startEmbeddedPostgres } from '../dist/platform/embedded-postgres/embedded-postgres.js';
+import { migrateQueue } from '../dist/platform/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
 import { formsTable } from './lib/forms.mjs';
 import { startPeer } from './lib/peer.mjs';
-import { startRedis } from './lib/redis.mjs';
+import { startRedis } from './lib/platform/redis.mjs';
 import { machine, table } from './lib/report.mjs';
 
 const PEER_DATABASE = 'peer';

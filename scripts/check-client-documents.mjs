@@ -1,7 +1,7 @@
 /**
  * `npm run check:client-documents`: looks for the addresses of the client documents that ship with the service in the latest releases of
  * those clients that are on npm. It downloads some hundred megabytes, so no other check runs it. The contents of a document are
- * compared by hand where its publisher shows it, and `src/oauth/known-client-documents.ts` has the date.
+ * compared by hand where its publisher shows it, and `src/identity/oauth/known-client-documents.ts` has the date.
  */
 import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
-import { KNOWN_CLIENT_DOCUMENTS } from '../dist/oauth/known-client-documents.js';
+import { KNOWN_CLIENT_DOCUMENTS } from '../dist/identity/oauth/known-client-documents.js';
 
 /**
  * The packages of the programs that send the addresses; a package for each platform holds the program. The other clients are not on

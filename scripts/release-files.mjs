@@ -40,7 +40,7 @@ const PACKAGES = [
       'README.md',
       'bin/signalbox.mjs',
       'lib/main.js',
-      'lib/testing/testing.d.ts',
+      'lib/boot/testing/testing.d.ts',
       'lib/web/index.html',
     ],
   },

@@ -1,17 +1,17 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule, type AppOptions } from './app.module.js';
-import { endsWithin } from './common/with-timeout.js';
-import { readSettings } from './config/settings.js';
-import type { AppConfig } from './config/app-config.js';
+import { endsWithin } from './core/with-timeout.js';
+import { readSettings } from './core/config/settings.js';
+import type { AppConfig } from './core/config/app-config.js';
 import { configureApp, createAdapter } from './boot/configure-app.js';
-import { listenWidely } from './http/listen.js';
-import { NestLogger } from './logging/nest-logger.js';
-import { createLogger } from './logging/pino.js';
-import { OpenTelemetry } from './telemetry/open-telemetry.js';
-import { version } from './common/version.js';
+import { listenWidely } from './platform/http/listen.js';
+import { NestLogger } from './platform/logging/nest-logger.js';
+import { createLogger } from './platform/logging/pino.js';
+import { OpenTelemetry } from './platform/telemetry/open-telemetry.js';
+import { version } from './core/version.js';
 import { FirstStartService } from './boot/first-start.service.js';
-import { CONSOLE_PATH } from './pages/home.controller.js';
+import { CONSOLE_PATH } from './platform/pages/home.controller.js';
 import { openStorage } from './boot/storage.js';
 
 const APPLICATION_WITHIN_MS = 11_000;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../../dist/embedded-postgres/server.js';
+import { findFreePort } from '../../dist/platform/embedded-postgres/server.js';
 import { Child } from './child.mjs';
 
 const PACKAGES = { 'mcp-hub': '4.2.1', 'mcp-proxy': '6.7.19', supergateway: '4.0.0' };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { generateEncryptionKey } from '../../dist/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../dist/core/config/encryption-keys.js';
 import { QUESTION } from './answer.mjs';
 import { Child, COLLECTABLE } from './child.mjs';
 import { postJson } from './http-client.mjs';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
-import type { Principal } from '../common/principal.js';
+import type { HeldAnswer } from '../core/answers/answer-budget.js';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../core/tools/management-tool.js';
+import type { Principal } from '../core/principal.js';
 import {
   AgentAnswer,
   AgentCreateInput,

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../connections/connections.module.js';
-import { PreparedStatementsModule } from '../database/prepared-statements.module.js';
+import { PreparedStatementsModule } from '../platform/database/prepared-statements.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
 import { AgentEntity } from './records/agent.entity.js';

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../common/domain-error.js';
-import { ManagementTool, UPDATES } from '../common/tools/management-tool.js';
-import type { Principal } from '../common/principal.js';
+import { DomainError } from '../core/domain-error.js';
+import { ManagementTool, UPDATES } from '../core/tools/management-tool.js';
+import type { Principal } from '../core/principal.js';
 import { ConnectionIdInput } from '../connections/connection.dto.js';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionTester } from '../upstreams/pool/connection-tester.js';
 import { AgentTester } from './agent-tester.js';
 import { IsBoolean, IsInt, IsString } from 'class-validator';
-import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
+import { MayBeAbsent, MayBeNull } from '../core/validation/presence.js';
 
 /** The result of CONNECTION_TEST. */
 class ConnectionTested {

@@ -1,15 +1,15 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AppConfig } from '../config/app-config.js';
-import { ConfigModule } from '../config/config.module.js';
-import { ConfigError } from '../config/env-reader.js';
-import { readSettings } from '../config/settings.js';
-import { DatabaseModule } from '../database/database.module.js';
-import { migrate } from '../database/migrate.js';
-import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { OrganizationsService } from '../organizations/organizations.service.js';
-import { Ownership } from '../organizations/ownership.js';
-import { PasswordResets } from '../organizations/password-resets.js';
+import { AppConfig } from '../core/config/app-config.js';
+import { ConfigModule } from '../core/config/config.module.js';
+import { ConfigError } from '../core/config/env-reader.js';
+import { readSettings } from '../core/config/settings.js';
+import { DatabaseModule } from '../platform/database/database.module.js';
+import { migrate } from '../platform/database/migrate.js';
+import { OrganizationsModule } from '../identity/organizations/organizations.module.js';
+import { OrganizationsService } from '../identity/organizations/organizations.service.js';
+import { Ownership } from '../identity/organizations/ownership.js';
+import { PasswordResets } from '../identity/organizations/password-resets.js';
 import { runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 

@@ -3,8 +3,8 @@
  * which works for 7 days. Uses the database as `npm run vault:rotate` does.
  */
 import { parseArgs } from 'node:util';
-import { ConfigError } from '../config/env-reader.js';
-import { isSlug } from '../config/settings.js';
+import { ConfigError } from '../core/config/env-reader.js';
+import { isSlug } from '../core/config/settings.js';
 import { administrate, required } from './administration.js';
 
 const USAGE = 'npm run org:create -- <slug> --owner <email>';

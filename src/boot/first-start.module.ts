@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { ApiKeysModule } from '../api-keys/api-keys.module.js';
-import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { ApiKeysModule } from '../identity/api-keys/api-keys.module.js';
+import { OrganizationsModule } from '../identity/organizations/organizations.module.js';
 import { FirstStartService } from './first-start.service.js';
 
 @Module({

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { ApiKeyService } from '../api-keys/api-key.service.js';
-import { generateApiKey } from '../common/api-key-value.js';
-import { AppConfig } from '../config/app-config.js';
-import { EVERYTHING } from '../organizations/member-rights.js';
-import { ConfigError } from '../config/env-reader.js';
-import { Ownership } from '../organizations/ownership.js';
-import { passwordFault } from '../users/password-rules.js';
-import { OrganizationsService } from '../organizations/organizations.service.js';
+import { ApiKeyService } from '../identity/api-keys/api-key.service.js';
+import { generateApiKey } from '../core/api-key-value.js';
+import { AppConfig } from '../core/config/app-config.js';
+import { EVERYTHING } from '../identity/organizations/member-rights.js';
+import { ConfigError } from '../core/config/env-reader.js';
+import { Ownership } from '../identity/organizations/ownership.js';
+import { passwordFault } from '../identity/users/password-rules.js';
+import { OrganizationsService } from '../identity/organizations/organizations.service.js';
 
 /** Advisory lock of the first start, so that processes that start concurrently create a single key. */
 const FIRST_START_LOCK = 0x53424f59;

@@ -3,7 +3,7 @@
  * was signed in or made with the account ends, so that the owner of the address gets it back from somebody who has taken it. Uses
  * the database as `npm run vault:rotate` does.
  */
-import { ConfigError } from '../config/env-reader.js';
+import { ConfigError } from '../core/config/env-reader.js';
 import { administrate, required } from './administration.js';
 
 await administrate(async ({ baseUrl, resets }) => {

@@ -4,10 +4,10 @@
  * keys as `npm run vault:rotate` does.
  */
 import { DataSource } from 'typeorm';
-import { readSettings } from '../config/settings.js';
-import { OauthSigningKeyEntity } from '../oauth/records/oauth-signing-key.entity.js';
-import { SigningKeys } from '../oauth/signing-keys.js';
-import { VaultService } from '../vault/vault.service.js';
+import { readSettings } from '../core/config/settings.js';
+import { OauthSigningKeyEntity } from '../identity/oauth/records/oauth-signing-key.entity.js';
+import { SigningKeys } from '../identity/oauth/signing-keys.js';
+import { VaultService } from '../platform/vault/vault.service.js';
 import { installedKeys, runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 

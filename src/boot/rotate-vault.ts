@@ -3,13 +3,13 @@
  * Uses the database at `DATABASE_URL`, or the embedded one of the service that runs on `DATA_DIR`. Exits with 0 if the first
  * key alone opens every envelope, otherwise with 1.
  */
-import { DatabaseClient } from '../common/database-client.js';
-import { toDomainError } from '../common/to-domain-error.js';
-import type { EncryptionKey } from '../config/encryption-keys.js';
-import { readSettings } from '../config/settings.js';
-import { SEALED_COLUMNS, type SealedColumn } from '../vault/sealed-columns.js';
-import { rotateColumn, type UnreadableEnvelope } from '../vault/vault-rotation.js';
-import { VaultService } from '../vault/vault.service.js';
+import { DatabaseClient } from '../core/database-client.js';
+import { toDomainError } from '../core/to-domain-error.js';
+import type { EncryptionKey } from '../core/config/encryption-keys.js';
+import { readSettings } from '../core/config/settings.js';
+import { SEALED_COLUMNS, type SealedColumn } from '../platform/vault/sealed-columns.js';
+import { rotateColumn, type UnreadableEnvelope } from '../platform/vault/vault-rotation.js';
+import { VaultService } from '../platform/vault/vault.service.js';
 import { installedKeys, runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 

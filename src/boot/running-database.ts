@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { attachEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
-import { type EncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
-import { ConfigError } from '../config/env-reader.js';
-import type { Settings } from '../config/settings.js';
+import { attachEmbeddedPostgres } from '../platform/embedded-postgres/embedded-postgres.js';
+import { type EncryptionKey, parseEncryptionKeys } from '../core/config/encryption-keys.js';
+import { ConfigError } from '../core/config/env-reader.js';
+import type { Settings } from '../core/config/settings.js';
 
 /**
  * The database for a command that runs next to the service: at `DATABASE_URL`, or the embedded one of the service that runs on

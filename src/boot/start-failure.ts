@@ -1,6 +1,6 @@
-import { ConfigError } from '../config/env-reader.js';
-import { DatabaseVersionError } from '../database/migrate.js';
-import { EmbeddedPostgresError } from '../embedded-postgres/embedded-postgres-error.js';
+import { ConfigError } from '../core/config/env-reader.js';
+import { DatabaseVersionError } from '../platform/database/migrate.js';
+import { EmbeddedPostgresError } from '../platform/embedded-postgres/embedded-postgres-error.js';
 
 /** Why the start failed: a message if the operator can fix the cause, otherwise the error with its stack. */
 export function sentenceFor(error: unknown): string {

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppConfig } from '../config/app-config.js';
-import { type EncryptionKey, generateEncryptionKey, parseEncryptionKeys } from '../config/encryption-keys.js';
-import type { Settings } from '../config/settings.js';
-import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js';
-import { migrate } from '../database/migrate.js';
-import { migrateQueue } from '../queue/migrate-queue.js';
+import { AppConfig } from '../core/config/app-config.js';
+import { type EncryptionKey, generateEncryptionKey, parseEncryptionKeys } from '../core/config/encryption-keys.js';
+import type { Settings } from '../core/config/settings.js';
+import { startEmbeddedPostgres } from '../platform/embedded-postgres/embedded-postgres.js';
+import { migrate } from '../platform/database/migrate.js';
+import { migrateQueue } from '../platform/queue/migrate-queue.js';
 
 /** The application's open storage and the function that closes it. */
 export interface Storage {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../common/domain-error.js';
+import { DomainError } from '../core/domain-error.js';
 import {
   type ConnectionAuthInput,
   type ConnectionCreateData,

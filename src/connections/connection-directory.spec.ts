@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { newId } from '../common/ids.js';
+import { newId } from '../core/ids.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.js';
 import type { ConnectionRepository, ConnectionWithOrganization } from './connection.repository.js';

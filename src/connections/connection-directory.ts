@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { isUuid } from '../common/ids.js';
-import { mapMaybePromise } from '../common/map-maybe-promise.js';
-import { ReadThroughCache } from '../common/read-through-cache.js';
+import { isUuid } from '../core/ids.js';
+import { mapMaybePromise } from '../core/map-maybe-promise.js';
+import { ReadThroughCache } from '../core/read-through-cache.js';
 import type { Connection, ConnectionStatus } from './connection.js';
 import { hasMemberAccounts } from './connection-account.js';
 import { ConnectionChanges } from './connection-changes.js';

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError, type FieldError } from '../common/domain-error.js';
-import { changedRateLimit, type ConnectionRateLimit } from '../common/limits.js';
-import { allows, ANY } from '../common/permissions.js';
-import type { Principal } from '../common/principal.js';
-import { AddressPolicy } from '../net/address-policy.js';
-import { AddressRefusedError } from '../net/address-refused-error.js';
-import { headerFaults } from '../net/forbidden-headers.js';
+import { DomainError, type FieldError } from '../core/domain-error.js';
+import { changedRateLimit, type ConnectionRateLimit } from '../core/limits.js';
+import { allows, ANY } from '../core/permissions.js';
+import type { Principal } from '../core/principal.js';
+import { AddressPolicy } from '../platform/net/address-policy.js';
+import { AddressRefusedError } from '../platform/net/address-refused-error.js';
+import { headerFaults } from '../platform/net/forbidden-headers.js';
 import { AuthEditor } from './auth-editor.js';
 import { refuseCredentialsForNewOrigin } from './credential-origin-check.js';
 import { type ConnectionType, DEFAULT_TIMEOUT_MS } from './connection.js';

@@ -10,9 +10,9 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { isRecord } from '../common/is-record.js';
-import { OpenMap } from '../common/validation/open-map.js';
-import { MayBeAbsent } from '../common/validation/presence.js';
+import { isRecord } from '../core/is-record.js';
+import { OpenMap } from '../core/validation/open-map.js';
+import { MayBeAbsent } from '../core/validation/presence.js';
 
 const MAX_ENTRIES = 200;
 

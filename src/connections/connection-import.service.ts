@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../common/domain-error.js';
-import { newId } from '../common/ids.js';
-import type { Principal } from '../common/principal.js';
+import { DomainError } from '../core/domain-error.js';
+import { newId } from '../core/ids.js';
+import type { Principal } from '../core/principal.js';
 import type { ConnectionCreateData, ConnectionUpdateData } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionImportInput, ConnectionImportItem } from './connection-import.dto.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { ManagementTool, UPDATES } from '../common/tools/management-tool.js';
-import type { Principal } from '../common/principal.js';
+import { ManagementTool, UPDATES } from '../core/tools/management-tool.js';
+import type { Principal } from '../core/principal.js';
 import { ConnectionImportInput, ConnectionImportOutput } from './connection-import.dto.js';
 import { ConnectionImportService } from './connection-import.service.js';
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { VaultService } from '../vault/vault.service.js';
+import { VaultService } from '../platform/vault/vault.service.js';
 import type { ConnectionCredentials, SealedCredentials } from './connection.js';
 
 /** Seals and opens the secrets of a connection. Each value opens only for the purpose that it was sealed for. */

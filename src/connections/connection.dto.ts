@@ -31,11 +31,11 @@ import {
 } from './connection.js';
 import { IsBearerToken, IsClientSecret, IsHeaderMap, IsHttpUrl, IsScope, IsText, IsTitle } from './field-rules.js';
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
-import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../common/limits.js';
-import { IsLimit } from '../common/validation/is-limit.js';
-import { IsOptionalObject } from '../common/validation/is-optional-object.js';
-import { MayBeAbsent, MayBeNull } from '../common/validation/presence.js';
-import { ItemOf, PageOf } from '../common/paging/page-of.js';
+import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../core/limits.js';
+import { IsLimit } from '../core/validation/is-limit.js';
+import { IsOptionalObject } from '../core/validation/is-optional-object.js';
+import { MayBeAbsent, MayBeNull } from '../core/validation/presence.js';
+import { ItemOf, PageOf } from '../core/paging/page-of.js';
 
 /** Masks a stored secret in responses. In an update, it keeps the stored value. */
 export const MASK = '***';

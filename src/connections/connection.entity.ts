@@ -9,7 +9,7 @@ import {
   Unique,
   UpdateDateColumn,
 } from 'typeorm';
-import type { ConnectionRateLimit } from '../common/limits.js';
+import type { ConnectionRateLimit } from '../core/limits.js';
 import {
   type ConnectionStatus,
   type ConnectionType,

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { DomainError } from '../common/domain-error.js';
-import { newId } from '../common/ids.js';
-import type { ListInput } from '../common/paging/list-input.js';
-import { paginate } from '../common/paging/paginate.js';
-import type { Principal } from '../common/principal.js';
+import type { HeldAnswer } from '../core/answers/answer-budget.js';
+import { DomainError } from '../core/domain-error.js';
+import { newId } from '../core/ids.js';
+import type { ListInput } from '../core/paging/list-input.js';
+import { paginate } from '../core/paging/paginate.js';
+import type { Principal } from '../core/principal.js';
 import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { toItem } from './connection-item.js';
 import { ConnectionRepository } from './connection.repository.js';
-import type { ListSpec } from '../common/paging/list-spec.js';
+import type { ListSpec } from '../core/paging/list-spec.js';
 import { CONNECTION_STATUSES, CONNECTION_TYPES } from './connection.js';
 
 /** The fields that COLLECTION_CONNECTIONS_LIST publishes. */

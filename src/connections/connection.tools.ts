@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../common/tools/management-tool.js';
-import { ListInput } from '../common/paging/list-input.js';
-import type { Principal } from '../common/principal.js';
+import type { HeldAnswer } from '../core/answers/answer-budget.js';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../core/tools/management-tool.js';
+import { ListInput } from '../core/paging/list-input.js';
+import type { Principal } from '../core/principal.js';
 import {
   ConnectionAnswer,
   ConnectionCreateInput,

@@ -1,4 +1,4 @@
-import type { ConnectionRateLimit } from '../common/limits.js';
+import type { ConnectionRateLimit } from '../core/limits.js';
 
 /** How a connection reaches its tools: `HTTP`, `STDIO`, `VIRTUAL`, or the name of a class with `@UpstreamKind`. */
 export type ConnectionType = string;

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { NetModule } from '../net/net.module.js';
-import { VaultModule } from '../vault/vault.module.js';
+import { NetModule } from '../platform/net/net.module.js';
+import { VaultModule } from '../platform/vault/vault.module.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionDirectory } from './connection-directory.js';
 import { AuthEditor } from './auth-editor.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { DomainError } from '../common/domain-error.js';
-import { isSameOrigin } from '../net/same-origin.js';
+import { DomainError } from '../core/domain-error.js';
+import { isSameOrigin } from '../platform/net/same-origin.js';
 import type { StdioProgram } from './connection.js';
 import { type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Matches, MaxLength, registerDecorator } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { isRecord } from '../common/is-record.js';
+import { isRecord } from '../core/is-record.js';
 
 const MAX_URL_LENGTH = 2048;
 /** Maximum length of a stored header value; `headerFaults` bounds all headers together. */

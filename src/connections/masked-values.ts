@@ -1,4 +1,4 @@
-import { DomainError } from '../common/domain-error.js';
+import { DomainError } from '../core/domain-error.js';
 import { MASK } from './connection.dto.js';
 
 type Values = Readonly<Record<string, string>>;

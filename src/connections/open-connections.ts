@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { PeriodicTask } from '../common/periodic-task.js';
+import { PeriodicTask } from '../core/periodic-task.js';
 import type { Connection } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository } from './connection.repository.js';

@@ -1,5 +1,5 @@
-import { isRecord } from '../common/is-record.js';
-import { inspectInput, summarize } from '../common/validation/validate-input.js';
+import { isRecord } from '../core/is-record.js';
+import { inspectInput, summarize } from '../core/validation/validate-input.js';
 import { ConnectionCreateData } from './connection.dto.js';
 
 const URL_NAMES = ['url', 'serverUrl', 'httpUrl'] as const;

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError, type FieldError } from '../common/domain-error.js';
-import type { Principal } from '../common/principal.js';
-import { requirePermission } from '../common/require-permission.js';
-import { declarePermissions } from '../common/self-permissions.js';
-import { AppConfig } from '../config/app-config.js';
+import { DomainError, type FieldError } from '../core/domain-error.js';
+import type { Principal } from '../core/principal.js';
+import { requirePermission } from '../core/require-permission.js';
+import { declarePermissions } from '../core/self-permissions.js';
+import { AppConfig } from '../core/config/app-config.js';
 import { refuseEnvironmentForNewProgram } from './credential-origin-check.js';
 import type { StdioInput } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';

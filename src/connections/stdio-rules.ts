@@ -1,6 +1,6 @@
 import { registerDecorator } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { isRecord } from '../common/is-record.js';
+import { isRecord } from '../core/is-record.js';
 
 const MAX_COMMAND_LENGTH = 256;
 const MAX_ARGS = 64;

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { decoratedProviders } from '../common/decorated-providers.js';
+import { decoratedProviders } from '../core/decorated-providers.js';
 import { type ConnectionType, OWN_TYPES } from './connection.js';
 import { UPSTREAM_KIND, type UpstreamConnector } from './upstream-kind.js';
 

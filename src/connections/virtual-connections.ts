@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
-import type { HeldAnswer } from '../common/answers/answer-budget.js';
-import type { ListInput } from '../common/paging/list-input.js';
-import type { ListSpec } from '../common/paging/list-spec.js';
-import { type Page, paginate } from '../common/paging/paginate.js';
-import type { SqlClause } from '../common/paging/sql-clause.js';
-import { requireRoom } from '../database/require-room.js';
+import type { HeldAnswer } from '../core/answers/answer-budget.js';
+import type { ListInput } from '../core/paging/list-input.js';
+import type { ListSpec } from '../core/paging/list-spec.js';
+import { type Page, paginate } from '../core/paging/paginate.js';
+import type { SqlClause } from '../core/paging/sql-clause.js';
+import { requireRoom } from '../platform/database/require-room.js';
 import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';

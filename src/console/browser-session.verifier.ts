@@ -1,17 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { BrowserSessionRepository } from '../browser-sessions/browser-session.repository.js';
-import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { CSRF_HEADER, CsrfTokens } from '../browser-sessions/csrf-tokens.js';
-import { DomainError } from '../common/domain-error.js';
-import { mapMaybePromise } from '../common/map-maybe-promise.js';
-import type { PermissionMap } from '../common/permissions.js';
-import { type Principal, principalOrganization } from '../common/principal.js';
-import { ReadThroughCache } from '../common/read-through-cache.js';
-import { isSlug } from '../config/settings.js';
-import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
-import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { permissionsOfMember } from '../organizations/member-rights.js';
+import { BrowserSessionRepository } from '../identity/browser-sessions/browser-session.repository.js';
+import { BrowserSessions } from '../identity/browser-sessions/browser-sessions.js';
+import { CSRF_HEADER, CsrfTokens } from '../identity/browser-sessions/csrf-tokens.js';
+import { DomainError } from '../core/domain-error.js';
+import { mapMaybePromise } from '../core/map-maybe-promise.js';
+import type { PermissionMap } from '../core/permissions.js';
+import { type Principal, principalOrganization } from '../core/principal.js';
+import { ReadThroughCache } from '../core/read-through-cache.js';
+import { isSlug } from '../core/config/settings.js';
+import { type CredentialSource, VerifiesCredentials } from '../identity/credentials/credential-source.js';
+import { permissionsDigest } from '../identity/credentials/permissions-digest.js';
+import { permissionsOfMember } from '../identity/organizations/member-rights.js';
 import { type FoundSession, SessionMembersRepository, type SessionMember } from './session-members.repository.js';
 
 /** Signing out must take effect within a second in every process, so sessions are cached for slightly less. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { CONSOLE_PATH } from '../pages/home.controller.js';
+import { CONSOLE_PATH } from '../platform/pages/home.controller.js';
 
 /** The build of `web/`: next to the compiled service, or in the current build if the service runs from its sources. */
 const FOLDERS = ['../web/', '../../dist/web/'].map((path) => fileURLToPath(new URL(path, import.meta.url)));

@@ -2,12 +2,12 @@ import { Body, Controller, Delete, Get, HttpCode, Post, Req, Res } from '@nestjs
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
-import { Access } from '../common/access.js';
-import { DomainError } from '../common/domain-error.js';
-import { validateInput } from '../common/validation/validate-input.js';
-import { SignInService } from '../sign-in/sign-in.service.js';
+import { BrowserSessions } from '../identity/browser-sessions/browser-sessions.js';
+import { CsrfTokens } from '../identity/browser-sessions/csrf-tokens.js';
+import { Access } from '../core/access.js';
+import { DomainError } from '../core/domain-error.js';
+import { validateInput } from '../core/validation/validate-input.js';
+import { SignInService } from '../identity/sign-in/sign-in.service.js';
 import { ConsoleSignIn, type ConsoleSession } from './console-session.dto.js';
 import { ConsoleSessions } from './console-sessions.js';
 

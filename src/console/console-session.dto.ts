@@ -1,5 +1,5 @@
 import { IsString, Length, Matches } from 'class-validator';
-import type { PermissionMap } from '../common/permissions.js';
+import type { PermissionMap } from '../core/permissions.js';
 
 /** PostgreSQL cannot store the others. */
 const STORABLE = /^[^\x00]*$/u;

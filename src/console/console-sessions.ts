@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Authenticator } from '../auth/authenticator.js';
-import { organizationPathOf } from '../auth/protected-resource.js';
-import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
-import { DomainError } from '../common/domain-error.js';
-import type { Principal } from '../common/principal.js';
-import { requireThreadAccess } from '../common/thread-access.js';
-import { OrganizationsService } from '../organizations/organizations.service.js';
-import { OpenIdClient } from '../sign-in/openid-client.js';
-import { UserService } from '../users/user.service.js';
+import { Authenticator } from '../identity/auth/authenticator.js';
+import { organizationPathOf } from '../identity/auth/protected-resource.js';
+import { BrowserSessions } from '../identity/browser-sessions/browser-sessions.js';
+import { DomainError } from '../core/domain-error.js';
+import type { Principal } from '../core/principal.js';
+import { requireThreadAccess } from '../core/thread-access.js';
+import { OrganizationsService } from '../identity/organizations/organizations.service.js';
+import { OpenIdClient } from '../identity/sign-in/openid-client.js';
+import { UserService } from '../identity/users/user.service.js';
 import type { ConsoleSession } from './console-session.dto.js';
 
 /** The pages with which people sign in at the issuer of the service. */

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '../auth/auth.module.js';
-import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
-import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { SignInModule } from '../sign-in/sign-in.module.js';
-import { UsersModule } from '../users/users.module.js';
+import { AuthModule } from '../identity/auth/auth.module.js';
+import { BrowserSessionsModule } from '../identity/browser-sessions/browser-sessions.module.js';
+import { OrganizationsModule } from '../identity/organizations/organizations.module.js';
+import { SignInModule } from '../identity/sign-in/sign-in.module.js';
+import { UsersModule } from '../identity/users/users.module.js';
 import { BrowserSessionVerifier } from './browser-session.verifier.js';
 import { ConsoleSessionController } from './console-session.controller.js';
 import { ConsoleSessions } from './console-sessions.js';

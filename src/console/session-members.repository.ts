@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { IS_OPEN, IS_STALE } from '../browser-sessions/browser-session.repository.js';
-import type { OrganizationLimits } from '../common/limits.js';
-import type { RunAccess } from '../common/principal.js';
-import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights } from '../organizations/member-rights.js';
+import { IS_OPEN, IS_STALE } from '../identity/browser-sessions/browser-session.repository.js';
+import type { OrganizationLimits } from '../core/limits.js';
+import type { RunAccess } from '../core/principal.js';
+import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights } from '../identity/organizations/member-rights.js';
 
 /** A signed-in browser, and an organization that it wants to work in. */
 export interface SessionAt {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../common/domain-error.js';
-import { UnavailableLedger } from '../telemetry/unavailable-ledger.js';
+import { DomainError } from '../core/domain-error.js';
+import { UnavailableLedger } from '../platform/telemetry/unavailable-ledger.js';
 import { UpstreamError } from './contract/upstream-error.js';
 
 /** Reports the connections that are missing from a list composed of several (metric `mcp.gateway.unavailable`). */

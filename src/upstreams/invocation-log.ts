@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { AuditLog } from '../audit/audit-log.js';
-import { ProxyTelemetry } from '../telemetry/proxy-telemetry.js';
+import { AuditLog } from '../audit/calls/audit-log.js';
+import { ProxyTelemetry } from '../platform/telemetry/proxy-telemetry.js';
 import { Invocation } from './invocation.js';
 import type { ToolCall } from './tool-call.js';
 

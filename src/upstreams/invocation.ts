@@ -1,8 +1,8 @@
-import type { AuditEntry } from '../audit/audit-log.js';
-import type { AuditStatus } from '../audit/audit-record.js';
-import { isObject } from '../common/is-record.js';
-import { toDomainError } from '../common/to-domain-error.js';
-import type { MeasuredCall } from '../telemetry/proxy-telemetry.js';
+import type { AuditEntry } from '../audit/calls/audit-log.js';
+import type { AuditStatus } from '../audit/calls/audit-record.js';
+import { isObject } from '../core/is-record.js';
+import { toDomainError } from '../core/to-domain-error.js';
+import type { MeasuredCall } from '../platform/telemetry/proxy-telemetry.js';
 import { UpstreamError } from './contract/upstream-error.js';
 
 /** The outcome of a tool call; a failure has a stable code. */

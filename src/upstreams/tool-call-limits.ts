@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { DomainError } from '../common/domain-error.js';
-import { refusalOf } from '../limits/limit-headers.js';
-import { type AppliedLimit, type RateLimit, RateLimits } from '../limits/rate-limits.js';
+import type { DomainError } from '../core/domain-error.js';
+import { refusalOf } from '../platform/limits/limit-headers.js';
+import { type AppliedLimit, type RateLimit, RateLimits } from '../platform/limits/rate-limits.js';
 import type { ToolCaller } from './contract/tool-caller.js';
 import type { LimitPatience, ToolCall } from './tool-call.js';
 

@@ -1,6 +1,6 @@
-import type { EntryPoint } from '../audit/audit-record.js';
+import type { EntryPoint } from '../audit/calls/audit-record.js';
 import type { Connection } from '../connections/connection.js';
-import type { AppliedLimit } from '../limits/rate-limits.js';
+import type { AppliedLimit } from '../platform/limits/rate-limits.js';
 import type { StateOwner } from './contract/state-owner.js';
 import type { ToolCaller } from './contract/tool-caller.js';
 import type { ToolList } from './catalog/tool-list.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { suggestionFor } from '../common/closest-name.js';
-import { DomainError } from '../common/domain-error.js';
-import { throughOutage } from '../common/through-outage.js';
+import { suggestionFor } from '../core/closest-name.js';
+import { DomainError } from '../core/domain-error.js';
+import { throughOutage } from '../core/through-outage.js';
 import type { Connection } from '../connections/connection.js';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';

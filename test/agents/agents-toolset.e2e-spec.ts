@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { AgentToolset, type AgentTool, type OpenToolset } from '../../src/agents/agent-toolset.js';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { ToolInvoker } from '../../src/upstreams/tool-invoker.js';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { AgentsService } from '../../src/agents/records/agents.service.js';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { startTestApp } from '../support/app.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
-import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
 import { startTestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';

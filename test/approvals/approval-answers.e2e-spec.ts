@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
-import type { AuditEventItem } from '../../src/audit-events/audit-event.dto.js';
+import type { AuditEventItem } from '../../src/audit/events/audit-event.dto.js';
 import { createThread, succeed, type ThreadClient, unusedId } from '../support/agent-runs.js';
 import { expectProblem } from '../support/problem.js';
 import { keyWith } from '../support/proxy-connections.js';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import type { McpUpstream, UpstreamTool } from '../../src/testing/mcp-upstream.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import type { McpUpstream, UpstreamTool } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, type OpenedStream, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -3,7 +3,7 @@ import { connect, createAgent, succeed, ThreadClient } from '../support/agent-ru
 import { expectProblem } from '../support/problem.js';
 import { callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
-import { startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import { startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { answer, SCRIPTED, startWaiting, TOOLS, useApprovalsApp } from './approvals.support.js';
 
 const own = useApprovalsApp();

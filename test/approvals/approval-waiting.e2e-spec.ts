@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import type { RunItem, RunPage } from '../../src/runs/records/run.dto.js';
+import type { RunItem, RunPage } from '../../src/runtime/runs/records/run.dto.js';
 import type { TestApp } from '../support/app.js';
 import { connect, succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { expectProblem } from '../support/problem.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { RunReader } from '../../src/runs/records/run-reader.js';
-import type { McpUpstream } from '../../src/testing/mcp-upstream.js';
+import { RunReader } from '../../src/runtime/runs/records/run-reader.js';
+import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, ThreadClient } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { until } from '../support/proxy-connections.js';

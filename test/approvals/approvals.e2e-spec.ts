@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../support/agent-runs.js';
 import { until } from '../support/proxy-connections.js';
-import { startMcpUpstream } from '../../src/testing/mcp-upstream.js';
-import { RunApprovals } from '../../src/runs/records/run-approvals.js';
-import type { PendingApprovalItem } from '../../src/runs/records/approval.dto.js';
+import { startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import { RunApprovals } from '../../src/runtime/runs/records/run-approvals.js';
+import type { PendingApprovalItem } from '../../src/runtime/runs/records/approval.dto.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { readRun } from '../turns/turns.support.js';
 import {

@@ -12,9 +12,9 @@ import {
 } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
-import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import type { PendingApprovalItem } from '../../src/runs/records/approval.dto.js';
+import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import type { PendingApprovalItem } from '../../src/runtime/runs/records/approval.dto.js';
 
 /** The tier whose model is scripted. */
 export const SCRIPTED: PostOptions = { tier: 'thinking' };

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { personAsActor } from '../../src/audit-events/audit-event.js';
-import type { AuditEventItem } from '../../src/audit-events/audit-event.dto.js';
-import { AuditEventSweeper } from '../../src/audit-events/audit-event-sweeper.js';
-import { AuditEvents } from '../../src/audit-events/audit-events.js';
-import { newId } from '../../src/common/ids.js';
+import { personAsActor } from '../../src/audit/events/audit-event.js';
+import type { AuditEventItem } from '../../src/audit/events/audit-event.dto.js';
+import { AuditEventSweeper } from '../../src/audit/events/audit-event-sweeper.js';
+import { AuditEvents } from '../../src/audit/events/audit-events.js';
+import { newId } from '../../src/core/ids.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { MonitoringLogItem } from '../../src/audit/monitoring.dto.js';
+import type { MonitoringLogItem } from '../../src/audit/calls/monitoring.dto.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { openModernClient } from '../support/field-clients.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../src/audit/audit-connection.js';
-import { AuditWriter, type AuditWriterLog } from '../../src/audit/audit-writer.js';
-import { CallsInFlight } from '../../src/audit/calls-in-flight.js';
-import { copyLine } from '../../src/audit/copy-line.js';
-import { newId } from '../../src/common/ids.js';
+import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../src/audit/calls/audit-connection.js';
+import { AuditWriter, type AuditWriterLog } from '../../src/audit/calls/audit-writer.js';
+import { CallsInFlight } from '../../src/audit/calls/calls-in-flight.js';
+import { copyLine } from '../../src/audit/calls/copy-line.js';
+import { newId } from '../../src/core/ids.js';
 import { eventually, factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
 
 const setUp = useAuditLog();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../src/audit/audit-connection.js';
-import { copyLine } from '../../src/audit/copy-line.js';
-import { newId } from '../../src/common/ids.js';
+import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../src/audit/calls/audit-connection.js';
+import { copyLine } from '../../src/audit/calls/copy-line.js';
+import { newId } from '../../src/core/ids.js';
 import { eventually, factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
 
 const setUp = useAuditLog();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import type { MonitoringLogItem } from '../../src/audit/monitoring.dto.js';
+import type { MonitoringLogItem } from '../../src/audit/calls/monitoring.dto.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { AuditLog } from '../../src/audit/audit-log.js';
-import { newId } from '../../src/common/ids.js';
+import { AuditLog } from '../../src/audit/calls/audit-log.js';
+import { newId } from '../../src/core/ids.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 let service: TestApp;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { pathOf } from '../organizations/organizations.support.js';
 import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
 import { startTestApp, type TestApp } from '../support/app.js';

@@ -18,8 +18,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import supertest from 'supertest';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { ServiceProcess } from '../support/service-process.js';
@@ -134,10 +134,10 @@ describe('npm run build', () => {
     'fails on a type error and keeps the build that is there',
     async () => {
       const [before, whole] = await Promise.all([dist(), builds()]);
-      await appendFile(join(checkout, 'src/common/version.ts'), 'export const build: number = version;\n');
+      await appendFile(join(checkout, 'src/core/version.ts'), 'export const build: number = version;\n');
       const { code, output } = await build();
       expect(code).not.toBe(0);
-      expect(output).toContain('src/common/version.ts');
+      expect(output).toContain('src/core/version.ts');
       expect([await dist(), await builds()]).toEqual([before, whole]);
     },
     BUILD_MS,

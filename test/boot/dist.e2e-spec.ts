@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import supertest from 'supertest';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { findFreePort } from '../../src/embedded-postgres/server.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type Announced, ServiceProcess } from '../support/service-process.js';
 
@@ -277,7 +277,7 @@ async function expectGone(pid: number): Promise<void> {
 }
 
 it('a log whose reader has ended does not keep the process from ending', async () => {
-  const module = new URL('../../dist/logging/gathered-output.js', import.meta.url);
+  const module = new URL('../../dist/platform/logging/gathered-output.js', import.meta.url);
   const script = `const { gatheredOutput } = await import(${JSON.stringify(module.href)});
     const output = gatheredOutput();
     process.stdin.once('end', () => { output.write('x'.repeat(70_000)); output.write('the last line'); process.exit(0); }).resume();

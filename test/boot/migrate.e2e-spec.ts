@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 
 const COMMAND = fileURLToPath(new URL('../../dist/boot/migrate.js', import.meta.url));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import supertest from 'supertest';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createAgent, openStream, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
 import { startTestApp } from '../support/app.js';
 import { createTestDatabase } from '../support/database.js';
 

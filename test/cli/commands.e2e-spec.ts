@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Signalbox } from '../../packages/client/src/index.js';
-import { version } from '../../src/common/version.js';
+import { version } from '../../src/core/version.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
 import { CliFixture } from './cli.support.js';
 

@@ -1,4 +1,4 @@
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 import { ServiceProcess } from '../support/service-process.js';
 

@@ -4,7 +4,7 @@ import type { ConnectionItem } from '../../src/connections/connection.dto.js';
 import type { ConnectionImportItem } from '../../src/connections/connection-import.dto.js';
 import { ConnectionSecrets } from '../../src/connections/connection-secrets.js';
 import { ConnectionRepository } from '../../src/connections/connection.repository.js';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/core/ids.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';

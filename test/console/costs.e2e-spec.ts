@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { RunDetails } from '../../src/runs/records/run.dto.js';
+import type { RunDetails } from '../../src/runtime/runs/records/run.dto.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { ProtocolError } from '@modelcontextprotocol/server';
-import { startMcpUpstream, type McpUpstream } from '../../src/testing/mcp-upstream.js';
+import { startMcpUpstream, type McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';

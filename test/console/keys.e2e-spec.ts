@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import type { ApiKeyItem } from '../../src/api-keys/api-key.dto.js';
+import type { ApiKeyItem } from '../../src/identity/api-keys/api-key.dto.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { ConsoleFixture } from './console-fixture.js';

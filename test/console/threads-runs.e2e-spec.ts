@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
-import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';

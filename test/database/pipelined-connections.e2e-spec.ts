@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'pg';
-import { PipelinedConnections } from '../../src/common/pipelined-connections.js';
-import { retry } from '../../src/common/retry.js';
-import { toDomainError } from '../../src/common/to-domain-error.js';
+import { PipelinedConnections } from '../../src/core/pipelined-connections.js';
+import { retry } from '../../src/core/retry.js';
+import { toDomainError } from '../../src/core/to-domain-error.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 

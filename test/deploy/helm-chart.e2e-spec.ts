@@ -7,10 +7,10 @@ import type { Container, EnvVar, PodTemplateSpec, Service } from 'kubernetes-typ
 import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import { parse } from 'yaml';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { readSettings, type Settings } from '../../src/config/settings.js';
-import { RUNS_OPEN, STREAMS_OPEN } from '../../src/telemetry/names.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { readSettings, type Settings } from '../../src/core/config/settings.js';
+import { RUNS_OPEN, STREAMS_OPEN } from '../../src/platform/telemetry/names.js';
 import { settingNames } from '../support/setting-names.js';
 import { ChartRenderer, type Manifest, type Values, withGo } from './chart-renderer.js';
 import { typeErrorsOf } from './manifest-types.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { readSettings } from '../../src/config/settings.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { readSettings } from '../../src/core/config/settings.js';
 import { settingNames } from '../support/setting-names.js';
 
 interface ComposeFile {
@@ -39,7 +39,7 @@ function composeEnvironment(service: string, env: Readonly<Record<string, string
   );
 }
 
-describe('the settings of src/config', () => {
+describe('the settings of src/core/config', () => {
   it('are all in the table of the README, and no others', () => {
     const [, table = ''] = /\n## Configuration\n([^]*?)\n## /.exec(read('README.md')) ?? [];
     const names = table

@@ -10,16 +10,16 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { locateBinaries, prepareBinaries } from '../../src/embedded-postgres/binaries.js';
-import { ownerOfCluster } from '../../src/embedded-postgres/cluster.js';
+import { locateBinaries, prepareBinaries } from '../../src/platform/embedded-postgres/binaries.js';
+import { ownerOfCluster } from '../../src/platform/embedded-postgres/cluster.js';
 import {
   attachEmbeddedPostgres,
   SHARED_ROOT,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
-} from '../../src/embedded-postgres/embedded-postgres.js';
-import { isPostmasterOf, readLockFile, stopPostmaster } from '../../src/embedded-postgres/postmaster.js';
-import { ensureServer, findFreePort } from '../../src/embedded-postgres/server.js';
+} from '../../src/platform/embedded-postgres/embedded-postgres.js';
+import { isPostmasterOf, readLockFile, stopPostmaster } from '../../src/platform/embedded-postgres/postmaster.js';
+import { ensureServer, findFreePort } from '../../src/platform/embedded-postgres/server.js';
 
 const OWNER = fileURLToPath(new URL('../support/embedded-postgres-owner.mjs', import.meta.url));
 const isRoot = process.getuid?.() === 0;

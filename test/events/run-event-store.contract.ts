@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { StaleWriterError, StreamExpiredError } from '../../src/events/run-event-errors.js';
-import { RunEventPublisher } from '../../src/events/run-event-publisher.js';
-import type { RunEventStore } from '../../src/events/run-event-store.js';
+import { StaleWriterError, StreamExpiredError } from '../../src/runtime/events/run-event-errors.js';
+import { RunEventPublisher } from '../../src/runtime/events/run-event-publisher.js';
+import type { RunEventStore } from '../../src/runtime/events/run-event-store.js';
 import type { EventStoreBackend } from '../support/event-store-fixtures.js';
 import { at, batch, by, chunk, collect, eventually, listen, newRun, page } from '../support/run-event-probes.js';
 

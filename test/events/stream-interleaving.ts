@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { DomainError } from '../../src/common/domain-error.js';
-import { type FramePosition, STREAM_START } from '../../src/events/frame-position.js';
-import { StaleWriterError, StreamDivergedError, StreamExpiredError } from '../../src/events/run-event-errors.js';
-import { RunEventPublisher } from '../../src/events/run-event-publisher.js';
-import type { RunEventStore, RunTopic } from '../../src/events/run-event-store.js';
-import { TopicReader } from '../../src/events/topic-reader.js';
+import { DomainError } from '../../src/core/domain-error.js';
+import { type FramePosition, STREAM_START } from '../../src/runtime/events/frame-position.js';
+import {
+  StaleWriterError,
+  StreamDivergedError,
+  StreamExpiredError,
+} from '../../src/runtime/events/run-event-errors.js';
+import { RunEventPublisher } from '../../src/runtime/events/run-event-publisher.js';
+import type { RunEventStore, RunTopic } from '../../src/runtime/events/run-event-store.js';
+import { TopicReader } from '../../src/runtime/events/topic-reader.js';
 import type { EventStoreBackend } from '../support/event-store-fixtures.js';
 import { newRun } from '../support/run-event-probes.js';
 

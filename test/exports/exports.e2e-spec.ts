@@ -6,7 +6,7 @@ import { callbackify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
 import { createAgent, createThread } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';

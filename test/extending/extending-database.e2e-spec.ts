@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { RatingsModule } from '../../examples/extension/ratings/ratings.module.js';
 import { openStorage } from '../../src/boot/storage.js';
-import { readSettings } from '../../src/config/settings.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { openCliDataSource } from '../../src/database/cli-data-source.js';
-import { dataSourceOptions } from '../../src/database/data-source-options.js';
-import { MIGRATIONS } from '../../src/database/migrations.js';
+import { readSettings } from '../../src/core/config/settings.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { openCliDataSource } from '../../src/platform/database/cli-data-source.js';
+import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
+import { MIGRATIONS } from '../../src/platform/database/migrations.js';
 import { startTestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

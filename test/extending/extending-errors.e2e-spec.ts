@@ -11,8 +11,8 @@ import {
 import { APP_GUARD } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import supertest from 'supertest';
-import { Access } from '../../src/common/access.js';
-import { DomainError } from '../../src/common/domain-error.js';
+import { Access } from '../../src/core/access.js';
+import { DomainError } from '../../src/core/domain-error.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 

@@ -22,11 +22,11 @@ import {
 import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import supertest from 'supertest';
-import { AuthGuard } from '../../src/auth/auth.guard.js';
-import { Access } from '../../src/common/access.js';
-import { DomainError } from '../../src/common/domain-error.js';
-import { McpErrorResponder } from '../../src/mcp/http/mcp-error-responder.js';
-import { McpEndpoint } from '../../src/mcp/http/mcp-endpoint.js';
+import { AuthGuard } from '../../src/identity/auth/auth.guard.js';
+import { Access } from '../../src/core/access.js';
+import { DomainError } from '../../src/core/domain-error.js';
+import { McpErrorResponder } from '../../src/proxy/http/mcp-error-responder.js';
+import { McpEndpoint } from '../../src/proxy/http/mcp-endpoint.js';
 import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
 
 /** Answers what the extension alone knows. */

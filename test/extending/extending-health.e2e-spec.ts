@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import supertest from 'supertest';
-import { HealthCheck } from '../../src/common/health-check.js';
+import { HealthCheck } from '../../src/core/health-check.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 /** The server that the extension depends on. */

@@ -11,7 +11,7 @@ import {
   RequestMethod,
 } from '@nestjs/common';
 import supertest from 'supertest';
-import { HealthController } from '../../src/health/health.controller.js';
+import { HealthController } from '../../src/platform/health/health.controller.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { RawConnection, requestText } from '../support/raw-http.js';

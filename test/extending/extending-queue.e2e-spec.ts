@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EscalationProcessor } from '../../examples/extension/ratings/escalation.processor.js';
 import { RatingsApiModule } from '../../examples/extension/ratings/ratings-api.module.js';
 import { RatingsWorkerModule } from '../../examples/extension/ratings/ratings-worker.module.js';
-import { migrate } from '../../src/database/migrate.js';
+import { migrate } from '../../src/platform/database/migrate.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

@@ -8,8 +8,8 @@ import {
 } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import supertest from 'supertest';
-import { AuthGuard } from '../../src/auth/auth.guard.js';
-import { McpErrorResponder } from '../../src/mcp/http/mcp-error-responder.js';
+import { AuthGuard } from '../../src/identity/auth/auth.guard.js';
+import { McpErrorResponder } from '../../src/proxy/http/mcp-error-responder.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 let service: TestApp | undefined;

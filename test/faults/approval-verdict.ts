@@ -1,5 +1,5 @@
-import type { AuditEventPage } from '../../src/audit-events/audit-event.dto.js';
-import type { MessageItem } from '../../src/threads/thread.dto.js';
+import type { AuditEventPage } from '../../src/audit/events/audit-event.dto.js';
+import type { MessageItem } from '../../src/runtime/threads/thread.dto.js';
 import { type Approval, Approver } from './approver.js';
 import { GATED_TOOL } from './backstage.js';
 import type { Caller } from './caller.js';

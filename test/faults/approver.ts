@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
 import type { RunPlan } from './backstage.js';
 import { type Answer, type Caller, FaultError } from './caller.js';
 

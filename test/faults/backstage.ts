@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
-import { type ChatRequest, type ModelBehaviour, startScriptedModel } from '../../src/testing/scripted-model.js';
+import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import { type ChatRequest, type ModelBehaviour, startScriptedModel } from '../../src/boot/testing/scripted-model.js';
 
 /** How a call that needs an approval is answered; `both` says yes and no at the same time, at two processes. */
 export type Decision = 'approve' | 'deny' | 'both';

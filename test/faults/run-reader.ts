@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
-import { type OpenedStream, openStream } from '../../src/testing/thread-stream.js';
+import { type OpenedStream, openStream } from '../../src/boot/testing/thread-stream.js';
 import { type Caller, FaultError } from './caller.js';
 import type { Random } from './random.js';
 

@@ -4,8 +4,8 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { findFreePort } from '../../src/embedded-postgres/server.js';
-import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
+import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres/embedded-postgres.js';
 import { redisServerCommand } from '../support/redis-server.js';
 
 /** A PostgreSQL or Redis server of a trial. */

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { type Backstage, GATED_TOOL, startBackstage } from './backstage.js';
 import { Caller } from './caller.js';
 import { converse } from './conversation.js';

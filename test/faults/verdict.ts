@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import type { MessageItem } from '../../src/threads/thread.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import type { MessageItem } from '../../src/runtime/threads/thread.dto.js';
 import { fold } from '../support/fold-message.js';
 import { judgeApprovals } from './approval-verdict.js';
 import type { Backstage } from './backstage.js';

@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode } from '../../src/common/error-codes.js';
+import { ERROR_CODES, type ErrorCode } from '../../src/core/error-codes.js';
 import type { Step } from './step.js';
 
 /** What the service answered. */

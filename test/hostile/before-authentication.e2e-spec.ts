@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
 import { RawConnection, requestText } from '../support/raw-http.js';
 import { type HostileTarget, startHostileTarget } from './harness.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'undici';
-import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
 import { rpc, toolCall } from '../support/proxy-calls.js';
 
 /** What the requests refer to. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'node:http';
-import { RouteAccessTable } from '../../src/auth/route-access-table.js';
+import { RouteAccessTable } from '../../src/identity/auth/route-access-table.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 interface Route {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
 import { requestText } from '../support/raw-http.js';
 import { ENDPOINTS, HEADERS_TIMEOUT_MS, JSON_TYPE, MEBIBYTE, useStrictApp } from './before-authentication.support.js';
 

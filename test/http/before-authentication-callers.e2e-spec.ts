@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ApiKeyRepository } from '../../src/api-keys/api-key.repository.js';
-import { Authenticator } from '../../src/auth/authenticator.js';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { CallerResolver } from '../../src/mcp/http/caller-resolver.js';
+import { ApiKeyRepository } from '../../src/identity/api-keys/api-key.repository.js';
+import { Authenticator } from '../../src/identity/auth/authenticator.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { CallerResolver } from '../../src/proxy/http/caller-resolver.js';
 import { rpc } from '../support/proxy-calls.js';
 import { connectTo, until } from '../support/proxy-connections.js';
 import { requestText } from '../support/raw-http.js';

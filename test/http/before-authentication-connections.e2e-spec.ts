@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { HealthService } from '../../src/health/health.service.js';
+import { HealthService } from '../../src/platform/health/health.service.js';
 import { until } from '../support/proxy-connections.js';
 import { type RawConnection, requestText } from '../support/raw-http.js';
 import { HEADERS_TIMEOUT_MS, JSON_TYPE, MAX_STRANGERS, useStrictApp } from './before-authentication.support.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { Controller, Module, Post } from '@nestjs/common';
-import { Access } from '../../src/common/access.js';
+import { Access } from '../../src/core/access.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { RawConnection } from '../support/raw-http.js';
 

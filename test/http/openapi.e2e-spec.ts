@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import supertest from 'supertest';
-import { ERROR_CODES } from '../../src/common/error-codes.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { ERROR_CODES } from '../../src/core/error-codes.js';
+import { ToolRegistry } from '../../src/api/tools/tool-registry.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 type Json = { [key: string]: unknown };

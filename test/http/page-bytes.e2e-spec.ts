@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
-import { MAX_PAGE_BYTES } from '../../src/common/paging/paginate.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { MAX_PAGE_BYTES } from '../../src/core/paging/paginate.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 const MEGABYTE = 1_000_000;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { DataSource, EntitySchema } from 'typeorm';
-import type { ListInput } from '../../src/common/paging/list-input.js';
-import type { ListSpec } from '../../src/common/paging/list-spec.js';
-import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
-import { MAX_PAGE_BYTES, paginate } from '../../src/common/paging/paginate.js';
+import type { ListInput } from '../../src/core/paging/list-input.js';
+import type { ListSpec } from '../../src/core/paging/list-spec.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { MAX_PAGE_BYTES, paginate } from '../../src/core/paging/paginate.js';
 import { createTestDatabase } from '../support/database.js';
 
 interface Note {

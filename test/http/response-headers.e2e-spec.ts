@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MetricsExport } from '../../src/telemetry/metrics-export.js';
+import { MetricsExport } from '../../src/platform/telemetry/metrics-export.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { RawConnection, requestText } from '../support/raw-http.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { AnswerBudget } from '../../src/common/answers/answer-budget.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
 import type { TestApp } from '../support/app.js';
 import { type AnswerScript, type ProxiedUpstream, RESULT, startProxiedUpstream } from '../support/proxied-upstream.js';
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKey } from '../../src/common/api-key-value.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';

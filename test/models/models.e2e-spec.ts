@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ModelsService } from '../../src/models/models.service.js';
-import type { Tier } from '../../src/common/tier.js';
+import { ModelsService } from '../../src/agents/models/models.service.js';
+import type { Tier } from '../../src/core/tier.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from '../support/model-tools.js';
 
 const TARGET = { provider_id: NOBODY, model: 'm' };

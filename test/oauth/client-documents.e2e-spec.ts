@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { Browser } from '../sign-in/people.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { ServiceProcess } from '../support/service-process.js';

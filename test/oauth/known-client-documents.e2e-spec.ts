@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { BoundedFetch } from '../../src/net/bounded-fetch.js';
-import { KNOWN_CLIENT_DOCUMENTS } from '../../src/oauth/known-client-documents.js';
+import { BoundedFetch } from '../../src/platform/net/bounded-fetch.js';
+import { KNOWN_CLIENT_DOCUMENTS } from '../../src/identity/oauth/known-client-documents.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 /** How the service reaches other servers, as the test says. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/core/ids.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 import { OauthFlows, REDIRECT } from './oauth-flows.js';
 

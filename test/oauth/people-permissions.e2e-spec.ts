@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/core/ids.js';
 import { createThread } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { SigningKeys } from '../../src/oauth/signing-keys.js';
+import { SigningKeys } from '../../src/identity/oauth/signing-keys.js';
 import { createAgent, createThread, openStream } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { rpc } from '../support/proxy-calls.js';

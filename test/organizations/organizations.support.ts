@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
 
-import { ApiKeyService } from '../../src/api-keys/api-key.service.js';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { ApiKeyService } from '../../src/identity/api-keys/api-key.service.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { addPerson, newEmail } from '../sign-in/people.js';
 import type { TestApp } from '../support/app.js';
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import { findFreePort } from '../../src/embedded-postgres/server.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { buildImage, type Image } from './dockerfile.js';
 

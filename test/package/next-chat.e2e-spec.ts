@@ -13,8 +13,8 @@ import { inBrowser, launchChromium } from '../support/chromium.js';
 import { freePort } from '../support/free-port.js';
 import { until } from '../support/proxy-connections.js';
 import { npm, startNpm, stopNpm } from './npm.js';
-import type { McpUpstream } from '../../src/testing/mcp-upstream.js';
-import type { ThreadItem } from '../../src/threads/thread.dto.js';
+import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import type { ThreadItem } from '../../src/runtime/threads/thread.dto.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/next-chat', import.meta.url));
 /** Covers the installation of Next.js and its build. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { version } from '../../src/common/version.js';
+import { version } from '../../src/core/version.js';
 import { npm } from './npm.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

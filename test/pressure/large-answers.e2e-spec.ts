@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';
 import supertest from 'supertest';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { rpc, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import {

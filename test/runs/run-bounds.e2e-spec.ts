@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import { RunExecution } from '../../src/runs/records/run-execution.js';
-import type { MessageItem } from '../../src/threads/thread.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import { RunExecution } from '../../src/runtime/runs/records/run-execution.js';
+import type { MessageItem } from '../../src/runtime/threads/thread.dto.js';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunStats } from '../../src/runs/run-stats.dto.js';
-import type { RunDetails, RunPage } from '../../src/runs/records/run.dto.js';
-import type { UsageStats } from '../../src/runs/usage.dto.js';
+import type { RunStats } from '../../src/runtime/runs/run-stats.dto.js';
+import type { RunDetails, RunPage } from '../../src/runtime/runs/records/run.dto.js';
+import type { UsageStats } from '../../src/runtime/runs/usage.dto.js';
 import { answer, createAskingAgent } from '../approvals/approvals.support.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { HELD_PER_JSON_BYTE } from '../../src/common/answers/answer-budget.js';
+import { HELD_PER_JSON_BYTE } from '../../src/core/answers/answer-budget.js';
 import { MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS } from '../../src/agents/records/agent.js';
-import { historyBytesFor, HISTORY, MAX_HISTORY_BYTES } from '../../src/threads/history-query.js';
-import { ANSWER_ORDINAL } from '../../src/threads/message.entity.js';
-import type { RunEntity } from '../../src/runs/records/run.entity.js';
-import { TranscriptService } from '../../src/threads/transcript.service.js';
+import { historyBytesFor, HISTORY, MAX_HISTORY_BYTES } from '../../src/runtime/threads/history-query.js';
+import { ANSWER_ORDINAL } from '../../src/runtime/threads/message.entity.js';
+import type { RunEntity } from '../../src/runtime/runs/records/run.entity.js';
+import { TranscriptService } from '../../src/runtime/threads/transcript.service.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 let service: TestApp;

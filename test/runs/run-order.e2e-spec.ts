@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../support/agent-runs.js';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
 import { useRunsApp } from './runs.support.js';
 
 const runsApp = useRunsApp();

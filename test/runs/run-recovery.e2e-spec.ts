@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import type { MessageItem } from '../../src/threads/thread.dto.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import type { MessageItem } from '../../src/runtime/threads/thread.dto.js';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { RunPosting } from '../../src/runs/records/run-posting.js';
+import { RunPosting } from '../../src/runtime/runs/records/run-posting.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import type { RunStats } from '../../src/runs/run-stats.dto.js';
+import type { RunStats } from '../../src/runtime/runs/run-stats.dto.js';
 import { createAgent, createThread, succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startSecondOrganization } from '../support/second-organization.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { notRecorded } from '../../src/audit/audit-batch.js';
-import { AuditLog } from '../../src/audit/audit-log.js';
+import { notRecorded } from '../../src/audit/calls/audit-batch.js';
+import { AuditLog } from '../../src/audit/calls/audit-log.js';
 import { succeed, textOf, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';

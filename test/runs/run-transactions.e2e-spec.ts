@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
-import type { NewRun } from '../../src/runs/records/new-run.js';
-import { type RunClaim, StaleAttemptError } from '../../src/runs/records/run-attempt.js';
-import { RunCancelling } from '../../src/runs/records/run-cancelling.js';
-import { RunExecution } from '../../src/runs/records/run-execution.js';
-import { RunPosting } from '../../src/runs/records/run-posting.js';
+import { newId } from '../../src/core/ids.js';
+import type { NewRun } from '../../src/runtime/runs/records/new-run.js';
+import { type RunClaim, StaleAttemptError } from '../../src/runtime/runs/records/run-attempt.js';
+import { RunCancelling } from '../../src/runtime/runs/records/run-cancelling.js';
+import { RunExecution } from '../../src/runtime/runs/records/run-execution.js';
+import { RunPosting } from '../../src/runtime/runs/records/run-posting.js';
 import { createAgent, createThread } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { PreparedStatements } from '../../src/database/prepared-statements.js';
-import { NONE_PASSED_OVER, RunTurns } from '../../src/runs/records/run-turns.js';
+import { PreparedStatements } from '../../src/platform/database/prepared-statements.js';
+import { NONE_PASSED_OVER, RunTurns } from '../../src/runtime/runs/records/run-turns.js';
 import { createAgent } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { connect, createAgent } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
-import type { MessageItem } from '../../src/threads/thread.dto.js';
+import type { MessageItem } from '../../src/runtime/threads/thread.dto.js';
 
 export interface RunsApp {
   readonly app: TestApp;

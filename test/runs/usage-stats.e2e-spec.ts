@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import type { UsageStats } from '../../src/runs/usage.dto.js';
+import type { UsageStats } from '../../src/runtime/runs/usage.dto.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../support/fake-openai.js';

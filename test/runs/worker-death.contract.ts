@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { type McpUpstream, startMcpUpstream } from '../../src/testing/mcp-upstream.js';
+import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { eventually } from '../support/run-event-probes.js';

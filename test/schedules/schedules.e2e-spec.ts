@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
-import type { ScheduleEntity } from '../../src/schedules/schedule.entity.js';
-import { ScheduleRepository } from '../../src/schedules/schedule.repository.js';
-import { Scheduler } from '../../src/schedules/scheduler.js';
+import { newId } from '../../src/core/ids.js';
+import type { ScheduleEntity } from '../../src/automation/schedules/schedule.entity.js';
+import { ScheduleRepository } from '../../src/automation/schedules/schedule.repository.js';
+import { Scheduler } from '../../src/automation/schedules/scheduler.js';
 import { createAgent, createThread, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { AUDIENCE, startIssuer } from '../support/issuer-server.js';

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import type { ScheduleItem } from '../../src/schedules/schedule.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import type { ScheduleItem } from '../../src/automation/schedules/schedule.dto.js';
 import { succeed } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { eventually } from '../support/webhook-receiver.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { PasswordResets } from '../../src/organizations/password-resets.js';
+import { PasswordResets } from '../../src/identity/organizations/password-resets.js';
 import { findMember, pathOf } from '../organizations/organizations.support.js';
 import { ConsoleBrowser } from '../console/console.support.js';
 import { createAgent } from '../support/agent-runs.js';

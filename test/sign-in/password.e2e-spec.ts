@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { UserService } from '../../src/users/user.service.js';
+import { UserService } from '../../src/identity/users/user.service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { until } from '../support/proxy-connections.js';

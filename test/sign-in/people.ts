@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import supertest from 'supertest';
-import { newId } from '../../src/common/ids.js';
-import { UserService } from '../../src/users/user.service.js';
+import { newId } from '../../src/core/ids.js';
+import { UserService } from '../../src/identity/users/user.service.js';
 import type { TestApp } from '../support/app.js';
 
 export const PASSWORD = 'correct horse battery staple 7';

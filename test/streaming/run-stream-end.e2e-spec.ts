@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { StaleWriterError } from '../../src/events/run-event-errors.js';
-import { RunEventPublisher } from '../../src/events/run-event-publisher.js';
+import { StaleWriterError } from '../../src/runtime/events/run-event-errors.js';
+import { RunEventPublisher } from '../../src/runtime/events/run-event-publisher.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 

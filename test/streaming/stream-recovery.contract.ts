@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import type { RunTopic } from '../../src/events/run-event-store.js';
-import { RunEvents } from '../../src/events/run-events.js';
-import { RunSupervisor } from '../../src/run-worker/run-supervisor.js';
-import { RunExecution } from '../../src/runs/records/run-execution.js';
+import type { RunTopic } from '../../src/runtime/events/run-event-store.js';
+import { RunEvents } from '../../src/runtime/events/run-events.js';
+import { RunSupervisor } from '../../src/runtime/worker/run-supervisor.js';
+import { RunExecution } from '../../src/runtime/runs/records/run-execution.js';
 import { type CollectedStream, connect, createAgent, type StreamFrame, ThreadClient } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { eventually } from '../support/run-event-probes.js';

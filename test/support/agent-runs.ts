@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { type UIMessageChunk, uiMessageChunkSchema } from 'ai';
 import supertest from 'supertest';
-import type { RunItem } from '../../src/runs/records/run.dto.js';
-import type { MessageItem, MessagePage, ThreadItem } from '../../src/threads/thread.dto.js';
+import type { RunItem } from '../../src/runtime/runs/records/run.dto.js';
+import type { MessageItem, MessagePage, ThreadItem } from '../../src/runtime/threads/thread.dto.js';
 import {
   type CollectedStream,
   type OpenedStream,
   openStream,
   PATIENCE_MS,
   type StreamOptions,
-} from '../../src/testing/thread-stream.js';
+} from '../../src/boot/testing/thread-stream.js';
 import type { TestApp } from './app.js';
 import { fold } from './fold-message.js';
 
@@ -22,7 +22,7 @@ export {
   type StreamFrame,
   type StreamOptions,
   textOf,
-} from '../../src/testing/thread-stream.js';
+} from '../../src/boot/testing/thread-stream.js';
 
 /** Where requests go, and with which key. A `TestApp` is one. */
 export interface Endpoint {

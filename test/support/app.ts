@@ -1,10 +1,10 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import supertest from 'supertest';
-import { AppConfig } from '../../src/config/app-config.js';
-import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
-import { readSettings } from '../../src/config/settings.js';
-import { createLogger } from '../../src/logging/pino.js';
-import { launchApp, type LaunchOptions } from '../../src/testing/launch-app.js';
+import { AppConfig } from '../../src/core/config/app-config.js';
+import { generateEncryptionKey, parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
+import { readSettings } from '../../src/core/config/settings.js';
+import { createLogger } from '../../src/platform/logging/pino.js';
+import { launchApp, type LaunchOptions } from '../../src/boot/testing/launch-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 
 /** The application as a client sees it: listening on a port of its own, with a database of its own. */

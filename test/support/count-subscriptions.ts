@@ -1,4 +1,4 @@
-import { RunEventStore } from '../../src/events/run-event-store.js';
+import { RunEventStore } from '../../src/runtime/events/run-event-store.js';
 import type { TestApp } from './app.js';
 
 /** Counts the subscriptions on run events that a process opens from now on and has not ended. */

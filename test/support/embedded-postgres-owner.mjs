@@ -9,7 +9,7 @@ registerHooks({
   },
 });
 
-const { startEmbeddedPostgres } = await import('../../src/embedded-postgres/embedded-postgres.ts');
+const { startEmbeddedPostgres } = await import('../../src/platform/embedded-postgres/embedded-postgres.ts');
 
 // An end without `stop()`, as after an uncaught exception.
 process.once('SIGTERM', () => process.exit(0));

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { LISTENER_APPLICATION_NAME } from '../../src/events/postgres-listener.js';
-import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/events/postgres-run-event-store.js';
-import { RedisRunEventStore } from '../../src/events/redis-run-event-store.js';
-import type { RunEventExpiry, RunEventStore } from '../../src/events/run-event-store.js';
+import { LISTENER_APPLICATION_NAME } from '../../src/runtime/events/postgres-listener.js';
+import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/runtime/events/postgres-run-event-store.js';
+import { RedisRunEventStore } from '../../src/runtime/events/redis-run-event-store.js';
+import type { RunEventExpiry, RunEventStore } from '../../src/runtime/events/run-event-store.js';
 import { createTestDatabase } from './database.js';
 import { redisAddress, startRedisServer } from './redis-server.js';
 

@@ -3,4 +3,4 @@ export {
   PROVIDER_SECRET,
   type ScriptedModel as FakeOpenAI,
   startScriptedModel as startFakeOpenAI,
-} from '../../src/testing/scripted-model.js';
+} from '../../src/boot/testing/scripted-model.js';

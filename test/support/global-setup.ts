@@ -5,9 +5,9 @@ import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 // Loading the modules registers their migrations.
 import '../../src/app.module.js';
-import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
-import { migrate } from '../../src/database/migrate.js';
-import { migrateQueue } from '../../src/queue/migrate-queue.js';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres/embedded-postgres.js';
+import { migrate } from '../../src/platform/database/migrate.js';
+import { migrateQueue } from '../../src/platform/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';
 
 /** One embedded PostgreSQL for all specs, with a migrated template database; and the decision about Redis. */

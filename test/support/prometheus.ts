@@ -1,4 +1,4 @@
-import { MetricsExport } from '../../src/telemetry/metrics-export.js';
+import { MetricsExport } from '../../src/platform/telemetry/metrics-export.js';
 import type { TestApp } from './app.js';
 
 /** One line of Prometheus' text format. */

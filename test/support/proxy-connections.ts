@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MonitoringLogItem } from '../../src/audit/monitoring.dto.js';
+import type { MonitoringLogItem } from '../../src/audit/calls/monitoring.dto.js';
 import { succeed } from './agent-runs.js';
 import type { TestApp } from './app.js';
 

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
-import { EnvReader } from '../../src/config/env-reader.js';
-import { type RedisAddress, readRedisAddress } from '../../src/config/redis-address.js';
+import { EnvReader } from '../../src/core/config/env-reader.js';
+import { type RedisAddress, readRedisAddress } from '../../src/core/config/redis-address.js';
 
 /** A Redis or Valkey of its own, without persistence. */
 export interface RedisServer {

@@ -2,9 +2,15 @@ import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
-import { type FramePosition, STREAM_START } from '../../src/events/frame-position.js';
-import type { FrameBatch, RunEventStore, RunSignal, RunTopic, StreamWriter } from '../../src/events/run-event-store.js';
-import { type FollowOptions, TopicReader } from '../../src/events/topic-reader.js';
+import { type FramePosition, STREAM_START } from '../../src/runtime/events/frame-position.js';
+import type {
+  FrameBatch,
+  RunEventStore,
+  RunSignal,
+  RunTopic,
+  StreamWriter,
+} from '../../src/runtime/events/run-event-store.js';
+import { type FollowOptions, TopicReader } from '../../src/runtime/events/topic-reader.js';
 
 export function newRun(): { topic: RunTopic; runId: string } {
   return { topic: { organizationId: randomUUID(), threadId: `thread_${randomUUID()}` }, runId: randomUUID() };

@@ -1,6 +1,6 @@
-import { framePage, UNKNOWN_RUN } from '../../src/events/frame-page.js';
-import type { FramePosition } from '../../src/events/frame-position.js';
-import { StaleWriterError } from '../../src/events/run-event-errors.js';
+import { framePage, UNKNOWN_RUN } from '../../src/runtime/events/frame-page.js';
+import type { FramePosition } from '../../src/runtime/events/frame-position.js';
+import { StaleWriterError } from '../../src/runtime/events/run-event-errors.js';
 import {
   type FrameBatch,
   type FramePage,
@@ -11,8 +11,8 @@ import {
   type RunTopic,
   type StreamWriter,
   type Unsubscribe,
-} from '../../src/events/run-event-store.js';
-import { joinFrames } from '../../src/events/signal-codec.js';
+} from '../../src/runtime/events/run-event-store.js';
+import { joinFrames } from '../../src/runtime/events/signal-codec.js';
 
 /** A store of one run in memory whose delays, failures and signals the test decides. */
 export class ScriptedRunEventStore extends RunEventStore {

@@ -1,8 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import supertest from 'supertest';
-import { ApiKeyService } from '../../src/api-keys/api-key.service.js';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { ApiKeyService } from '../../src/identity/api-keys/api-key.service.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 
 /** Makes another organization with a key that may do everything there, and returns how its tools are called. */
 export async function startSecondOrganization(app: INestApplication, url: string, slug: string) {

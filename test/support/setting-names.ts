@@ -1,6 +1,6 @@
-import { readSettings } from '../../src/config/settings.js';
+import { readSettings } from '../../src/core/config/settings.js';
 
-/** Variables that `src/config` hands on to the programs of connections. They belong to the system, not to the service. */
+/** Variables that `src/core/config` hands on to the programs of connections. They belong to the system, not to the service. */
 const OF_THE_SYSTEM = ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TMPDIR', 'TZ', 'USER'];
 
 /** Settings of which others depend: with these, `readSettings` reads all names. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MetricsExport } from '../../src/telemetry/metrics-export.js';
+import { MetricsExport } from '../../src/platform/telemetry/metrics-export.js';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { agentOf, gatewayPath, listThrough } from '../support/gateway-agents.js';

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Controller, Injectable, Logger, Module, Post } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
-import { Access } from '../../src/common/access.js';
-import { generateEncryptionKey } from '../../src/config/encryption-keys.js';
+import { Access } from '../../src/core/access.js';
+import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

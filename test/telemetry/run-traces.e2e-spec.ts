@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RunSupervisor } from '../../src/run-worker/run-supervisor.js';
-import type { RunPage } from '../../src/runs/records/run.dto.js';
+import { RunSupervisor } from '../../src/runtime/worker/run-supervisor.js';
+import type { RunPage } from '../../src/runtime/runs/records/run.dto.js';
 import { createSchedule } from '../schedules/schedules.support.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';

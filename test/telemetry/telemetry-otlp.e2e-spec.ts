@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { trace } from '@opentelemetry/api';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ProxiedCall, ProxyTelemetry } from '../../src/telemetry/proxy-telemetry.js';
-import { UnavailableLedger } from '../../src/telemetry/unavailable-ledger.js';
+import { type ProxiedCall, ProxyTelemetry } from '../../src/platform/telemetry/proxy-telemetry.js';
+import { UnavailableLedger } from '../../src/platform/telemetry/unavailable-ledger.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { OtlpCollector } from '../support/otlp-collector.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { trace } from '@opentelemetry/api';
-import { type MeasuredCall, type ProxiedCall, ProxyTelemetry } from '../../src/telemetry/proxy-telemetry.js';
-import { MetricsExport } from '../../src/telemetry/metrics-export.js';
+import { type MeasuredCall, type ProxiedCall, ProxyTelemetry } from '../../src/platform/telemetry/proxy-telemetry.js';
+import { MetricsExport } from '../../src/platform/telemetry/metrics-export.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 const CALL: ProxiedCall = {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { ANSWER_ORDINAL } from '../../src/threads/message.entity.js';
-import type { MessagePage } from '../../src/threads/thread.dto.js';
+import { ANSWER_ORDINAL } from '../../src/runtime/threads/message.entity.js';
+import type { MessagePage } from '../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { MessageItem, ThreadItem } from '../../src/threads/thread.dto.js';
+import type { MessageItem, ThreadItem } from '../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ThreadItem, ThreadPage } from '../../src/threads/thread.dto.js';
+import type { ThreadItem, ThreadPage } from '../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';

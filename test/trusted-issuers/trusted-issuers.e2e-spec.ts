@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { exportSPKI, type JWTPayload, SignJWT } from 'jose';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/core/ids.js';
 import { createAgent, createThread, openStream } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { AUDIENCE, type IssuerServer, makeIssuerKey, secondsFromNow, startIssuer } from '../support/issuer-server.js';

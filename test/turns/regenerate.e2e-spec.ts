@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import supertest from 'supertest';
-import type { MessageItem, MessagePage } from '../../src/threads/thread.dto.js';
-import { RunReader } from '../../src/runs/records/run-reader.js';
-import { TranscriptService } from '../../src/threads/transcript.service.js';
+import type { MessageItem, MessagePage } from '../../src/runtime/threads/thread.dto.js';
+import { RunReader } from '../../src/runtime/runs/records/run-reader.js';
+import { TranscriptService } from '../../src/runtime/threads/transcript.service.js';
 import { createAgent, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';

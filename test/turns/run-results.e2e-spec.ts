@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { RunReader } from '../../src/runs/records/run-reader.js';
-import { RunEvents } from '../../src/events/run-events.js';
-import { RunWaiting } from '../../src/turns/run-waiting.js';
+import { RunReader } from '../../src/runtime/runs/records/run-reader.js';
+import { RunEvents } from '../../src/runtime/events/run-events.js';
+import { RunWaiting } from '../../src/runtime/turns/run-waiting.js';
 import { createAgent, succeed, ThreadClient, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { countSubscriptions } from '../support/count-subscriptions.js';

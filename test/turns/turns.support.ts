@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from 'ai';
 import supertest from 'supertest';
-import type { RunResult } from '../../src/turns/run-result.dto.js';
+import type { RunResult } from '../../src/runtime/turns/run-result.dto.js';
 import type { CollectedStream, Endpoint, ThreadClient } from '../support/agent-runs.js';
 
 /** A run request that waits for the end of its run. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { RunReader } from '../../src/runs/records/run-reader.js';
-import { RunWaiting } from '../../src/turns/run-waiting.js';
+import { RunReader } from '../../src/runtime/runs/records/run-reader.js';
+import { RunWaiting } from '../../src/runtime/turns/run-waiting.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { until } from '../support/proxy-connections.js';

@@ -1,7 +1,7 @@
 import type supertest from 'supertest';
-import { ApiKeyService } from '../../src/api-keys/api-key.service.js';
-import { generateApiKey } from '../../src/common/api-key-value.js';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { ApiKeyService } from '../../src/identity/api-keys/api-key.service.js';
+import { generateApiKey } from '../../src/core/api-key-value.js';
+import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import type { TestApp } from '../support/app.js';
 import { connectTo } from '../support/proxy-connections.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
-import { SEALED_COLUMNS } from '../../src/vault/sealed-columns.js';
-import { rotateColumn } from '../../src/vault/vault-rotation.js';
-import { VaultService } from '../../src/vault/vault.service.js';
+import { generateEncryptionKey, parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
+import { SEALED_COLUMNS } from '../../src/platform/vault/sealed-columns.js';
+import { rotateColumn } from '../../src/platform/vault/vault-rotation.js';
+import { VaultService } from '../../src/platform/vault/vault.service.js';
 import { startTestApp } from '../support/app.js';
 import { createTestDatabase } from '../support/database.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';

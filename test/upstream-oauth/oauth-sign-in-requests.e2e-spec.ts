@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallToolResult, Client } from '@modelcontextprotocol/client';
-import { VaultService } from '../../src/vault/vault.service.js';
+import { VaultService } from '../../src/platform/vault/vault.service.js';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { modernRequest, openLegacy, openModern } from '../support/era-clients.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { AddressPolicy } from '../../src/net/address-policy.js';
-import { parseAllowList } from '../../src/net/allow-list.js';
-import { GuardedDispatcher } from '../../src/net/guarded-dispatcher.js';
+import { AddressPolicy } from '../../src/platform/net/address-policy.js';
+import { parseAllowList } from '../../src/platform/net/allow-list.js';
+import { GuardedDispatcher } from '../../src/platform/net/guarded-dispatcher.js';
 import type { UpstreamErrorKind } from '../../src/upstreams/contract/upstream-error.js';
 import { UpstreamSockets } from '../../src/upstreams/sockets/upstream-sockets.js';
 import { sendJson, sendResult, startScripted, type Script } from '../support/scripted-upstream.js';

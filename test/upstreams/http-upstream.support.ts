@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect } from '@jest/globals';
-import { AddressPolicy } from '../../src/net/address-policy.js';
-import { GuardedDispatcher } from '../../src/net/guarded-dispatcher.js';
+import { AddressPolicy } from '../../src/platform/net/address-policy.js';
+import { GuardedDispatcher } from '../../src/platform/net/guarded-dispatcher.js';
 import { UpstreamError } from '../../src/upstreams/contract/upstream-error.js';
 import type { HttpTarget } from '../../src/upstreams/contract/upstream-target.js';
 import { HttpUpstream } from '../../src/upstreams/http/http-upstream.js';

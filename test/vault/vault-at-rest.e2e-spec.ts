@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { authorize, begin, connectOauth, signedIn } from '../upstream-oauth/log-in.support.js';
 import { startOauthUpstream } from '../upstream-oauth/oauth-upstream.js';
-import { SEALED_COLUMNS } from '../../src/vault/sealed-columns.js';
+import { SEALED_COLUMNS } from '../../src/platform/vault/sealed-columns.js';
 import supertest from 'supertest';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { PROVIDER_KEY } from '../support/model-tools.js';

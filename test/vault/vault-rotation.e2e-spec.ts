@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { newId } from '../../src/common/ids.js';
-import { generateEncryptionKey, parseEncryptionKeys } from '../../src/config/encryption-keys.js';
-import { SEALED_COLUMNS } from '../../src/vault/sealed-columns.js';
-import { rotateColumn } from '../../src/vault/vault-rotation.js';
-import { VaultService } from '../../src/vault/vault.service.js';
+import { newId } from '../../src/core/ids.js';
+import { generateEncryptionKey, parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
+import { SEALED_COLUMNS } from '../../src/platform/vault/sealed-columns.js';
+import { rotateColumn } from '../../src/platform/vault/vault-rotation.js';
+import { VaultService } from '../../src/platform/vault/vault.service.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const ORGANIZATION = newId();

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
-import { DeliveryRepository } from '../../src/webhooks/delivery.repository.js';
+import { DeliveryRepository } from '../../src/automation/webhooks/delivery.repository.js';
 import { answer, createAskingAgent, startUpstream, startWaiting } from '../approvals/approvals.support.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hostname } from 'node:os';
 import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
-import type { WebhookTested } from '../../src/webhooks/webhook.dto.js';
+import type { WebhookTested } from '../../src/automation/webhooks/webhook.dto.js';
 import { createAgent, succeed, unusedId } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startSecondOrganization } from '../support/second-organization.js';

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import type { WebhookDeliveryItem, WebhookItem } from '../../src/webhooks/webhook.dto.js';
+import type { WebhookDeliveryItem, WebhookItem } from '../../src/automation/webhooks/webhook.dto.js';
 import { succeed } from '../support/agent-runs.js';
 import type { TestApp } from '../support/app.js';
 import { eventually } from '../support/webhook-receiver.js';

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../../../src/models/model-kind.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../../../src/agents/models/model-kind.js';
 
 /** The models of a company's own gateway. It speaks OpenAI's protocol and wants to know which service calls. */
 @ModelKind('acme')

@@ -1,6 +1,6 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
-import type { ServiceWorker } from '../../../src/queue/service-queue.js';
+import type { ServiceWorker } from '../../../src/platform/queue/service-queue.js';
 import { ESCALATION_QUEUE, type EscalationJob } from './escalation.queue.js';
 import { RatingRepository } from './rating.repository.js';
 

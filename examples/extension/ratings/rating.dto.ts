@@ -1,6 +1,6 @@
 import { IsInt, IsISO8601, IsNumber, IsString, IsUUID, Length, Max, Min } from 'class-validator';
-import { ItemOf, PageOf } from '../../../src/common/paging/page-of.js';
-import { MayBeNull } from '../../../src/common/validation/presence.js';
+import { ItemOf, PageOf } from '../../../src/core/paging/page-of.js';
+import { MayBeNull } from '../../../src/core/validation/presence.js';
 
 export class RatingCreateInput {
   @IsString()

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldAnswer } from '../../../src/common/answers/answer-budget.js';
-import { CREATES, ManagementTool, READ_ONLY } from '../../../src/common/tools/management-tool.js';
-import { ListInput } from '../../../src/common/paging/list-input.js';
-import type { Principal } from '../../../src/common/principal.js';
+import type { HeldAnswer } from '../../../src/core/answers/answer-budget.js';
+import { CREATES, ManagementTool, READ_ONLY } from '../../../src/core/tools/management-tool.js';
+import { ListInput } from '../../../src/core/paging/list-input.js';
+import type { Principal } from '../../../src/core/principal.js';
 import { RatingCreateInput, RatingOutput, RatingPage } from './rating.dto.js';
 import { RatingsService } from './ratings.service.js';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { ThreadsModule } from '../../../src/threads/threads.module.js';
+import { ThreadsModule } from '../../../src/runtime/threads/threads.module.js';
 import { RatingTools } from './rating.tools.js';
 import { RatingsController } from './ratings.controller.js';
 import { RatingsModule } from './ratings.module.js';

@@ -1,11 +1,11 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { Access } from '../../../src/common/access.js';
-import { Caller } from '../../../src/common/caller.js';
-import type { Principal } from '../../../src/common/principal.js';
-import { RequirePermission } from '../../../src/common/require-permission.js';
-import { schemaOf } from '../../../src/common/validation/schema-of.js';
-import { InputPipe } from '../../../src/common/validation/input.pipe.js';
+import { Access } from '../../../src/core/access.js';
+import { Caller } from '../../../src/core/caller.js';
+import type { Principal } from '../../../src/core/principal.js';
+import { RequirePermission } from '../../../src/core/require-permission.js';
+import { schemaOf } from '../../../src/core/validation/schema-of.js';
+import { InputPipe } from '../../../src/core/validation/input.pipe.js';
 import { RatingCreateInput, type RatingItem, type RatingReport } from './rating.dto.js';
 import { RatingsService } from './ratings.service.js';
 

@@ -1,8 +1,8 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { MigrationsModule } from '../../../src/database/migrations.module.js';
-import { QueueModule } from '../../../src/queue/queue.module.js';
+import { MigrationsModule } from '../../../src/platform/database/migrations.module.js';
+import { QueueModule } from '../../../src/platform/queue/queue.module.js';
 import { Ratings1764000000000 } from './1764000000000-ratings.js';
 import { ESCALATION_QUEUE } from './escalation.queue.js';
 import { RatingEntity } from './rating.entity.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { TimeSlices } from '../../common/time-slices.js';
+import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
 import { composeToolNamesInSlices, prefixFromTitle } from './tool-naming.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';

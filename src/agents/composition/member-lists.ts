@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DomainError } from '../../common/domain-error.js';
-import { withTimeout } from '../../common/with-timeout.js';
+import { DomainError } from '../../core/domain-error.js';
+import { withTimeout } from '../../core/with-timeout.js';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey } from '../../connections/connection-account.js';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
 import type { UpstreamRequests } from '../../upstreams/upstream-requests.js';
-import { UnavailableLedger } from '../../telemetry/unavailable-ledger.js';
+import { UnavailableLedger } from '../../platform/telemetry/unavailable-ledger.js';
 import { OfferLists } from './offer-lists.js';
 
 const MORE_THAN_ARE_REMEMBERED = 12_000;

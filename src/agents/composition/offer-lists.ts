@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DomainError } from '../../common/domain-error.js';
-import { isRecord } from '../../common/is-record.js';
-import { TtlCache } from '../../common/ttl-cache.js';
+import { DomainError } from '../../core/domain-error.js';
+import { isRecord } from '../../core/is-record.js';
+import { TtlCache } from '../../core/ttl-cache.js';
 import type { Connection } from '../../connections/connection.js';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { TimeSlices } from '../../common/time-slices.js';
+import type { TimeSlices } from '../../core/time-slices.js';
 
 /** Tool names that the models of all providers accept: `[A-Za-z0-9_-]`, at most 64 characters. */
 export const MAX_NAME_LENGTH = 64;

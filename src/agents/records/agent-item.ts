@@ -1,4 +1,4 @@
-import { DomainError } from '../../common/domain-error.js';
+import { DomainError } from '../../core/domain-error.js';
 import type { VirtualConnection } from '../../connections/virtual-connections.js';
 import { type AgentConnection, DEFAULT_HISTORY_MESSAGES, DEFAULT_HISTORY_TOKENS } from './agent.js';
 import type { AgentConnectionData, AgentHistoryData, AgentItem } from './agent.dto.js';

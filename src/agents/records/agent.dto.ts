@@ -21,10 +21,10 @@ import {
   type SettableStatus,
 } from '../../connections/connection.js';
 import { IsText, IsTitle } from '../../connections/field-rules.js';
-import { ListInput } from '../../common/paging/list-input.js';
-import { IsOptionalObject } from '../../common/validation/is-optional-object.js';
-import { MayBeAbsent, MayBeNull } from '../../common/validation/presence.js';
-import { type Tier, TIERS } from '../../common/tier.js';
+import { ListInput } from '../../core/paging/list-input.js';
+import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { type Tier, TIERS } from '../../core/tier.js';
 import {
   type ApprovalRule,
   MAX_APPROVAL_TIMEOUT_S,
@@ -35,7 +35,7 @@ import {
   MIN_APPROVAL_TIMEOUT_S,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
-import { ItemOf, PageOf } from '../../common/paging/page-of.js';
+import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
 const MAX_INSTRUCTIONS_LENGTH = 100_000;

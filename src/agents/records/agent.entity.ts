@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
-import type { Tier } from '../../common/tier.js';
+import type { Tier } from '../../core/tier.js';
 import {
   DEFAULT_APPROVAL_TIMEOUT_S,
   DEFAULT_HISTORY_MESSAGES,

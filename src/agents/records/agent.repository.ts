@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
-import type { SqlClause } from '../../common/paging/sql-clause.js';
-import { PreparedStatements } from '../../database/prepared-statements.js';
+import type { SqlClause } from '../../core/paging/sql-clause.js';
+import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';

@@ -1,4 +1,4 @@
-import type { Tier } from '../../common/tier.js';
+import type { Tier } from '../../core/tier.js';
 import type { ConnectionStatus } from '../../connections/connection.js';
 
 export const DEFAULT_MAX_STEPS = 20;

@@ -1,4 +1,4 @@
-import { allows, ANY, type PermissionMap } from '../../common/permissions.js';
+import { allows, ANY, type PermissionMap } from '../../core/permissions.js';
 import { type AgentConnection, type ApprovalRule, MAX_AGENTS } from './agent.js';
 
 /** The selected tools of one connection; null selects all. */

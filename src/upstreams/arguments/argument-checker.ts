@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
 import { relaxDefaulted } from './defaulted-properties.js';
 import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
-import { exceededLimit, type JsonLimits } from '../../common/json-size.js';
+import { exceededLimit, type JsonLimits } from '../../core/json-size.js';
 import { type PlainForm, plainFormOf } from './plain-form.js';
 import { Quarantine } from './quarantine.js';
 import { compilePlain, type Validate } from './schema-validator.js';

@@ -1,4 +1,4 @@
-import { DomainError, type FieldError } from '../../common/domain-error.js';
+import { DomainError, type FieldError } from '../../core/domain-error.js';
 
 /**
  * The result of a validation. `unfit` has at most 20 faults with path and rule, and never a value of the arguments. `unusable`

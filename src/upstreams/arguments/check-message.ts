@@ -1,4 +1,4 @@
-import type { FieldError } from '../../common/domain-error.js';
+import type { FieldError } from '../../core/domain-error.js';
 
 /** A request to a check thread. */
 export interface CheckRequest {

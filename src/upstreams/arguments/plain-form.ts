@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/is-record.js';
+import { isRecord } from '../../core/is-record.js';
 import { ASSERTED_FORMATS } from './schema-validator.js';
 
 /**

@@ -1,7 +1,7 @@
 import { Ajv, MissingRefError, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { fastFormats } from 'ajv-formats/dist/formats.js';
-import type { FieldError } from '../../common/domain-error.js';
+import type { FieldError } from '../../core/domain-error.js';
 
 // Imports only packages and types, because the worker thread loads this file directly, in `dist` and under Jest.
 

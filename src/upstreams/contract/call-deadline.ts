@@ -1,4 +1,4 @@
-import { unlessAborted } from '../../common/with-timeout.js';
+import { unlessAborted } from '../../core/with-timeout.js';
 import { UpstreamError } from './upstream-error.js';
 
 /**

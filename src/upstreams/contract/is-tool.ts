@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/is-record.js';
+import { isRecord } from '../../core/is-record.js';
 import type { UpstreamTool } from './upstream.js';
 
 /** Does this listed item have what every tool must have: a name, and a schema that is an object (MCP, "Tool")? */

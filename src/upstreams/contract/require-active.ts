@@ -1,4 +1,4 @@
-import { DomainError } from '../../common/domain-error.js';
+import { DomainError } from '../../core/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
 
 /** A connection in status `error` passes, so that it can recover. @throws DomainError `connection_unavailable` */

@@ -1,4 +1,4 @@
-import type { Principal } from '../../common/principal.js';
+import type { Principal } from '../../core/principal.js';
 
 /** The caller to whom upstream sessions belong, and the credential without which they end. */
 export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;

@@ -5,10 +5,10 @@ import {
   SdkHttpError,
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/client';
-import { DomainError } from '../../common/domain-error.js';
-import { isObject } from '../../common/is-record.js';
-import { portOf } from '../../net/address-policy.js';
-import { AddressRefusedError } from '../../net/address-refused-error.js';
+import { DomainError } from '../../core/domain-error.js';
+import { isObject } from '../../core/is-record.js';
+import { portOf } from '../../platform/net/address-policy.js';
+import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
 import {
   UpstreamError,
   UpstreamMisbehaviour,

@@ -1,5 +1,5 @@
 import type { Tool } from '@modelcontextprotocol/client';
-import { ParseCost } from '../../json/parse-cost.js';
+import { ParseCost } from '../../core/json/parse-cost.js';
 import { UpstreamMisbehaviour } from './upstream-error.js';
 
 /** One page of a `tools/list` result. */

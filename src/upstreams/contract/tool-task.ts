@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRecord } from '../../common/is-record.js';
+import { isRecord } from '../../core/is-record.js';
 import type { UpstreamTool } from './upstream.js';
 
 const DEFAULT_POLL_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { DomainError } from '../../common/domain-error.js';
+import type { DomainError } from '../../core/domain-error.js';
 import type { UpstreamAccess, UpstreamConnector } from '../../connections/upstream-kind.js';
 
 /** The members of every kind of target. */

@@ -1,4 +1,4 @@
-import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
+import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { exchangeAuthorized } from './exchange-authorized.js';

@@ -1,9 +1,9 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
-import { isForbiddenHeader } from '../../net/forbidden-headers.js';
-import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
+import { isForbiddenHeader } from '../../platform/net/forbidden-headers.js';
+import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { type AnswerBody, beginningOf, chunksOf, discard } from '../messages/answer-body.js';
 import type { HttpAnswer } from '../sockets/http-answer.js';
-import { ParseCost } from '../../json/parse-cost.js';
+import { ParseCost } from '../../core/json/parse-cost.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { exchangeAuthorized } from './exchange-authorized.js';

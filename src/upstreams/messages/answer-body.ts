@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
-import { turnHolderOf, WorkTurns } from '../../common/work-turns.js';
-import { MAX_PARSED_BYTES, ParseCost } from '../../json/parse-cost.js';
+import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
+import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
+import { MAX_PARSED_BYTES, ParseCost } from '../../core/json/parse-cost.js';
 
 /** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
 export const GATHERED_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
-import type { AnsweredWithRoom } from '../../common/answers/answer-room.js';
+import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
 import { type AnswerBody, chunksOf, requireRoom } from './answer-body.js';
-import { ParseCost } from '../../json/parse-cost.js';
+import { ParseCost } from '../../core/json/parse-cost.js';
 
 /** A whole event with the empty line that ends it, or a piece of an event that is too large to buffer. */
 export interface SsePart {

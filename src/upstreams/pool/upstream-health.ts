@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DomainError } from '../../common/domain-error.js';
+import { DomainError } from '../../core/domain-error.js';
 import type { Connection } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ConnectionTester } from './connection-tester.js';

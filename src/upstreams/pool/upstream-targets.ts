@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../common/domain-error.js';
-import { AppConfig } from '../../config/app-config.js';
+import { DomainError } from '../../core/domain-error.js';
+import { AppConfig } from '../../core/config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { isSettable, type VariableRule } from '../../connections/environment-faults.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
 import { UpstreamKinds } from '../../connections/upstream-kinds.js';
-import { UpstreamAccounts } from '../../upstream-oauth/tokens/upstream-accounts.js';
+import { UpstreamAccounts } from '../../connections/upstream-oauth/tokens/upstream-accounts.js';
 import type { CustomTarget, HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
 const DEFAULT_DIRECTORY = '/';

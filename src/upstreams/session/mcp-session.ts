@@ -10,8 +10,8 @@ import {
   type Tool,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
-import { version } from '../../common/version.js';
-import { endsWithin } from '../../common/with-timeout.js';
+import { version } from '../../core/version.js';
+import { endsWithin } from '../../core/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
 import {
   LISTED_KINDS,

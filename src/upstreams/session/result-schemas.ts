@@ -1,5 +1,5 @@
 import type { CallToolResult, StandardSchemaV1 } from '@modelcontextprotocol/client';
-import { isRecord } from '../../common/is-record.js';
+import { isRecord } from '../../core/is-record.js';
 import { isTool } from '../contract/is-tool.js';
 import type { ToolPage } from '../contract/tool-listing.js';
 

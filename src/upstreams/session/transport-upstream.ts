@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
-import { withTimeout } from '../../common/with-timeout.js';
+import { withTimeout } from '../../core/with-timeout.js';
 import type { OnListChanged } from '../contract/list-change.js';
 import { McpSession } from './mcp-session.js';
 import type { SessionTransport } from '../contract/session-transport.js';

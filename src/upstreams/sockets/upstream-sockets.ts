@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { UPSTREAM_LIMITS } from '../../net/http-limits.js';
+import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import type { HttpTarget } from '../contract/upstream-target.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/is-record.js';
+import { isRecord } from '../../core/is-record.js';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { plainText } from '../../common/plain-text.js';
-import { redactText } from '../../common/redact-text.js';
-import { isSecretName } from '../../common/secret-name.js';
+import { plainText } from '../../core/plain-text.js';
+import { redactText } from '../../core/redact-text.js';
+import { isSecretName } from '../../core/secret-name.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_LOGGED_LENGTH = 1024;

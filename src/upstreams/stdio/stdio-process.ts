@@ -5,7 +5,7 @@ import type { StdioTarget } from '../contract/upstream-target.js';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputBudget } from './output-budget.js';
 import { ProgramLog } from './program-log.js';
-import { ParseCost } from '../../json/parse-cost.js';
+import { ParseCost } from '../../core/json/parse-cost.js';
 
 /** How much of a line's beginning and end is searched for its id. */
 const SEARCHED_BYTES = 1024;

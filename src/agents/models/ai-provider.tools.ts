@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
+import type { Principal } from '../../core/principal.js';
+import {
+  AiProviderAnswer,
+  AiProviderCreateInput,
+  AiProviderDeleteInput,
+  AiProviderList,
+  AiProviderListInput,
+  AiProviderTested,
+  AiProviderTestInput,
+  AiProviderUpdateInput,
+} from './ai-provider.dto.js';
+import { AiProviderService } from './ai-provider.service.js';
+import { ProviderTester } from './provider-tester.js';
+
+@Injectable()
+export class AiProviderTools {
+  constructor(
+    private readonly service: AiProviderService,
+    private readonly tester: ProviderTester,
+  ) {}
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_CREATE',
+    description:
+      'Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to. ' +
+      'The key is stored encrypted and never returned.',
+    input: AiProviderCreateInput,
+    output: AiProviderAnswer,
+    annotations: CREATES,
+  })
+  async create(input: AiProviderCreateInput, caller: Principal): Promise<AiProviderAnswer> {
+    return { item: await this.service.create(input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_LIST',
+    description: "Lists the organization's AI providers without their keys.",
+    input: AiProviderListInput,
+    output: AiProviderList,
+    annotations: READ_ONLY,
+  })
+  async list(_input: AiProviderListInput, caller: Principal): Promise<AiProviderList> {
+    return { items: await this.service.list(caller) };
+  }
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_UPDATE',
+    description:
+      'Changes an AI provider. Absent properties keep their value; null clears the key or the base URL. If base_url ' +
+      'changes the server, send the key again, or null.',
+    input: AiProviderUpdateInput,
+    output: AiProviderAnswer,
+    annotations: UPDATES,
+  })
+  async update(input: AiProviderUpdateInput, caller: Principal): Promise<AiProviderAnswer> {
+    return { item: await this.service.update(input.id, input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_DELETE',
+    description: 'Deletes an AI provider. Tiers that use it are cleared.',
+    input: AiProviderDeleteInput,
+    output: AiProviderAnswer,
+    annotations: DESTROYS,
+  })
+  async delete(input: AiProviderDeleteInput, caller: Principal): Promise<AiProviderAnswer> {
+    return { item: await this.service.delete(input.id, caller) };
+  }
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_TEST',
+    description:
+      'Requests a few words from a model of an AI provider, within 20 seconds, and reports the cause of a failure.',
+    input: AiProviderTestInput,
+    output: AiProviderTested,
+    annotations: READ_ONLY,
+  })
+  test(input: AiProviderTestInput, caller: Principal): Promise<AiProviderTested> {
+    return this.tester.test(input, caller);
+  }
+}

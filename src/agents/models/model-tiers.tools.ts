@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
+import type { Principal } from '../../core/principal.js';
+import { ModelTiersAnswer, ModelTiersGetInput, ModelTiersSetInput } from './model-tiers.dto.js';
+import { ModelTiersService } from './model-tiers.service.js';
+
+@Injectable()
+export class ModelTiersTools {
+  constructor(private readonly service: ModelTiersService) {}
+
+  @ManagementTool({
+    name: 'MODEL_TIERS_SET',
+    description:
+      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; ' +
+      'a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the ' +
+      'runs that start from then on a cost; a target without a price removes it.',
+    input: ModelTiersSetInput,
+    output: ModelTiersAnswer,
+    annotations: UPDATES,
+  })
+  async set(input: ModelTiersSetInput, caller: Principal): Promise<ModelTiersAnswer> {
+    return { item: await this.service.set(input.data, caller) };
+  }
+
+  @ManagementTool({
+    name: 'MODEL_TIERS_GET',
+    description: 'Shows which provider and model serve each tier, with the price if one is set; null means not set.',
+    input: ModelTiersGetInput,
+    output: ModelTiersAnswer,
+    annotations: READ_ONLY,
+  })
+  async get(_input: ModelTiersGetInput, caller: Principal): Promise<ModelTiersAnswer> {
+    return { item: await this.service.get(caller) };
+  }
+}

@@ -1,0 +1,49 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
+import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
+import { NetModule } from '../../platform/net/net.module.js';
+import { VaultModule } from '../../platform/vault/vault.module.js';
+import { AiProviderEntity } from './ai-provider.entity.js';
+import { AiProviderRepository } from './ai-provider.repository.js';
+import { AiProviderService } from './ai-provider.service.js';
+import { AiProviderTools } from './ai-provider.tools.js';
+import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
+import { ModelKinds } from './model-kinds.js';
+import { ModelTierEntity } from './model-tier.entity.js';
+import { ModelTiersRepository } from './model-tiers.repository.js';
+import { ModelTiersService } from './model-tiers.service.js';
+import { ModelTiersTools } from './model-tiers.tools.js';
+import { ModelsService } from './models.service.js';
+import { ProviderModels } from './provider-models.js';
+import { ProviderTester } from './provider-tester.js';
+
+/** AI providers, tiers, and the models of runs. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]),
+    PreparedStatementsModule,
+    AuditEventsModule,
+    NetModule,
+    VaultModule,
+    DiscoveryModule,
+  ],
+  providers: [
+    OpenAiCompatibleModels,
+    OpenAiModels,
+    AnthropicModels,
+    ModelKinds,
+    AiProviderService,
+    AiProviderRepository,
+    AiProviderTools,
+    ModelTiersService,
+    ModelTiersRepository,
+    ModelTiersTools,
+    ModelsService,
+    ProviderModels,
+    ProviderTester,
+  ],
+  exports: [ModelsService],
+})
+export class ModelsModule {}

@@ -1,0 +1,210 @@
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidPromptError,
+  InvalidResponseDataError,
+  InvalidToolInputError,
+  JSONParseError,
+  LoadAPIKeyError,
+  MessageConversionError,
+  NoContentGeneratedError,
+  NoOutputGeneratedError,
+  NoSuchModelError,
+  NoSuchToolError,
+  RetryError,
+  StreamProviderError,
+  ToolChoiceViolationError,
+  TypeValidationError,
+  UnsupportedFunctionalityError,
+} from 'ai';
+import { plainText } from '../../core/plain-text.js';
+import { redactText } from '../../core/redact-text.js';
+import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { BuiltinFailure } from './builtin/builtin-failure.js';
+import type { ProviderFailureCode } from './provider-failure-codes.js';
+import { AnswerTooLargeError } from './provider-fetch.js';
+
+/** Why a model call failed, in a form that a run, its stream and the transcript can show. */
+export interface ProviderFailure {
+  code: ProviderFailureCode;
+  /**
+   * A sentence of this service, after which it can quote the message of a provider that refused the call. Contains no URL, header or
+   * key.
+   */
+  message: string;
+  /** Whether a later retry of the same call can succeed. */
+  retryable: boolean;
+}
+
+type Describe = (error: unknown) => ProviderFailure | undefined;
+
+const INTERNAL = failure('internal', 'An unexpected error occurred while the model was called.');
+const UNREACHABLE = failure('provider_unavailable', 'The model provider cannot be reached.', true);
+
+/** Transport failures, and the names, codes or messages by which Node and undici report them. */
+const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[] = [
+  {
+    failure: failure('provider_timeout', 'The model provider did not respond in time.', true),
+    marks: ['TimeoutError', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+  },
+  {
+    failure: failure('provider_unavailable', 'The TLS certificate of the model provider is not trusted.'),
+    marks: [
+      'CERT_HAS_EXPIRED',
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+    ],
+  },
+  {
+    failure: UNREACHABLE,
+    marks: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+  },
+  {
+    failure: failure('provider_unavailable', 'The connection to the model provider was lost.', true),
+    marks: ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'socket hang up', 'terminated'],
+  },
+  {
+    failure: failure('provider_timeout', 'The call to the model provider was stopped before it ended.'),
+    marks: ['AbortError'],
+  },
+  // undici's name for every connect failure; its cause holds the reason, if there is one.
+  { failure: UNREACHABLE, marks: ['fetch failed'] },
+];
+
+/** In order: the first entry that matches the error, or one of its causes, describes it. */
+const DESCRIPTIONS: readonly Describe[] = [
+  describeOurs,
+  describeStatus,
+  ...NETWORK.map(describeByMarks),
+  describeSetup,
+  describeToolMistake,
+  describeUnusable,
+];
+
+/**
+ * Describes an error that a language model, or `ai` around it, threw, rejected with or sent as an error part. Do not
+ * call it for a cancelled run: the caller knows its own abort.
+ */
+export function describeProviderFailure(error: unknown): ProviderFailure {
+  const chain = withCauses(error);
+  for (const describe of DESCRIPTIONS) {
+    for (const link of chain) {
+      const failure = describe(link);
+      if (failure) return failure;
+    }
+  }
+  return INTERNAL;
+}
+
+/** The error and its chain of causes. */
+function withCauses(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  let link = error;
+  while (link !== undefined && link !== null && !chain.includes(link)) {
+    chain.push(link);
+    if (RetryError.isInstance(link)) link = link.lastError;
+    else link = typeof link === 'object' && 'cause' in link ? link.cause : undefined;
+  }
+  return chain;
+}
+
+/** Failures of this service, whose messages can be shown. */
+function describeOurs(error: unknown): ProviderFailure | undefined {
+  if (error instanceof BuiltinFailure) return failure('model_failed', error.message);
+  if (error instanceof AddressRefusedError) return failure('provider_unavailable', error.message);
+  return undefined;
+}
+
+/** The HTTP status of a refusal, or the status that a provider sent in its stream. */
+function describeStatus(error: unknown): ProviderFailure | undefined {
+  if (!APICallError.isInstance(error) && !StreamProviderError.isInstance(error)) return undefined;
+  const { statusCode: status, isRetryable: retryable } = error;
+  if (status === undefined || status < 400) return undefined;
+
+  const said = (code: ProviderFailureCode, what: string) =>
+    failure(code, `The model provider ${what} (HTTP ${status}).${messageOf(error)}`, retryable);
+  if (status === 401 || status === 403) return said('provider_unauthorized', 'refused the credential');
+  if (status === 404) return said('provider_not_found', 'does not know the model or the address');
+  if (status === 408) return said('provider_timeout', 'timed out');
+  if (status === 429) return said('provider_rate_limited', 'limits the rate of requests');
+  if (status < 500) return said('provider_rejected', 'rejected the request');
+  return said('provider_unavailable', 'is failing');
+}
+
+/** Longer messages are cut. */
+const QUOTED_LENGTH = 300;
+
+/**
+ * The message of the provider's error document, as a sentence of its own. The key has been replaced in it already
+ * (`createProviderFetch`); here, other credentials are, as far as their context shows them.
+ */
+function messageOf(error: APICallError | StreamProviderError): string {
+  if (!APICallError.isInstance(error) || error.data === undefined || typeof error.message !== 'string') return '';
+  const text = redactText(plainText(error.message.slice(0, 8 * QUOTED_LENGTH)))
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
+    .trim();
+  if (text === '') return '';
+  const shown = text.length > QUOTED_LENGTH ? `${text.slice(0, QUOTED_LENGTH).toWellFormed()}…` : text;
+  return ` It says: ${shown}${/[.!?…]$/.test(shown) ? '' : '.'}`;
+}
+
+function describeSetup(error: unknown): ProviderFailure | undefined {
+  if (InvalidPromptError.isInstance(error) || MessageConversionError.isInstance(error)) return INTERNAL;
+  if (LoadAPIKeyError.isInstance(error)) return failure('provider_unauthorized', 'The model provider has no API key.');
+  if (NoSuchModelError.isInstance(error)) return failure('provider_not_found', 'The model provider has no such model.');
+  if (UnsupportedFunctionalityError.isInstance(error)) {
+    return failure('provider_rejected', 'The model provider does not support a feature that the run needs.');
+  }
+  return undefined;
+}
+
+function describeToolMistake(error: unknown): ProviderFailure | undefined {
+  if (NoSuchToolError.isInstance(error)) {
+    return failure('provider_bad_response', 'The model called a tool that it does not have.');
+  }
+  if (InvalidToolInputError.isInstance(error)) {
+    return failure('provider_bad_response', 'The model called a tool with invalid arguments.');
+  }
+  return undefined;
+}
+
+function describeUnusable(error: unknown): ProviderFailure | undefined {
+  if (APICallError.isInstance(error) && error.statusCode === undefined) return UNREACHABLE;
+  const isSdkComplaint = [
+    APICallError,
+    StreamProviderError,
+    JSONParseError,
+    TypeValidationError,
+    InvalidResponseDataError,
+    EmptyResponseBodyError,
+    NoContentGeneratedError,
+    NoOutputGeneratedError,
+    ToolChoiceViolationError,
+  ].some((known) => known.isInstance(error));
+  if (isSdkComplaint || error instanceof AnswerTooLargeError || isErrorFrame(error)) {
+    return failure('provider_bad_response', 'The model provider sent an invalid response.');
+  }
+  return undefined;
+}
+
+/** An error that a provider wrote into its stream and that the SDK passes on unchanged: anything but an Error. */
+function isErrorFrame(error: unknown): boolean {
+  return typeof error === 'string' || (typeof error === 'object' && error !== null && !('stack' in error));
+}
+
+function describeByMarks({ failure, marks }: (typeof NETWORK)[number]): Describe {
+  return (error) => {
+    if (typeof error !== 'object' || error === null) return undefined;
+    const { name, code, message }: { name?: unknown; code?: unknown; message?: unknown } = error;
+    return [name, code, message].some((value) => typeof value === 'string' && marks.includes(value))
+      ? failure
+      : undefined;
+  };
+}
+
+function failure(code: ProviderFailureCode, message: string, retryable = false): ProviderFailure {
+  return { code, message, retryable };
+}

@@ -1,0 +1,114 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Agent } from 'undici';
+import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
+import { createProviderFetch, hidingKey } from './provider-fetch.js';
+
+const closers: (() => void)[] = [];
+
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  closers.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await new Promise((resolve) => server.once('listening', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function fetchWith(limits: Partial<Record<keyof typeof PROVIDER_LIMITS, number>>): typeof globalThis.fetch {
+  const dispatcher = new Agent();
+  closers.push(() => void dispatcher.destroy());
+  return createProviderFetch(dispatcher, { ...PROVIDER_LIMITS, ...limits });
+}
+
+describe('the fetch of the provider SDKs', () => {
+  it('sends the request and returns status, headers and body', async () => {
+    const url = await serve((request, response) => {
+      response.writeHead(201, { 'x-seen': `${request.method} ${request.url} ${request.headers.authorization}` });
+      request.pipe(response);
+    });
+    const init = { method: 'POST', headers: { authorization: 'Bearer k' }, body: '{"a":"é"}' };
+    const answer = await fetchWith({})(`${url}/v1/chat/completions`, init);
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('x-seen')).toBe('POST /v1/chat/completions Bearer k');
+    expect(await answer.text()).toBe('{"a":"é"}');
+  });
+
+  it.each([301, 302, 303, 307, 308])('does not follow a redirect (%i)', async (status) => {
+    let requests = 0;
+    const url = await serve((_request, response) => {
+      requests++;
+      response.writeHead(status, { location: '/elsewhere' }).end();
+    });
+    const answer = await fetchWith({})(url, { method: 'POST', body: '{}' });
+    expect([answer.status, requests]).toEqual([status, 1]);
+  });
+
+  it('times out when a provider never responds', async () => {
+    const url = await serve(() => undefined);
+    const answer = fetchWith({ headersTimeoutMs: 50 })(url);
+    await expect(answer).rejects.toMatchObject({ cause: { code: 'UND_ERR_HEADERS_TIMEOUT' } });
+  });
+
+  it('times out when a response stalls', async () => {
+    const url = await serve((_request, response) => void response.write('beginning'));
+    const answer = await fetchWith({ idleTimeoutMs: 50 })(url);
+    await expect(answer.text()).rejects.toMatchObject({ cause: { code: 'UND_ERR_BODY_TIMEOUT' } });
+  });
+
+  it('limits the size of a response', async () => {
+    const closed = Promise.withResolvers<void>();
+    const url = await serve((_request, response) => {
+      const timer = setInterval(() => response.write('x'.repeat(1000)), 1);
+      response.once('close', () => {
+        clearInterval(timer);
+        closed.resolve();
+      });
+    });
+    const answer = await fetchWith({ maxAnswerBytes: 10_000 })(url);
+    await expect(answer.text()).rejects.toMatchObject({ name: 'AnswerTooLargeError' });
+    await closed.promise;
+  });
+
+  it('ends the request when the signal is aborted', async () => {
+    const closed = Promise.withResolvers<void>();
+    const url = await serve((_request, response) => {
+      response.once('close', closed.resolve);
+      response.write('beginning');
+    });
+    const cancel = new AbortController();
+    const answer = await fetchWith({})(url, { signal: cancel.signal });
+    const text = answer.text();
+    cancel.abort();
+    await expect(text).rejects.toMatchObject({ name: 'AbortError' });
+    await closed.promise;
+  });
+});
+
+describe('hidingKey', () => {
+  const KEY = 'sk-proj-0123456789.+abc';
+  const answering = (body: string, status: number): typeof globalThis.fetch =>
+    hidingKey(async () => new Response(body, { status, headers: { 'retry-after': '1' } }), KEY);
+
+  it.each([
+    [`Incorrect key: ${KEY}.`, 'Incorrect key: ***.'],
+    ['Incorrect key: sk-proj-********9.+abc', 'Incorrect key: ***+abc'],
+    ['Incorrect key: "sk-proj-…"', 'Incorrect key: "***"'],
+    ['No such model: gpt', 'No such model: gpt'],
+  ])('replaces the key in an error document: %s', async (body, shown) => {
+    const answer = await answering(body, 401)('http://x');
+    expect(await answer.text()).toBe(shown);
+    expect(answer).toMatchObject({ status: 401 });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+
+  it('leaves answers alone', async () => {
+    expect(await (await answering(KEY, 200)('http://x')).text()).toBe(KEY);
+  });
+});

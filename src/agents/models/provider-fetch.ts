@@ -1,0 +1,81 @@
+import { type Dispatcher, fetch as undiciFetch, type RequestInit } from 'undici';
+import { HIDDEN } from '../../core/credential-forms.js';
+import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
+
+type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes', number>;
+
+/** A response that exceeds the size limit. */
+export class AnswerTooLargeError extends Error {
+  override readonly name = 'AnswerTooLargeError';
+}
+
+/** The beginning of a key by which masked or cut repetitions of it are recognized. */
+const KEY_BEGINNING = 8;
+/** Longer error documents are cut. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/**
+ * A `fetch` that replaces the key in the error documents of the provider, so that their messages can be shown: providers repeat a
+ * wrong key, whole, masked or cut. Text that begins like the key is replaced up to the next character that no key has.
+ */
+export function hidingKey(fetch: typeof globalThis.fetch, key: string | undefined): typeof globalThis.fetch {
+  if (key === undefined || key === '') return fetch;
+  const beginning = key.slice(0, KEY_BEGINNING).replace(/[^A-Za-z0-9]/g, '\\$&');
+  const repeated = new RegExp(key.length > KEY_BEGINNING ? `${beginning}[\\w.*…-]*` : beginning, 'g');
+  return async (input, init) => {
+    const answer = await fetch(input, init);
+    if (answer.status < 400 || answer.body === null) return answer;
+    const { status, statusText, headers } = answer;
+    const text = await beginningOf(answer.body);
+    return new Response(text.replaceAll(key, HIDDEN).replace(repeated, HIDDEN), { status, statusText, headers });
+  };
+}
+
+async function beginningOf(body: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const chunk of body) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length > MAX_ERROR_BYTES) break;
+    }
+  } catch {
+    // The status says enough.
+  }
+  return text;
+}
+
+/**
+ * The `fetch` of the provider SDKs. It uses the given dispatcher, times out when a provider hangs and limits the size
+ * of responses. It follows no redirect, so that keys and prompts reach only the stored address.
+ */
+export function createProviderFetch(
+  dispatcher: Dispatcher,
+  limits: ProviderFetchLimits = PROVIDER_LIMITS,
+): typeof globalThis.fetch {
+  const { headersTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout, maxAnswerBytes } = limits;
+  // `fetch` has no timeout options, so they are set on every dispatch.
+  const patient = dispatcher.compose(
+    (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout, bodyTimeout }, handler),
+  );
+  return async (input, init) => {
+    // The SDKs send string URLs and JSON strings; the types of undici and Node differ only for other values.
+    const request = { ...init, redirect: 'manual', dispatcher: patient } as RequestInit;
+    const answer = await undiciFetch(String(input), request);
+    const { status, statusText } = answer;
+    const headers = new Headers([...answer.headers]);
+    const body = answer.body === null ? null : answer.body.pipeThrough(atMost(maxAnswerBytes));
+    return new Response(body, { status, statusText, headers });
+  };
+}
+
+function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      size += chunk.byteLength;
+      if (size > maxBytes) controller.error(new AnswerTooLargeError(`The response is larger than ${maxBytes} bytes.`));
+      else controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,49 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { decoratedMethods } from '../../core/decorated-providers.js';
+import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../../core/tools/management-tool.js';
+import type { Principal } from '../../core/principal.js';
+import { type JsonSchema, schemaOf } from '../../core/validation/schema-of.js';
+
+/** A registered management tool: its definition, the schemas of its classes and its handler. */
+export interface RegisteredTool {
+  definition: ManagementToolDefinition;
+  inputSchema: JsonSchema;
+  outputSchema: JsonSchema;
+  handle: Handler;
+}
+
+type Handler = (input: object, caller: Principal, answer: HeldAnswer) => Promise<unknown>;
+
+/** Every management tool of the application, discovered at startup. A duplicate name stops the start. */
+@Injectable()
+export class ToolRegistry implements OnModuleInit {
+  private readonly tools = new Map<string, RegisteredTool>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const methods = decoratedMethods<ManagementToolDefinition>(this.discovery, MANAGEMENT_TOOL);
+    for (const { metadata, method } of methods) this.register(metadata, method as Handler);
+  }
+
+  findTool(name: string): RegisteredTool | undefined {
+    return this.tools.get(name);
+  }
+
+  /** All tools by name. */
+  all(): RegisteredTool[] {
+    return [...this.tools.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  private register(definition: ManagementToolDefinition, handle: Handler): void {
+    if (this.tools.has(definition.name)) throw new Error(`Two management tools are named ${definition.name}.`);
+    this.tools.set(definition.name, {
+      definition,
+      inputSchema: schemaOf(definition.input),
+      outputSchema: schemaOf(definition.output),
+      handle,
+    });
+  }
+}

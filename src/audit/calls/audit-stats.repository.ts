@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { LongReads } from '../../platform/database/long-reads.js';
+import type { StatsRange } from '../../core/paging/stats-range.js';
+import type { CallGrouping } from './monitoring.dto.js';
+
+/** Counts of a set of records. `latency` holds p50, p95 and p99 in milliseconds, without denied calls. */
+export interface Counts {
+  calls: number;
+  successes: number;
+  errors: number;
+  denied: number;
+  latency: [number, number, number] | null;
+}
+
+export interface ToolCounts extends Counts {
+  connectionId: string | null;
+  toolName: string;
+}
+
+export interface GroupCounts extends Counts {
+  /** The id of the connection, agent, key or person. */
+  group: string | null;
+}
+
+export interface ToolCountsAt extends ToolCounts {
+  /** The start of the bucket; null for the total of the tool. */
+  at: Date | null;
+}
+
+export interface StatsQuestion extends StatsRange {
+  readonly organizationId: string;
+  readonly connectionId: string | null;
+  readonly toolName: string | null;
+  readonly includesManagement: boolean;
+  readonly groupBy: CallGrouping | undefined;
+}
+
+const COUNTS = `
+  count(*)::integer AS calls,
+  (count(*) FILTER (WHERE status = 'success'))::integer AS successes,
+  (count(*) FILTER (WHERE status = 'error'))::integer AS errors,
+  (count(*) FILTER (WHERE status = 'denied'))::integer AS denied,
+  percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE status <> 'denied') AS latency`;
+
+const IN_QUESTION = `
+  organization_id = $1 AND at >= $2 AND at < $3
+  AND ($4::uuid IS NULL OR connection_id = $4) AND ($5::text IS NULL OR tool_name = $5)
+  AND ($6::boolean OR connection_id IS NOT NULL)`;
+
+const TOTAL = `SELECT ${COUNTS} FROM audit_records WHERE ${IN_QUESTION}`;
+
+// Without percentiles, which would sort all records instead of hashing them.
+const MOST_CALLED = `
+  SELECT connection_id AS "connectionId", tool_name AS "toolName"
+  FROM audit_records WHERE ${IN_QUESTION}
+  GROUP BY connection_id, tool_name
+  ORDER BY count(*) DESC, tool_name, connection_id
+  LIMIT $7`;
+
+const GROUPS: Readonly<Record<CallGrouping, string>> = {
+  connection: 'connection_id',
+  agent: 'agent_id',
+  key: 'api_key_id',
+  person: 'user_id',
+};
+
+const byGroup = (grouping: CallGrouping): string => `
+  SELECT ${GROUPS[grouping]} AS "group", ${COUNTS}
+  FROM audit_records WHERE ${IN_QUESTION}
+  GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $7`;
+
+// Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id: hence IS NOT
+// DISTINCT FROM.
+const OF_TOOLS = `
+  SELECT connection_id AS "connectionId", tool_name AS "toolName", bucket AS at, ${COUNTS}
+  FROM (
+    SELECT connection_id, tool_name, date_bin($7::bigint * interval '1 second', at, 'epoch') AS bucket, status, duration_ms
+    FROM audit_records
+    WHERE ${IN_QUESTION} AND EXISTS (
+      SELECT FROM unnest($8::uuid[], $9::text[]) AS listed (listed_connection, listed_tool)
+      WHERE tool_name = listed_tool AND connection_id IS NOT DISTINCT FROM listed_connection
+    )
+  ) calls
+  GROUP BY GROUPING SETS ((connection_id, tool_name), (connection_id, tool_name, bucket))
+  ORDER BY grouping(bucket) DESC, bucket, calls DESC, tool_name, connection_id`;
+
+/** Counts audit records. */
+@Injectable()
+export class AuditStatsRepository {
+  constructor(private readonly reads: LongReads) {}
+
+  /** Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most calls. */
+  count(
+    question: StatsQuestion,
+    max: number,
+    callerLeft: AbortSignal,
+  ): Promise<{
+    total: Counts;
+    ofTools: ToolCountsAt[];
+    byGroup: GroupCounts[];
+    truncated: boolean;
+  }> {
+    const { organizationId, from, to, connectionId, toolName, includesManagement, bucketSeconds, groupBy } = question;
+    const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
+    return this.reads.read(organizationId, callerLeft, async (manager) => {
+      const [total] = await rows<Counts>(manager, TOTAL, scope);
+      if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
+      const found = await rows<Pick<ToolCounts, 'connectionId' | 'toolName'>>(manager, MOST_CALLED, [
+        ...scope,
+        max + 1,
+      ]);
+      const most = found.slice(0, max);
+      const listed = [most.map((tool) => tool.connectionId), most.map((tool) => tool.toolName)];
+      const ofTools = await rows<ToolCountsAt>(manager, OF_TOOLS, [...scope, bucketSeconds, ...listed]);
+      const groups =
+        groupBy === undefined ? [] : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, max + 1]);
+      const truncated = found.length > max || groups.length > max;
+      return { total, ofTools, byGroup: groups.slice(0, max), truncated };
+    });
+  }
+}
+
+function rows<T>(manager: EntityManager, statement: string, parameters: unknown[]): Promise<T[]> {
+  return manager.query(statement, parameters);
+}

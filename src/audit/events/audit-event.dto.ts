@@ -1,0 +1,77 @@
+import { Type } from 'class-transformer';
+import { IsIn, IsISO8601, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { PageOf } from '../../core/paging/page-of.js';
+import { AnyJson, MayBeNull } from '../../core/validation/presence.js';
+import { AUDIT_EVENT_NAMES, type AuditEventName, EVENT_TARGET_TYPES, type EventTargetType } from './audit-event.js';
+
+/** Who caused an event. All properties are null for failed sign-ins and for what the service does at its start. */
+export class AuditEventActor {
+  @MayBeNull()
+  @IsUUID()
+  user_id: string | null;
+
+  /** Also of a user who was deleted since. */
+  @MayBeNull()
+  @IsString()
+  user_email: string | null;
+
+  @MayBeNull()
+  @IsUUID()
+  api_key_id: string | null;
+
+  /** Also of a key that was deleted since. */
+  @MayBeNull()
+  @IsString()
+  key_name: string | null;
+
+  /** The OAuth client. */
+  @MayBeNull()
+  @IsString()
+  client_id: string | null;
+}
+
+/** What an event is about. */
+export class AuditEventTarget {
+  @IsIn(EVENT_TARGET_TYPES)
+  type: EventTargetType;
+
+  @MayBeNull()
+  @IsString()
+  id: string | null;
+
+  /** The name at the time of the event. */
+  @MayBeNull()
+  @IsString()
+  name: string | null;
+}
+
+export class AuditEventItem {
+  @IsUUID()
+  id: string;
+
+  @IsISO8601()
+  at: string;
+
+  @IsIn(AUDIT_EVENT_NAMES)
+  event: AuditEventName;
+
+  @ValidateNested()
+  @Type(() => AuditEventActor)
+  actor: AuditEventActor;
+
+  /** The network address of the caller; null for what the service does at its start. */
+  @MayBeNull()
+  @IsString()
+  source: string | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => AuditEventTarget)
+  target: AuditEventTarget | null;
+
+  /** The changed properties, each with `from`, `to` or both; null if there are none. Secrets are redacted. */
+  @AnyJson()
+  changes: unknown;
+}
+
+export class AuditEventPage extends PageOf(AuditEventItem) {}

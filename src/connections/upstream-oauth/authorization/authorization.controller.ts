@@ -1,0 +1,94 @@
+import { Controller, Get, HttpStatus, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BrowserSessions } from '../../../identity/browser-sessions/browser-sessions.js';
+import { CsrfTokens } from '../../../identity/browser-sessions/csrf-tokens.js';
+import { Access } from '../../../core/access.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { queryOf } from '../../../platform/pages/form-body.js';
+import { html } from '../../../platform/pages/html.js';
+import { GetPage } from '../../../platform/pages/page-route.js';
+import { sendPage } from '../../../platform/pages/send-page.js';
+import type { SignedInBrowser } from './upstream-log-in.repository.js';
+import { UpstreamAuthorizations } from './upstream-authorizations.js';
+import { UpstreamClients } from './upstream-clients.js';
+
+/** The pages on which a person authorizes the account of a connection. They need a signed-in browser. */
+@ApiExcludeController()
+@Controller()
+export class AuthorizationController {
+  constructor(
+    private readonly sessions: BrowserSessions,
+    private readonly csrf: CsrfTokens,
+    private readonly authorizations: UpstreamAuthorizations,
+    private readonly clients: UpstreamClients,
+  ) {}
+
+  /** Says what the account is for. Without this page, a link on another site could connect the account of its visitor. */
+  @GetPage('connections/:id/authorize')
+  async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) return signInFirst(id, reply);
+    const { title, host, isShared, redirectUri } = await this.authorizations.describe(id, browser.userId);
+    const users = isShared ? 'Everyone who can call the connection' : 'Only you';
+    const body = html`<p>
+        The connection “${title}” needs an account at <strong>${host}</strong>. You log in there next. ${users} will use
+        the account that you choose.
+      </p>
+      ${redirectUri === undefined ? '' : html`<p class="note">The client there needs the redirect address ${redirectUri}</p>`}
+      <p class="buttons">
+        <a class="button primary" href="${pathOf(id)}/continue?${this.csrf.linkQueryFor(request, reply)}">Continue</a>
+      </p>`;
+    sendPage(reply, { title: 'Connect an account', body });
+  }
+
+  @GetPage('connections/:id/authorize/continue')
+  async begin(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) return signInFirst(id, reply);
+    this.csrf.requireValidLink(request);
+    const url = await this.authorizations.begin(id, browser);
+    void reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    await reply.redirect(url, HttpStatus.SEE_OTHER);
+  }
+
+  /** Without a place: for log-ins that a process of an earlier release has begun. */
+  @GetPage(['oauth/callback', 'oauth/callback/:place'])
+  async callback(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const browser = await this.browserOf(request);
+    if (browser === undefined) {
+      throw new DomainError('invalid_request', 'Nobody is signed in with this browser. Begin the log-in again.');
+    }
+    const [state, code, iss, error] = ['state', 'code', 'iss', 'error'].map(
+      (name) => queryOf(request, name) || undefined,
+    );
+    const [path = ''] = request.url.split('?');
+    const title = await this.authorizations.complete({ state, code, iss, error, path }, browser);
+    sendPage(reply, {
+      title: 'Connected',
+      body: html`<p>The connection “${title}” can now use the account. You can close this window.</p>`,
+    });
+  }
+
+  /** The client metadata documents of this service. */
+  @Get(['oauth/client-metadata.json', 'oauth/client-metadata/:place.json'])
+  @Access('public')
+  metadata(@Param('place') place?: string): object {
+    const document = this.clients.metadataDocument(place);
+    if (document === undefined) throw new DomainError('unknown_route');
+    return document;
+  }
+
+  private async browserOf(request: FastifyRequest): Promise<SignedInBrowser | undefined> {
+    const user = await this.sessions.userOf(request);
+    return user && { userId: user.id, sessionId: user.sessionId };
+  }
+}
+
+function pathOf(id: string): string {
+  return `/connections/${encodeURIComponent(id)}/authorize`;
+}
+
+function signInFirst(id: string, reply: FastifyReply): void {
+  void reply.redirect(`/sign-in?return_to=${encodeURIComponent(pathOf(id))}`, HttpStatus.SEE_OTHER);
+}

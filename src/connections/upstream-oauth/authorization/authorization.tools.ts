@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { IsBoolean, IsString, IsUUID } from 'class-validator';
+import type { Principal } from '../../../core/principal.js';
+import { DESTROYS, ManagementTool, READ_ONLY } from '../../../core/tools/management-tool.js';
+import { AppConfig } from '../../../core/config/app-config.js';
+import { pageOf } from '../authorization-page.js';
+import { UpstreamAuthorizations } from './upstream-authorizations.js';
+
+class AuthorizableConnectionInput {
+  @IsUUID()
+  id: string;
+}
+
+class AuthorizationPageAnswer {
+  /** The page on which a person logs in at the upstream; it does not change. */
+  @IsString()
+  authorization_url: string;
+}
+
+class DeauthorizedAnswer {
+  @IsBoolean()
+  ok: boolean;
+}
+
+@Injectable()
+export class AuthorizationTools {
+  constructor(
+    private readonly authorizations: UpstreamAuthorizations,
+    private readonly config: AppConfig,
+  ) {}
+
+  @ManagementTool({
+    name: 'CONNECTION_AUTHORIZE',
+    description:
+      'Returns the page on which a person authorizes the account of a connection whose auth.type is oauth. For ' +
+      'auth.account connection, that person needs the permission CONNECTION_AUTHORIZE; for member, each member ' +
+      'authorizes an own account.',
+    input: AuthorizableConnectionInput,
+    output: AuthorizationPageAnswer,
+    annotations: READ_ONLY,
+  })
+  async authorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<AuthorizationPageAnswer> {
+    const connection = await this.authorizations.requireOauthConnection(caller.organization.id, id);
+    return { authorization_url: pageOf(this.config.baseUrl, connection.id) };
+  }
+
+  @ManagementTool({
+    name: 'CONNECTION_DEAUTHORIZE',
+    description:
+      'Forgets the account of a connection whose auth.type is oauth, and revokes its tokens at the upstream. For ' +
+      "auth.account member, the caller's own account.",
+    input: AuthorizableConnectionInput,
+    output: DeauthorizedAnswer,
+    annotations: DESTROYS,
+  })
+  async deauthorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<DeauthorizedAnswer> {
+    await this.authorizations.deauthorize(id, caller);
+    return { ok: true };
+  }
+}

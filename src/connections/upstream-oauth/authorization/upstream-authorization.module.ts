@@ -1,0 +1,43 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventsModule } from '../../../audit/events/audit-events.module.js';
+import { BrowserSessionsModule } from '../../../identity/browser-sessions/browser-sessions.module.js';
+import { ConnectionsModule } from '../../connections.module.js';
+import { NetModule } from '../../../platform/net/net.module.js';
+import { UsersModule } from '../../../identity/users/users.module.js';
+import { VaultModule } from '../../../platform/vault/vault.module.js';
+import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
+import { AuthorizationController } from './authorization.controller.js';
+import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
+import { AuthorizationTools } from './authorization.tools.js';
+import { ServerDiscovery } from './server-discovery.js';
+import { UpstreamAuthorizations } from './upstream-authorizations.js';
+import { UpstreamClientRepository } from './upstream-client.repository.js';
+import { UpstreamClients } from './upstream-clients.js';
+import { UpstreamClientEntity, UpstreamLogInEntity } from './upstream-log-in.entity.js';
+import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
+
+/** Logs people in at the authorization servers of upstreams. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([UpstreamClientEntity, UpstreamLogInEntity]),
+    AuditEventsModule,
+    BrowserSessionsModule,
+    ConnectionsModule,
+    NetModule,
+    UpstreamTokensModule,
+    UsersModule,
+    VaultModule,
+  ],
+  controllers: [AuthorizationController],
+  providers: [
+    AuthorizationRightsRepository,
+    AuthorizationTools,
+    ServerDiscovery,
+    UpstreamAuthorizations,
+    UpstreamClientRepository,
+    UpstreamClients,
+    UpstreamLogInRepository,
+  ],
+})
+export class UpstreamAuthorizationModule {}

@@ -1,0 +1,50 @@
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client';
+import { databaseNow } from '../../../core/database-time.js';
+
+/** The refresh margin: a tenth of the lifetime, at most a minute. */
+const MARGIN = 0.1;
+const MAX_MARGIN_MS = 60_000;
+
+/** What of an authorization server's metadata (RFC 8414) is needed after the log-in. */
+export interface TokenServer {
+  readonly issuer: string;
+  readonly token_endpoint: string;
+  readonly token_endpoint_auth_methods_supported?: string[] | undefined;
+  readonly revocation_endpoint?: string | undefined;
+}
+
+/** The tokens of an account, and what is needed to refresh and revoke them. Secret: never log it. */
+export interface AccountTokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  readonly server: TokenServer;
+  readonly client: OAuthClientInformationMixed;
+  /** The resource indicator (RFC 8707) that the tokens are for. */
+  readonly resource: string;
+  /** The scopes that the log-in requested, separated by spaces. */
+  readonly scope?: string | undefined;
+  /** The scopes that the upstream has demanded since, and that the next log-in requests too. */
+  readonly demandedScope?: string | undefined;
+}
+
+/** The account of a connection, or of a member at it. Times in milliseconds since the epoch; `Infinity` if unknown. */
+export interface Account {
+  /** The URL that the tokens are sent to. */
+  readonly connectionUrl: string;
+  readonly tokens: AccountTokens;
+  readonly refreshAt: number;
+  readonly expiresAt: number;
+}
+
+/** @param before the tokens or the log-in that the answer belongs to */
+export function accountOf(
+  { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds }: OAuthTokens,
+  { server, client, resource, scope, demandedScope }: Omit<AccountTokens, 'accessToken'>,
+  connectionUrl: string,
+): Account {
+  const tokens = { accessToken, refreshToken, server, client, resource, scope, demandedScope };
+  if (seconds === undefined) return { connectionUrl, tokens, refreshAt: Infinity, expiresAt: Infinity };
+  const lifetimeMs = seconds * 1000;
+  const expiresAt = databaseNow() + lifetimeMs;
+  return { connectionUrl, tokens, refreshAt: expiresAt - Math.min(MAX_MARGIN_MS, lifetimeMs * MARGIN), expiresAt };
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { databaseNow } from '../../../core/database-time.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { OrganizationSlots } from '../../../core/organization-slots.js';
+import type { Connection } from '../../connection.js';
+import { accountKey } from '../../connection-account.js';
+import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
+import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
+import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+
+/** How many refreshes this process makes at a time; each is one request, which ends within 5 seconds. */
+const SLOTS = { slots: 64, perOrganization: 8, maxWaiting: 256, waitMs: 5_000 };
+/** Of these, how many an organization makes at one token endpoint, so that a slow one leaves it slots for the others. */
+const SLOTS_AT_ENDPOINT = { slots: Infinity, perOrganization: 4, maxWaiting: 64, waitMs: 5_000 };
+/** How long a caller waits for the refresh of another process: longer than its lease, so that it can take over from a dead one. */
+const MAX_WAIT_MS = 12_000;
+const POLL_MS = 100;
+/** Between the lease and the request, which must end before the lease. */
+const MAX_STANDSTILL_MS = 2_000;
+/** After a failure at a token endpoint, or of an account that the endpoint refuses: doubled with each further one. */
+const BACK_OFF_MS = 1_000;
+const MAX_BACK_OFF_MS = 30_000;
+const MAX_FAILED = 10_000;
+
+interface Failures {
+  readonly count: number;
+  readonly until: number;
+}
+
+/**
+ * Refreshes the tokens of accounts. One process at a time refreshes an account: it holds a lease on the row, and no transaction,
+ * while it waits for the authorization server. Slots and back-off are separate for each organization and token endpoint, so that
+ * no server keeps the accounts of others waiting.
+ */
+@Injectable()
+export class TokenRefreshes {
+  private readonly logger = new Logger(TokenRefreshes.name);
+  private readonly slots = new OrganizationSlots(SLOTS);
+  /** Its owners are pairs of organization and token endpoint. */
+  private readonly endpointSlots = new OrganizationSlots(SLOTS_AT_ENDPOINT);
+  /** By the same pairs, and by account. */
+  private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
+  /** In progress, by account. */
+  private readonly running = new Map<string, Promise<Account | undefined>>();
+
+  constructor(
+    private readonly repository: UpstreamAuthorizationRepository,
+    private readonly requests: TokenRequests,
+  ) {}
+
+  /** Is it of no use to ask the account's authorization server now? */
+  isPaused(connection: Connection, { tokens }: Account): boolean {
+    return tokens.refreshToken === undefined || this.isBackingOff(connection, endpointOf(connection, tokens));
+  }
+
+  /**
+   * The account with another access token than the outdated one, whichever process has got it; undefined if its authorization has
+   * ended.
+   * @throws DomainError `upstream_unreachable`
+   */
+  async refresh(connection: Connection, known: Account, outdated: string): Promise<Account | undefined> {
+    const key = accountKey(connection);
+    for (;;) {
+      const running = this.running.get(key);
+      const account = await (running ?? this.start(key, connection, known.tokens, outdated));
+      // One that was in progress may have kept a token that the upstream has refused since.
+      if (running === undefined || account?.tokens.accessToken !== outdated) return account;
+    }
+  }
+
+  private start(
+    key: string,
+    connection: Connection,
+    tokens: AccountTokens,
+    outdated: string,
+  ): Promise<Account | undefined> {
+    const refreshed = this.untilRefreshed(connection, tokens, outdated).finally(() => this.running.delete(key));
+    this.running.set(key, refreshed);
+    return refreshed;
+  }
+
+  private async untilRefreshed(
+    connection: Connection,
+    tokens: AccountTokens,
+    outdated: string,
+  ): Promise<Account | undefined> {
+    const endpoint = endpointOf(connection, tokens);
+    const end = performance.now() + MAX_WAIT_MS;
+    do {
+      if (this.isBackingOff(connection, endpoint)) throw unreachable();
+      const tried = await this.inTurn(connection, endpoint, () => this.tryOnce(connection, outdated));
+      if (tried !== 'busy') return tried;
+      await sleep(POLL_MS);
+    } while (performance.now() < end);
+    throw unreachable();
+  }
+
+  private async inTurn<T>({ organizationId }: Connection, endpoint: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.endpointSlots.within(endpoint, () => this.slots.within(organizationId, work));
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'too_many_requests') throw unreachable();
+      throw error;
+    }
+  }
+
+  /** Is `busy` while another process refreshes the account. */
+  private async tryOnce(connection: Connection, outdated: string): Promise<Account | undefined | 'busy'> {
+    const begun = performance.now();
+    const leased = await this.repository.lease(connection, (account) => isOutdated(account, outdated));
+    if (leased === undefined || leased === 'busy') return leased;
+    const { account, lease } = leased;
+    if (lease === undefined) return account;
+    // A process that stood still must not use a refresh token that another one may have used meanwhile.
+    if (performance.now() - begun > MAX_STANDSTILL_MS) return 'busy';
+    const change = await this.outcomeOf(connection, account);
+    const settled = await this.repository.settle(connection, lease, change ?? { kept: true });
+    if (change === undefined) throw unreachable();
+    // The account was removed during the request, with tokens that were older.
+    if (settled === undefined && 'replacement' in change) {
+      await this.requests.revoke(connection.id, change.replacement.tokens);
+    }
+    return settled;
+  }
+
+  /** Undefined after a failure that can pass. */
+  private async outcomeOf(
+    connection: Connection,
+    { tokens, connectionUrl }: Account,
+  ): Promise<AccountChange | undefined> {
+    const endpoint = endpointOf(connection, tokens);
+    try {
+      const answer = await this.requests.refresh(tokens);
+      this.failures.delete(endpoint);
+      this.failures.delete(accountKey(connection));
+      return { replacement: accountOf(answer, tokens, connectionUrl) };
+    } catch (error) {
+      if (error instanceof AuthorizationEnded) return { removed: true };
+      this.backOff(concernsAccount(error) ? accountKey(connection) : endpoint);
+      const fields = { connection_id: connection.id, err: error };
+      this.logger.warn(fields, 'Could not refresh the access token for an upstream');
+      return undefined;
+    }
+  }
+
+  private isBackingOff(connection: Connection, endpoint: string): boolean {
+    return [endpoint, accountKey(connection)].some((key) => Date.now() < (this.failures.get(key)?.until ?? 0));
+  }
+
+  private backOff(key: string): void {
+    const count = (this.failures.get(key)?.count ?? 0) + 1;
+    const pauseMs = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** (count - 1));
+    this.failures.set(key, { count, until: Date.now() + pauseMs });
+  }
+}
+
+/** Has no process got a newer access token yet? */
+function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
+  return tokens.accessToken === outdated || databaseNow() >= refreshAt;
+}
+
+function endpointOf({ organizationId }: Connection, { server }: AccountTokens): string {
+  return `${organizationId} ${server.token_endpoint}`;
+}
+
+function unreachable(): DomainError {
+  return new DomainError('upstream_unreachable', 'The authorization server of the upstream did not issue a new token.');
+}

@@ -1,0 +1,168 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { databaseNow } from '../../../core/database-time.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { ReadThroughCache } from '../../../core/read-through-cache.js';
+import { AppConfig } from '../../../core/config/app-config.js';
+import type { Connection } from '../../connection.js';
+import { accountKey, hasMemberAccounts } from '../../connection-account.js';
+import { ConnectionDirectory } from '../../connection-directory.js';
+import { authorizationRequired, pageOf, scopeRequired } from '../authorization-page.js';
+import type { Account } from './account-tokens.js';
+import { judgeDemand, uniteScopes } from './scopes.js';
+import { TokenRefreshes } from './token-refreshes.js';
+import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+
+/** A log-in and a revocation in another process must be visible within a second. */
+const VALID_MS = 900;
+const MAX_ENTRIES = 10_000;
+const MAX_QUERIES = 2;
+const MAX_KEYS_PER_QUERY = 500;
+/** How long a token that the upstream refused although it was new is not refreshed again, in milliseconds. */
+const REFUSED_MS = 30_000;
+
+/** The access tokens for upstreams that demand OAuth. */
+@Injectable()
+export class UpstreamAccounts {
+  private readonly logger = new Logger(UpstreamAccounts.name);
+  private readonly cache: ReadThroughCache<Account>;
+  /** New tokens that the upstream refused, by account. */
+  private readonly refusedTokens = new LRUCache<string, string>({ max: MAX_ENTRIES, ttl: REFUSED_MS });
+
+  constructor(
+    private readonly repository: UpstreamAuthorizationRepository,
+    private readonly refreshes: TokenRefreshes,
+    private readonly directory: ConnectionDirectory,
+    private readonly config: AppConfig,
+  ) {
+    this.cache = new ReadThroughCache((keys) => this.repository.findAll(keys), {
+      ttlMs: VALID_MS,
+      maxEntries: MAX_ENTRIES,
+      maxMissing: MAX_ENTRIES,
+      maxQueries: MAX_QUERIES,
+      maxKeysPerQuery: MAX_KEYS_PER_QUERY,
+    });
+  }
+
+  /**
+   * The account that the connection uses, for requests to its upstream.
+   * @throws DomainError `permission_denied` if each member has an own account and the caller is no person
+   */
+  accessFor(connection: Connection): ConnectionAccount {
+    if (hasMemberAccounts(connection) && connection.accountUserId === undefined) {
+      const detail =
+        'Each member uses an own account at the upstream, and this credential does not belong to a person.';
+      throw new DomainError('permission_denied', detail);
+    }
+    return new ConnectionAccount(this, connection);
+  }
+
+  /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
+  tokenOf(connection: Connection): string | Promise<string> {
+    const found = this.cache.get(accountKey(connection));
+    return found instanceof Promise
+      ? found.then((account) => this.currentToken(connection, account))
+      : this.currentToken(connection, found);
+  }
+
+  /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
+  async renew(connection: Connection, refused: string): Promise<string> {
+    const key = accountKey(connection);
+    const known = this.refusedTokens.get(key) === refused ? undefined : await this.cache.get(key);
+    if (known === undefined) throw this.missing(connection);
+    return this.refresh(connection, known, refused);
+  }
+
+  /** Notes that the upstream refused a token that was just renewed. */
+  refused(connection: Connection, token: string): DomainError {
+    this.refusedTokens.set(accountKey(connection), token);
+    return this.missing(connection);
+  }
+
+  /**
+   * Notes scopes that the upstream demands beyond those of the token, for the next log-in.
+   * @returns the error for callers, or undefined if another log-in is of no use
+   */
+  async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
+    // Who configures the scopes also limits them.
+    if (connection.oauth?.scope != null) return undefined;
+    const key = accountKey(connection);
+    const known = await this.cache.get(key);
+    if (known === undefined) return this.missing(connection);
+    let demand = judgeDemand(known.tokens, demanded);
+    if (demand === 'new') {
+      await this.repository.changeTokens(connection, (tokens) => {
+        demand = judgeDemand(tokens, demanded);
+        if (demand !== 'new') return undefined;
+        return { ...tokens, demandedScope: uniteScopes(tokens.demandedScope, demanded) };
+      });
+      this.cache.forget(key);
+    }
+    return demand === 'useless' ? undefined : this.missing(connection, scopeRequired);
+  }
+
+  /** The account was stored or removed in this process. */
+  forget(connection: Pick<Connection, 'id' | 'accountUserId'>): void {
+    const key = accountKey(connection);
+    this.cache.forget(key);
+    this.refusedTokens.delete(key);
+  }
+
+  private currentToken(connection: Connection, account: Account | undefined): string | Promise<string> {
+    if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+    const now = databaseNow();
+    const { accessToken } = account.tokens;
+    if (now < account.refreshAt) return accessToken;
+    if (now >= account.expiresAt) return this.refresh(connection, account, accessToken);
+    // Nobody waits for a new token while the present one is valid. The reason of a failure is logged.
+    if (!this.refreshes.isPaused(connection, account)) {
+      this.refresh(connection, account, accessToken).catch(() => undefined);
+    }
+    return accessToken;
+  }
+
+  /** @param outdated the access token that is to be replaced */
+  private async refresh(connection: Connection, known: Account, outdated: string): Promise<string> {
+    try {
+      const account = await this.refreshes.refresh(connection, known, outdated);
+      if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+      return account.tokens.accessToken;
+    } finally {
+      this.cache.forget(accountKey(connection));
+    }
+  }
+
+  private missing(connection: Connection, errorOf = authorizationRequired): DomainError {
+    const error = errorOf(connection.title, pageOf(this.config.baseUrl, connection.id));
+    if (!hasMemberAccounts(connection)) {
+      this.directory.recordHindrance(connection, error.message).catch((cause: Error) => {
+        this.logger.warn({ connection_id: connection.id, err: cause }, 'Could not record the status of a connection');
+      });
+    }
+    return error;
+  }
+}
+
+/** The account of one connection, or of one member at it. */
+class ConnectionAccount {
+  constructor(
+    private readonly accounts: UpstreamAccounts,
+    private readonly connection: Connection,
+  ) {}
+
+  token(): string | Promise<string> {
+    return this.accounts.tokenOf(this.connection);
+  }
+
+  renew(refused: string): Promise<string> {
+    return this.accounts.renew(this.connection, refused);
+  }
+
+  refused(token: string): DomainError {
+    return this.accounts.refused(this.connection, token);
+  }
+
+  demandScope(scope: string): Promise<DomainError | undefined> {
+    return this.accounts.demandScope(this.connection, scope);
+  }
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, Repository } from 'typeorm';
+import { newId } from '../../../core/ids.js';
+import { accountKey } from '../../connection-account.js';
+import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
+import { VaultService } from '../../../platform/vault/vault.service.js';
+import type { Account, AccountTokens } from './account-tokens.js';
+import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
+
+/** Whose account it is: with `accountUserId` a member's, otherwise the connection's. */
+export interface AccountOwner {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly accountUserId?: string | undefined;
+}
+
+/** Longer than a request to an authorization server and what happens around it. A process that dies keeps it that long. */
+const LEASE_S = 10;
+
+/** An account, and the lease with which this process refreshes it; without one, that is not needed. */
+export interface LeasedAccount {
+  readonly account: Account;
+  readonly lease?: string;
+}
+
+/** What becomes of a stored account. */
+export type AccountChange = { readonly kept: true } | { readonly replacement: Account } | { readonly removed: true };
+
+type InTransaction = (manager: EntityManager) => Promise<void>;
+
+@Injectable()
+export class UpstreamAuthorizationRepository {
+  constructor(
+    @InjectRepository(UpstreamAuthorizationEntity) private readonly rows: Repository<UpstreamAuthorizationEntity>,
+    private readonly vault: VaultService,
+  ) {}
+
+  /** By `accountKey`. */
+  async findAll(keys: readonly string[]): Promise<Map<string, Account>> {
+    const wanted = keys.map((key) => key.split('/'));
+    const rows: { id: string }[] = await this.rows.query(
+      `SELECT stored.id FROM upstream_authorizations AS stored
+         JOIN unnest($1::uuid[], $2::uuid[]) AS wanted (connection_id, user_id)
+           ON stored.connection_id = wanted.connection_id AND stored.user_id IS NOT DISTINCT FROM wanted.user_id`,
+      [wanted.map(([id]) => id), wanted.map(([, userId]) => userId ?? null)],
+    );
+    const found = rows.length === 0 ? [] : await this.rows.findBy(rows);
+    return new Map(
+      found.map((row) => [
+        accountKey({ id: row.connectionId, ...(row.userId !== null && { accountUserId: row.userId }) }),
+        this.toAccount(row),
+      ]),
+    );
+  }
+
+  async find(owner: AccountOwner): Promise<Account | undefined> {
+    const row = await this.rows.findOneBy(whereOf(owner));
+    return row === null ? undefined : this.toAccount(row);
+  }
+
+  /** Stores the account of a new log-in in place of the previous one. @param alongside runs in the same transaction */
+  async replace(owner: AccountOwner, account: Account, alongside: InTransaction): Promise<void> {
+    await this.rows.manager.transaction(async (manager) => {
+      await manager.delete(UpstreamAuthorizationEntity, whereOf(owner));
+      await this.insert(manager, owner, account);
+      await alongside(manager);
+    });
+  }
+
+  /** Removes the account and returns it; undefined if there was none. @param alongside runs in the same transaction */
+  remove(owner: AccountOwner, alongside: InTransaction): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
+      await alongside(manager);
+      return this.toAccount(row);
+    });
+  }
+
+  /** Removes the accounts that a person has at upstreams, in all organizations. */
+  async removeOfPerson(manager: EntityManager, userId: string): Promise<void> {
+    await manager.delete(UpstreamAuthorizationEntity, { userId });
+  }
+
+  /** Changes the tokens as `decide` says; undefined keeps them. Returns the account afterwards. */
+  changeTokens(
+    owner: AccountOwner,
+    decide: (tokens: AccountTokens) => AccountTokens | undefined,
+  ): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      const tokens = decide(account.tokens);
+      if (tokens === undefined) return account;
+      const changed = { ...account, tokens };
+      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, this.columnsOf(owner, changed));
+      return changed;
+    });
+  }
+
+  /**
+   * Takes the lease for a refresh of the account, if `isNeeded`. Is `busy` while another process holds it, and undefined without an
+   * account.
+   */
+  lease(owner: AccountOwner, isNeeded: (account: Account) => boolean): Promise<LeasedAccount | 'busy' | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      if (!isNeeded(account)) return { account };
+      const lease = randomUUID();
+      const [, taken]: [unknown, number] = await manager.query(
+        `UPDATE upstream_authorizations SET refresh_lease = $2, refresh_lease_until = now() + interval '${LEASE_S} seconds'
+          WHERE id = $1 AND (refresh_lease_until IS NULL OR refresh_lease_until < now())`,
+        [row.id, lease],
+      );
+      return taken === 0 ? 'busy' : { account, lease };
+    });
+  }
+
+  /**
+   * Ends the lease with what has become of the account, and returns the account afterwards. Changes nothing if the lease is lost:
+   * another process has taken over, or there was a new log-in.
+   */
+  settle(owner: AccountOwner, lease: string, change: AccountChange): Promise<Account | undefined> {
+    return this.rows.manager.transaction(async (manager) => {
+      const row = await findLocked(manager, owner);
+      if (row === null) return undefined;
+      const account = this.toAccount(row);
+      if (row.refreshLease !== lease) return account;
+      if ('removed' in change) {
+        await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
+        return undefined;
+      }
+      const settled = 'kept' in change ? account : withDemands(change.replacement, account);
+      const columns = { ...this.columnsOf(owner, settled), refreshLease: null, refreshLeaseUntil: null };
+      await manager.update(UpstreamAuthorizationEntity, { id: row.id }, columns);
+      return settled;
+    });
+  }
+
+  private async insert(manager: EntityManager, owner: AccountOwner, account: Account): Promise<void> {
+    const { id: connectionId, organizationId } = owner;
+    const userId = owner.accountUserId ?? null;
+    const columns = this.columnsOf(owner, account);
+    await manager.insert(UpstreamAuthorizationEntity, {
+      id: newId(),
+      organizationId,
+      connectionId,
+      userId,
+      ...columns,
+    });
+  }
+
+  private columnsOf({ id, accountUserId }: AccountOwner, { connectionUrl, tokens, refreshAt, expiresAt }: Account) {
+    return {
+      connectionUrl,
+      tokens: this.vault.seal(JSON.stringify(tokens), contextOf(id, accountUserId ?? null)),
+      refreshAt: toDate(refreshAt),
+      expiresAt: toDate(expiresAt),
+    };
+  }
+
+  private toAccount({
+    connectionId,
+    userId,
+    connectionUrl,
+    tokens,
+    refreshAt,
+    expiresAt,
+  }: UpstreamAuthorizationEntity): Account {
+    return {
+      connectionUrl,
+      // The envelope is authentic, so it contains what was sealed.
+      tokens: JSON.parse(this.vault.open(tokens, contextOf(connectionId, userId))) as AccountTokens,
+      refreshAt: refreshAt?.getTime() ?? Infinity,
+      expiresAt: expiresAt?.getTime() ?? Infinity,
+    };
+  }
+}
+
+/** The scopes that the upstream has demanded during the refresh are kept. */
+function withDemands(refreshed: Account, { tokens: { demandedScope } }: Account): Account {
+  return { ...refreshed, tokens: { ...refreshed.tokens, demandedScope } };
+}
+
+function findLocked(manager: EntityManager, owner: AccountOwner): Promise<UpstreamAuthorizationEntity | null> {
+  return manager.findOne(UpstreamAuthorizationEntity, {
+    where: whereOf(owner),
+    lock: { mode: 'pessimistic_write' },
+  });
+}
+
+function whereOf({ id, accountUserId }: AccountOwner) {
+  return { connectionId: id, userId: accountUserId ?? IsNull() };
+}
+
+function contextOf(connectionId: string, userId: string | null): string {
+  return SEALED_COLUMNS.upstreamTokens.contextOf(`${connectionId}:${userId ?? ''}`);
+}
+
+function toDate(time: number): Date | null {
+  return time === Infinity ? null : new Date(time);
+}

@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ConnectionsModule } from '../../connections.module.js';
+import { NetModule } from '../../../platform/net/net.module.js';
+import { VaultModule } from '../../../platform/vault/vault.module.js';
+import { TokenRefreshes } from './token-refreshes.js';
+import { TokenRequests } from './token-requests.js';
+import { UpstreamAccounts } from './upstream-accounts.js';
+import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
+import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
+
+/** The access tokens for upstreams that demand OAuth. */
+@Module({
+  imports: [TypeOrmModule.forFeature([UpstreamAuthorizationEntity]), ConnectionsModule, NetModule, VaultModule],
+  providers: [TokenRefreshes, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  exports: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+})
+export class UpstreamTokensModule {}

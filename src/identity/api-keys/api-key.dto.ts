@@ -1,0 +1,182 @@
+import { Type } from 'class-transformer';
+import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import { type KeyRateLimit, MAX_LIMIT_VALUE } from '../../core/limits.js';
+import type { PermissionMap } from '../../core/permissions.js';
+import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { IsLimit } from '../../core/validation/is-limit.js';
+import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { ItemOf, PageOf } from '../../core/paging/page-of.js';
+
+/** A hundred years. Longer lifetimes are probably mistakes and could exceed the range of dates. */
+const MAX_LIFETIME_SECONDS = 3_155_760_000;
+
+/** An absent member keeps its value, and null clears it. */
+export class KeyRateLimitInput {
+  /** HTTP requests of the key, in windows of 60 s. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number | null;
+}
+
+/** The limits that are set. */
+export class KeyRateLimitItem {
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  per_minute?: number;
+}
+
+export class ApiKeyCreateInput {
+  /** Human-readable label. */
+  @IsString()
+  @Length(1, 64)
+  name: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  /** Lifetime in seconds. If omitted, the key does not expire. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_LIFETIME_SECONDS)
+  expiresIn?: number;
+
+  /** If omitted or null, the requests of the key are not limited. */
+  @IsOptionalObject(() => KeyRateLimitInput)
+  rate_limit?: KeyRateLimitInput | null;
+}
+
+export class ApiKeyUpdateInput {
+  @IsUUID()
+  id: string;
+
+  @MayBeAbsent()
+  @IsString()
+  @Length(1, 64)
+  name?: string;
+
+  @MayBeAbsent()
+  @IsPermissionMap()
+  permissions?: PermissionMap;
+
+  /** The time from now until the key expires, in seconds. Null removes the expiry. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_LIFETIME_SECONDS)
+  expiresIn?: number | null;
+
+  /** Null removes the limit. */
+  @IsOptionalObject(() => KeyRateLimitInput)
+  rate_limit?: KeyRateLimitInput | null;
+}
+
+export const CHILDREN_OF_DELETED = ['delete', 'keep'] as const;
+
+export class ApiKeyDeleteInput {
+  @IsUUID()
+  id: string;
+
+  /** What happens to the keys that were made with the key, and by those: they are deleted too (default), or kept. */
+  @MayBeAbsent()
+  @IsIn(CHILDREN_OF_DELETED)
+  children?: (typeof CHILDREN_OF_DELETED)[number];
+}
+
+/** A key that made another. */
+export class MakerKeyItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
+}
+
+/** A listed key, without its value. */
+export class ApiKeyItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
+
+  /** The first characters of the value, for recognition. */
+  @IsString()
+  prefix: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => KeyRateLimitItem)
+  rate_limit: KeyRateLimit | null;
+
+  /** The key that made it; null if a person or the service did. */
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => MakerKeyItem)
+  maker_key: MakerKeyItem | null;
+
+  @MayBeNull()
+  @IsISO8601()
+  expires_at: string | null;
+
+  @MayBeNull()
+  @IsISO8601()
+  last_used_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+/** A created key. Only this response contains the key's value. */
+export class ApiKeyCreated {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  name: string;
+
+  @IsString()
+  key: string;
+
+  @IsPermissionMap()
+  permissions: PermissionMap;
+
+  /** Absent without a limit. */
+  @MayBeAbsent()
+  @ValidateNested()
+  @Type(() => KeyRateLimitItem)
+  rate_limit?: KeyRateLimit;
+
+  @MayBeNull()
+  @IsISO8601()
+  expires_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+}
+
+export class ApiKeyPage extends PageOf(ApiKeyItem) {}
+
+export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {}
+
+export class ApiKeyDeleted {
+  @Equals(true)
+  success: true;
+
+  @IsUUID()
+  id: string;
+
+  /** How many keys were made with the key, and by those. They were deleted too, unless `children` was `keep`. */
+  @IsInt()
+  @Min(0)
+  children: number;
+}

@@ -1,0 +1,93 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { databaseDate, databaseNow } from '../../core/database-time.js';
+import { DomainError } from '../../core/domain-error.js';
+import { mapMaybePromise } from '../../core/map-maybe-promise.js';
+import { type Principal, principalOrganization } from '../../core/principal.js';
+import { ReadThroughCache } from '../../core/read-through-cache.js';
+import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
+import { permissionsDigest } from '../credentials/permissions-digest.js';
+import { isOauthToken } from './oauth-token-value.js';
+import { type ActiveToken, OauthGrantsRepository } from './oauth-grants.repository.js';
+import { recordId } from './records/record-id.js';
+
+/** A revocation in another process must take effect within a second, so tokens are cached for slightly less. */
+const CACHED_MS = 900;
+const LAST_USE_RESOLUTION_MS = 60_000;
+const MAX_ENTRIES = 10_000;
+const MAX_QUERIES = 2;
+const MAX_TOKENS_PER_QUERY = 1_000;
+
+/** Verifies the opaque access tokens of the authorization server. Caches them as `ApiKeyVerifier` caches keys. */
+@Injectable()
+@VerifiesCredentials('oauth')
+export class AccessTokenVerifier implements CredentialSource {
+  private readonly logger = new Logger(AccessTokenVerifier.name);
+  private readonly tokens: ReadThroughCache<Principal & { expiresAt: number }>;
+  /** The ids of grants whose use was recorded recently. */
+  private readonly recordedUses = new LRUCache<string, true>({
+    max: MAX_ENTRIES,
+    ttl: LAST_USE_RESOLUTION_MS,
+    ttlResolution: 1_000,
+  });
+
+  constructor(private readonly grants: OauthGrantsRepository) {
+    const read = async (ids: readonly string[]) => {
+      const found = await grants.findTokens(ids);
+      return new Map([...found].map(([id, token]) => [id, toPrincipal(token)]));
+    };
+    this.tokens = new ReadThroughCache(read, {
+      ttlMs: CACHED_MS,
+      maxEntries: MAX_ENTRIES,
+      maxMissing: MAX_ENTRIES,
+      maxQueries: MAX_QUERIES,
+      maxKeysPerQuery: MAX_TOKENS_PER_QUERY,
+    });
+  }
+
+  keyOf(token: string): string | undefined {
+    return isOauthToken(token) ? recordId('AccessToken', token) : undefined;
+  }
+
+  /** @throws DomainError `credential_invalid` or `credential_expired` */
+  verify(key: string): Principal | Promise<Principal> {
+    return mapMaybePromise(this.tokens.get(key), (found) => {
+      if (found === undefined) throw new DomainError('credential_invalid');
+      if (found.expiresAt <= databaseNow()) throw new DomainError('credential_expired');
+      this.noteUse(found.credentialId);
+      return found;
+    });
+  }
+
+  findUsable(ids: readonly string[]): ReturnType<CredentialSource['findUsable']> {
+    return this.grants.findUsable(ids);
+  }
+
+  private noteUse(grantId: string): void {
+    if (this.recordedUses.has(grantId)) return;
+    this.recordedUses.set(grantId, true);
+    this.grants.touch(grantId, databaseDate()).catch((error: Error) => {
+      this.logger.warn(`Failed to record the last use of an OAuth grant: ${error.message}`);
+    });
+  }
+}
+
+/** A response that stays open belongs to the grant, so it survives the refresh of its token. */
+function toPrincipal(token: ActiveToken): Principal & { expiresAt: number } {
+  return {
+    kind: 'oauth',
+    credentialId: token.grantId,
+    callerId: `${token.userId}:${token.clientId}`,
+    organization: principalOrganization(token.organizationId, token.organizationSlug, token.limits),
+    runAccess: token.runAccess,
+    userId: token.userId,
+    apiKeyId: null,
+    grantId: token.grantId,
+    clientId: token.clientId,
+    resource: token.resource,
+    scopes: token.scopes,
+    permissions: token.permissions,
+    permissionsDigest: permissionsDigest(token.permissions),
+    expiresAt: token.expiresAt.getTime(),
+  };
+}

@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import { CREATES, DESTROYS, ManagementTool, READ_ONLY } from '../../core/tools/management-tool.js';
+import type { Principal } from '../../core/principal.js';
+import {
+  NoInput,
+  OauthClientCreateInput,
+  OauthClientDeleteInput,
+  OauthClientList,
+  OauthClientOutput,
+  OauthGrantList,
+  OauthGrantRevokeInput,
+  OauthRemoved,
+} from './oauth.dto.js';
+import { OauthClients } from './oauth-clients.js';
+import { OauthGrants } from './oauth-grants.js';
+
+@Injectable()
+export class OauthTools {
+  constructor(
+    private readonly grants: OauthGrants,
+    private readonly clients: OauthClients,
+  ) {}
+
+  @ManagementTool({
+    name: 'OAUTH_GRANT_LIST',
+    description:
+      'Lists the sign-ins of people with OAuth clients in this organization, newest first. Without the permission, a person sees ' +
+      'only their own.',
+    input: NoInput,
+    output: OauthGrantList,
+    annotations: READ_ONLY,
+    isOpenToPeople: true,
+  })
+  list(_input: NoInput, caller: Principal): Promise<OauthGrantList> {
+    return this.grants.list(caller);
+  }
+
+  @ManagementTool({
+    name: 'OAUTH_GRANT_REVOKE',
+    description:
+      'Ends a sign-in: its tokens, the API keys made with it, and its open streams stop within a second. Without the permission, ' +
+      'a person can revoke only their own.',
+    input: OauthGrantRevokeInput,
+    output: OauthRemoved,
+    annotations: DESTROYS,
+    isOpenToPeople: true,
+  })
+  async revoke({ id }: OauthGrantRevokeInput, caller: Principal): Promise<OauthRemoved> {
+    await this.grants.revoke(id, caller);
+    return { success: true, id };
+  }
+
+  @ManagementTool({
+    name: 'OAUTH_CLIENT_CREATE',
+    description:
+      'Sets up an OAuth client that can neither register itself nor publish a metadata document. It is a public client: it uses ' +
+      'PKCE and has no secret.',
+    input: OauthClientCreateInput,
+    output: OauthClientOutput,
+    annotations: CREATES,
+  })
+  async createClient(input: OauthClientCreateInput, caller: Principal): Promise<OauthClientOutput> {
+    return { item: await this.clients.create(input, caller) };
+  }
+
+  @ManagementTool({
+    name: 'OAUTH_CLIENT_LIST',
+    description: 'Lists the OAuth clients that were set up by hand in this organization.',
+    input: NoInput,
+    output: OauthClientList,
+    annotations: READ_ONLY,
+  })
+  async listClients(_input: NoInput, caller: Principal): Promise<OauthClientList> {
+    return { items: await this.clients.list(caller) };
+  }
+
+  @ManagementTool({
+    name: 'OAUTH_CLIENT_DELETE',
+    description: 'Deletes an OAuth client that was set up by hand, and ends all sign-ins with it.',
+    input: OauthClientDeleteInput,
+    output: OauthRemoved,
+    annotations: DESTROYS,
+  })
+  async deleteClient({ id }: OauthClientDeleteInput, caller: Principal): Promise<OauthRemoved> {
+    await this.clients.delete(id, caller);
+    return { success: true, id };
+  }
+}

@@ -1,0 +1,178 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { AdapterPayload } from 'oidc-provider';
+import { type EntityManager, Repository } from 'typeorm';
+import { databaseNow } from '../../../core/database-time.js';
+import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
+import { VaultService } from '../../../platform/vault/vault.service.js';
+import { OauthRecordEntity } from './oauth-record.entity.js';
+import { recordId } from './record-id.js';
+
+/** How many expired records one statement deletes. */
+const SWEEP_BATCH = 1_000;
+
+/** With the hash of a source, the key of a lock. */
+const REGISTRATION_LOCK = 0x53424f52;
+
+/** What is stored in addition to a payload. */
+export interface RecordDetails {
+  /** In seconds; absent for a record that does not expire. */
+  readonly expiresIn?: number | undefined;
+  readonly clientId?: string | undefined;
+  /** The network that the request came from (`networkOf`), for models with a limit. */
+  readonly source?: string | undefined;
+}
+
+/** Models whose records carry tokens of a grant. */
+const REVOKED_WITH_GRANT = ['AccessToken', 'RefreshToken', 'AuthorizationCode'];
+
+/** Stores the payloads of the authorization server's models. */
+@Injectable()
+export class OauthRecordsRepository {
+  constructor(
+    @InjectRepository(OauthRecordEntity) private readonly records: Repository<OauthRecordEntity>,
+    private readonly vault: VaultService,
+  ) {}
+
+  /** Stores a record, or replaces its payload. */
+  async upsert(
+    model: string,
+    value: string,
+    payload: AdapterPayload,
+    { expiresIn, clientId, source }: RecordDetails,
+    manager: EntityManager = this.records.manager,
+  ): Promise<void> {
+    const id = recordId(model, value);
+    const { grantId, uid, scope } = payload;
+    await manager.query(
+      `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id, uid_id = excluded.uid_id,
+         expires_at = excluded.expires_at`,
+      [
+        id,
+        model,
+        this.vault.seal(JSON.stringify(payload), SEALED_COLUMNS.oauthRecord.contextOf(id)),
+        grantId === undefined ? null : recordId('Grant', grantId),
+        uid === undefined ? null : recordId('uid', uid),
+        clientId ?? null,
+        source ?? null,
+        typeof scope === 'string' ? scope.slice(0, 256) : null,
+        expiresIn ?? null,
+      ],
+    );
+  }
+
+  /**
+   * Stores a registered client, unless as many as the limit allows were registered from its source within the last hour.
+   * Concurrent registrations from one source wait for each other. Returns false if the limit is reached.
+   */
+  async register(
+    clientId: string,
+    payload: AdapterPayload,
+    { source, max }: { source: string; max: number },
+  ): Promise<boolean> {
+    return this.records.manager.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [REGISTRATION_LOCK, source]);
+      if ((await this.countOfSource('Client', source, manager)) >= max) return false;
+      await this.upsert('Client', clientId, payload, { clientId, source }, manager);
+      return true;
+    });
+  }
+
+  async find(model: string, value: string): Promise<AdapterPayload | undefined> {
+    const record = await this.records.findOneBy({ model, id: recordId(model, value) });
+    if (record === null || (record.expiresAt !== null && record.expiresAt.getTime() <= databaseNow())) return undefined;
+    const payload = this.vault.open(record.payload, SEALED_COLUMNS.oauthRecord.contextOf(record.id));
+    const consumed = record.consumedAt === null ? {} : { consumed: Math.floor(record.consumedAt.getTime() / 1000) };
+    return { ...(JSON.parse(payload) as AdapterPayload), ...consumed };
+  }
+
+  /** When the record was made, by the clock of the database. */
+  async createdAt(model: string, value: string): Promise<Date | undefined> {
+    return (await this.records.findOneBy({ model, id: recordId(model, value) }))?.createdAt;
+  }
+
+  /** Marks the record as used. Returns false if it has been used before or no longer exists. */
+  async consume(model: string, value: string): Promise<boolean> {
+    const [, count] = await this.records.query(
+      'UPDATE oauth_records SET consumed_at = now() WHERE id = $1 AND consumed_at IS NULL',
+      [recordId(model, value)],
+    );
+    return count === 1;
+  }
+
+  async delete(model: string, value: string): Promise<void> {
+    await this.records.delete({ id: recordId(model, value) });
+  }
+
+  /** Deletes the records of one model that were issued for the grant. */
+  async deleteOfGrant(model: string, grantId: string): Promise<void> {
+    await this.records.delete({ model, grantId });
+  }
+
+  /** Deletes the grant and everything that was issued for it. */
+  async deleteGrant(id: string): Promise<void> {
+    await this.records.query(
+      `WITH gone AS (DELETE FROM oauth_grants WHERE id = $1)
+       DELETE FROM oauth_records WHERE id = $1 OR (grant_id = $1 AND model = ANY($2))`,
+      [id, REVOKED_WITH_GRANT],
+    );
+  }
+
+  async hasGrant(id: string): Promise<boolean> {
+    const [row] = await this.records.query('SELECT EXISTS (SELECT FROM oauth_grants WHERE id = $1) AS found', [id]);
+    return row.found;
+  }
+
+  /** Deletes a client's metadata and every grant to it. */
+  async deleteClient(clientId: string): Promise<void> {
+    await this.records.query(
+      `WITH gone AS (DELETE FROM oauth_grants WHERE client_id = $1 RETURNING id)
+       DELETE FROM oauth_records WHERE client_id = $1 OR grant_id IN (SELECT id FROM gone) OR id IN (SELECT id FROM gone)`,
+      [clientId],
+    );
+  }
+
+  /** The number of records of a model that a source has had stored within the last hour. */
+  async countOfSource(
+    model: 'Client' | 'Interaction',
+    source: string,
+    manager: EntityManager = this.records.manager,
+  ): Promise<number> {
+    const [row] = await manager.query(
+      `SELECT count(*)::int AS count FROM oauth_records
+        WHERE source = $1 AND model = $2 AND created_at > now() - interval '1 hour'`,
+      [source, model],
+    );
+    return row.count;
+  }
+
+  /**
+   * Deletes expired records, registered clients that got no grant within a day, and grants whose last token has expired. Returns
+   * whether there may be more.
+   */
+  async sweep(): Promise<boolean> {
+    const batch = async (condition: string, table = 'oauth_records'): Promise<number> => {
+      const [, count] = await this.records.query(
+        `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${condition} LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED)`,
+      );
+      return count;
+    };
+    const deleted = await Promise.all([
+      // A used refresh token is kept until it would have expired: its reuse revokes the grant.
+      batch('expires_at < now()'),
+      batch(`model = 'Grant' AND created_at < now() - interval '1 day'
+             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.id = oauth_records.id)`),
+      batch(`model = 'Client' AND created_at < now() - interval '1 day'
+             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.client_id = oauth_records.client_id)
+             AND NOT EXISTS (SELECT FROM oauth_clients WHERE oauth_clients.client_id = oauth_records.client_id)`),
+      batch(
+        `NOT is_remembered AND created_at < now() - interval '1 day' AND NOT EXISTS (
+           SELECT FROM oauth_records WHERE oauth_records.grant_id = oauth_grants.id)`,
+        'oauth_grants',
+      ),
+    ]);
+    return deleted.some((count) => count === SWEEP_BATCH);
+  }
+}

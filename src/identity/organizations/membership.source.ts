@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../core/domain-error.js';
+import type { PermissionMap } from '../../core/permissions.js';
+import type { Principal } from '../../core/principal.js';
+import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
+import { permissionsOfMember } from './member-rights.js';
+import { MemberRepository } from './member.repository.js';
+
+/** The id of a membership among credentials (`Principal.credentialId`). */
+export function membershipCredentialId(userId: string, organizationId: string): string {
+  return `${userId}:${organizationId}`;
+}
+
+/**
+ * The membership of a person as a credential that nobody can present: what a signed-in browser leaves behind, such as a schedule,
+ * acts for the member, and ends with the membership instead of the session.
+ */
+@Injectable()
+@VerifiesCredentials('member')
+export class MembershipSource implements CredentialSource {
+  constructor(private readonly members: MemberRepository) {}
+
+  keyOf(): undefined {
+    return undefined;
+  }
+
+  /** @throws DomainError `credential_invalid` always */
+  verify(): Principal {
+    throw new DomainError('credential_invalid');
+  }
+
+  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
+    const asked = ids.map((id) => {
+      const [userId = '', organizationId = ''] = id.split(':');
+      return { userId, organizationId };
+    });
+    const found = await this.members.findRights(asked);
+    return new Map(
+      found.map((rights) => [
+        membershipCredentialId(rights.userId, rights.organizationId),
+        permissionsOfMember(rights),
+      ]),
+    );
+  }
+}

@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { DomainError } from '../../core/domain-error.js';
+import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
+import type { Principal } from '../../core/principal.js';
+import { CredentialSources } from '../credentials/credential-sources.js';
+import { permissionsDigest } from '../credentials/permissions-digest.js';
+import { Authority } from './authority.js';
+import { EVERYTHING, isBuiltIn, type MemberRights, permissionsOfMember } from './member-rights.js';
+import { MemberEntity } from './member.entity.js';
+import { OrganizationEntity, RoleEntity } from './organization.entity.js';
+
+/** A locked organization: its members, roles and settings do not change until the transaction ends. */
+export interface LockedOrganization {
+  readonly manager: EntityManager;
+  readonly organization: OrganizationEntity;
+}
+
+/** Serializes changes of an organization's members and roles, so that each rule sees what the others have decided. */
+@Injectable()
+export class OrganizationLock {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly credentials: CredentialSources,
+  ) {}
+
+  /** @throws DomainError `not_found` */
+  async with<T>(organizationId: string, work: (locked: LockedOrganization) => Promise<T>): Promise<T> {
+    return this.dataSource.transaction(async (manager) => {
+      const organization = await manager.findOne(OrganizationEntity, {
+        where: { id: organizationId },
+        lock: { mode: 'for_no_key_update' },
+      });
+      if (organization === null) throw new DomainError('not_found', 'The organization does not exist.');
+      return work({ manager, organization });
+    });
+  }
+
+  /**
+   * The same for a caller, whose rights may have changed since it was verified.
+   * @throws DomainError `credential_invalid`
+   */
+  async withAuthority<T>(
+    caller: Principal,
+    work: (locked: LockedOrganization & { readonly authority: Authority }) => Promise<T>,
+  ): Promise<T> {
+    const usable = await this.credentials.sourceOf(caller.kind)?.findUsable([caller.credentialId]);
+    const held = usable?.get(caller.credentialId);
+    if (held === undefined || permissionsDigest(held) !== caller.permissionsDigest) throw revoked();
+    return this.with(caller.organization.id, async (locked) => {
+      const { userId } = caller;
+      const rights = userId === null ? undefined : await rightsOfMember(locked, userId);
+      if (userId !== null && rights === undefined) throw revoked();
+      const ofPerson: PermissionMap = rights === undefined ? EVERYTHING : permissionsOfMember(rights);
+      const permissions = intersectionOf(caller.permissions, ofPerson);
+      return work({ ...locked, authority: new Authority({ userId, role: rights?.role ?? null, permissions }) });
+    });
+  }
+}
+
+function revoked(): DomainError {
+  return new DomainError('credential_invalid', 'The credential has been revoked, or its permissions have changed.');
+}
+
+async function rightsOfMember(
+  { manager, organization }: LockedOrganization,
+  userId: string,
+): Promise<MemberRights | undefined> {
+  const member = await manager.findOneBy(MemberEntity, { organizationId: organization.id, userId });
+  return member === null ? undefined : rightsOfRole({ manager, organization }, member.role);
+}
+
+/** What a person with the role holds in the organization; undefined if there is no such role. */
+export async function rightsOfRole(
+  { manager, organization }: LockedOrganization,
+  role: string,
+): Promise<MemberRights | undefined> {
+  const { memberPermissions, id: organizationId } = organization;
+  if (isBuiltIn(role)) return { role, rolePermissions: null, memberPermissions };
+  const custom = await manager.findOneBy(RoleEntity, { organizationId, name: role });
+  return custom === null ? undefined : { role, rolePermissions: custom.permissions, memberPermissions };
+}

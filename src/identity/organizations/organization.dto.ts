@@ -1,0 +1,154 @@
+import { Type } from 'class-transformer';
+import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
+import { JSONSchema } from 'class-validator-jsonschema';
+import { MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
+import { ItemOf } from '../../core/paging/page-of.js';
+import type { PermissionMap } from '../../core/permissions.js';
+import type { RunAccess } from '../../core/principal.js';
+import type { Retention } from './organization.entity.js';
+import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { IsLimit } from '../../core/validation/is-limit.js';
+import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+
+const RUN_ACCESS: readonly RunAccess[] = ['members', 'granted'];
+const RUN_ACCESS_DESCRIPTION =
+  'members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions ' +
+  'name the agent.';
+
+/** A hundred years. */
+const MAX_DAYS = 36_500;
+
+/** An absent member keeps its value, and null clears it. */
+export class OrganizationLimitsInput {
+  /** HTTP requests with a credential of the organization, in windows of 60 s. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  requests_per_minute?: number | null;
+
+  /** Requests for a run, in windows of 60 s. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  runs_per_minute?: number | null;
+
+  /** Runs in progress at the same time; more of them wait. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  concurrent_runs?: number | null;
+
+  /** Waiting runs; more of them are refused. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_LIMIT_VALUE)
+  waiting_runs?: number | null;
+}
+
+/** An absent member keeps its value. Null keeps the data forever, which is the default. */
+export class RetentionInput {
+  /** Threads without an open run are deleted this many days after their last change, with their messages and runs. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_DAYS)
+  threads_days?: number | null;
+
+  /** Records of ended runs are deleted this many days after their last change. Their messages stay. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_DAYS)
+  runs_days?: number | null;
+}
+
+/** The limits that are set. */
+export class OrganizationLimitsItem {
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  requests_per_minute?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  runs_per_minute?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  concurrent_runs?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_LIMIT_VALUE)
+  waiting_runs?: number;
+}
+
+/** The times that are set. */
+export class RetentionItem {
+  @MayBeAbsent()
+  @IsLimit(MAX_DAYS)
+  threads_days?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_DAYS)
+  runs_days?: number;
+}
+
+/** The input of a tool without parameters. */
+export class OrganizationGetInput {}
+
+export class OrganizationUpdateInput {
+  @MayBeAbsent()
+  @IsString()
+  @Length(1, 128)
+  name?: string;
+
+  @MayBeAbsent()
+  @IsPermissionMap()
+  member_permissions?: PermissionMap;
+
+  @MayBeAbsent()
+  @IsIn(RUN_ACCESS)
+  @JSONSchema({ description: RUN_ACCESS_DESCRIPTION })
+  run_access?: RunAccess;
+
+  /** Null clears all limits. */
+  @IsOptionalObject(() => OrganizationLimitsInput)
+  limits?: OrganizationLimitsInput | null;
+
+  /** Null keeps everything. */
+  @IsOptionalObject(() => RetentionInput)
+  retention?: RetentionInput | null;
+}
+
+export class OrganizationItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  slug: string;
+
+  @IsString()
+  name: string;
+
+  /** What every member holds, whatever the role. */
+  @IsPermissionMap()
+  member_permissions: PermissionMap;
+
+  @IsIn(RUN_ACCESS)
+  @JSONSchema({ description: RUN_ACCESS_DESCRIPTION })
+  run_access: RunAccess;
+
+  @ValidateNested()
+  @Type(() => OrganizationLimitsItem)
+  limits: OrganizationLimits;
+
+  @ValidateNested()
+  @Type(() => RetentionItem)
+  retention: Retention;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+export class OrganizationOutput extends ItemOf(OrganizationItem) {}

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { hash, verify } from '@node-rs/argon2';
+import { DomainError } from '../../core/domain-error.js';
+import { OrganizationSlots } from '../../core/organization-slots.js';
+
+/** What OWASP recommends for Argon2id, which is the library's default algorithm: 19 MiB, two passes. */
+const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/**
+ * Hashes at once, and waiting ones, so that sign-ins cannot use up processors and memory. One organization can use both places, but the
+ * next free one goes to another.
+ */
+const SLOTS = { slots: 2, perOrganization: 2, maxWaiting: 100, waitMs: 30_000 };
+/** The share of accounts that do not exist, or are in no organization. */
+const NO_ORGANIZATION = '';
+
+/** Hashes and verifies passwords (RFC 9106), a few at a time. */
+@Injectable()
+export class PasswordHasher {
+  private readonly slots = new OrganizationSlots(SLOTS);
+  /** The hash of no password: verifying against it takes as long as against that of an account. */
+  private decoy: Promise<string> | undefined;
+
+  /**
+   * @param organizationId whose share of the places the password uses
+   * @returns a PHC string
+   * @throws DomainError `service_unavailable` if too many passwords of the organization wait
+   */
+  hash(password: string, organizationId: string | null = null): Promise<string> {
+    return this.inTurn(organizationId, () => hash(normalized(password), PARAMETERS));
+  }
+
+  /**
+   * Takes the same time for a missing hash, for which the answer is false.
+   * @param organizationId whose share of the places the password uses
+   * @throws DomainError `service_unavailable` if too many passwords of the organization wait
+   */
+  async verify(password: string, stored: string | null | undefined, organizationId: string | null): Promise<boolean> {
+    this.decoy ??= hash('', PARAMETERS);
+    const expected = stored ?? (await this.decoy);
+    const isRight = await this.inTurn(organizationId, () => verify(expected, normalized(password)));
+    return isRight && stored != null;
+  }
+
+  private async inTurn<T>(organizationId: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.slots.within(organizationId ?? NO_ORGANIZATION, work);
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      throw new DomainError('service_unavailable', 'Please try again later.');
+    }
+  }
+}
+
+/** The same password can arrive in several Unicode forms, depending on the keyboard (RFC 8265). */
+function normalized(password: string): string {
+  return password.normalize('NFC');
+}

@@ -1,0 +1,18 @@
+import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
+import { DomainError } from '../../core/domain-error.js';
+
+/**
+ * Refuses to create more of a resource than an organization can have. Creations in one organization are serialized
+ * until the transaction ends, so that the count is exact.
+ * @throws DomainError `limit_reached`
+ */
+export async function requireRoom(
+  manager: EntityManager,
+  entity: EntityTarget<ObjectLiteral>,
+  organizationId: string,
+  { max, what }: { max: number; what: string },
+): Promise<void> {
+  await manager.query('SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE', [organizationId]);
+  const count = await manager.countBy(entity, { organizationId });
+  if (count >= max) throw new DomainError('limit_reached', `An organization can have ${max} ${what}.`);
+}

@@ -1,0 +1,71 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { PeriodicTask } from '../../core/periodic-task.js';
+import { withTimeout } from '../../core/with-timeout.js';
+import { AppConfig } from '../../core/config/app-config.js';
+import { PreparedStatements } from '../database/prepared-statements.js';
+import { type WindowCount, WindowCounts } from '../database/window-counts.js';
+import { openRedis, type RedisClient } from '../redis/open-redis.js';
+
+/** The length of a window, in seconds. */
+export const WINDOW_S = 60;
+
+/** A request waits for the count at most this long. */
+const ANSWER_WITHIN_MS = 1_000;
+const SWEEP_EVERY_MS = 5 * 60_000;
+
+/**
+ * The counts of all processes: in Redis if `REDIS_URL` is set, otherwise in PostgreSQL. The window of a key begins with its
+ * first request.
+ */
+@Injectable()
+export class QuotaStore {
+  private readonly logger = new Logger(QuotaStore.name);
+  private readonly redis: RedisClient | undefined;
+  private readonly count: (key: string, requests: number) => Promise<WindowCount>;
+  private readonly sweeps: PeriodicTask | undefined;
+
+  constructor(config: AppConfig, statements: PreparedStatements) {
+    if (config.redis === undefined) {
+      const counts = new WindowCounts(statements, 'rate_limits');
+      this.count = (key, requests) => counts.add(`limit:${key}`, requests, WINDOW_S);
+      this.sweeps = new PeriodicTask(() => counts.deleteOver(), {
+        pauseMs: SWEEP_EVERY_MS,
+        isSpread: true,
+        onError: (error) => this.logger.warn({ err: error }, 'Expired rate limits could not be deleted'),
+      });
+      this.sweeps.start();
+    } else {
+      this.redis = openRedis(config.redis, {
+        lazyConnect: true,
+        connectTimeout: ANSWER_WITHIN_MS,
+        commandTimeout: ANSWER_WITHIN_MS,
+        maxRetriesPerRequest: 0,
+        keepAlive: 10_000,
+        retryStrategy: () => 200,
+      });
+      // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
+      this.redis.on('error', () => undefined);
+      // The limit of a key can change during its window, so the library only counts.
+      const options = { keyPrefix: 'sbx:limit', points: Number.MAX_SAFE_INTEGER, duration: WINDOW_S };
+      const limiter = new RateLimiterRedis({ ...options, storeClient: this.redis });
+      this.count = async (key, requests) => {
+        const { consumedPoints, msBeforeNext } = await limiter.penalty(key, requests);
+        return { count: consumedPoints, endsInMs: Math.max(0, msBeforeNext) };
+      };
+    }
+  }
+
+  /** Adds requests to the count of a key. Rejects if the store does not answer within a second. */
+  add(key: string, requests: number): Promise<WindowCount> {
+    return withTimeout(this.count(key, requests), ANSWER_WITHIN_MS, () => {
+      throw new Error('The store of the rate limits does not answer.');
+    });
+  }
+
+  /** `RateLimits` calls it, after it has returned the leases of this process. */
+  async close(): Promise<void> {
+    await this.sweeps?.stop();
+    this.redis?.disconnect();
+  }
+}

@@ -1,0 +1,103 @@
+import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis';
+import type { RedisAddress, RedisTls } from '../../core/config/redis-address.js';
+
+/** A client whose commands reach the master, or the cluster node, that holds their keys. */
+export type RedisClient = Redis | Cluster;
+
+/** ioredis' options that mean the same for a server, behind Sentinels, and on a cluster. */
+export type RedisClientOptions = Pick<
+  RedisOptions,
+  | 'autoResubscribe'
+  | 'commandTimeout'
+  | 'connectionName'
+  | 'connectTimeout'
+  | 'keepAlive'
+  | 'lazyConnect'
+  | 'maxRetriesPerRequest'
+> & {
+  /** Milliseconds to wait before attempt `times` (from 1) to reconnect. */
+  readonly retryStrategy: (times: number) => number;
+};
+
+const REFRESH_SLOTS_WITHIN_MS = 2_000;
+const REFRESH_SLOTS_EVERY_MS = 10_000;
+
+/** Opens a client of its own for the address. It reconnects until `disconnect`, also after a failover. */
+export function openRedis(address: RedisAddress, options: RedisClientOptions): RedisClient {
+  return address.mode === 'cluster' ? openCluster(address, options) : openServer(address, options);
+}
+
+/** Opens a client for a single server, or for the master that the Sentinels name. */
+export function openServer(address: RedisAddress, options: RedisOptions): Redis {
+  return new Redis({
+    ...serverOptions(address),
+    reconnectOnError: (error) => (error.message.includes('READONLY') ? RECONNECT_AND_RESEND : false),
+    ...options,
+  });
+}
+
+/** A master that became a replica while its connections stayed open, behind a name that now leads to the new master. */
+const RECONNECT_AND_RESEND = 2;
+
+function serverOptions(address: RedisAddress): RedisOptions {
+  const { mode, nodes, masterName, sentinelUsername, sentinelPassword } = address;
+  if (mode === 'server') return { ...nodes[0], ...credentials(address) };
+  const tls = tlsOptions(address.tls);
+  return {
+    sentinels: [...nodes],
+    name: masterName,
+    ...(sentinelUsername !== undefined && { sentinelUsername }),
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+    // A master that hangs keeps its connections open. The Sentinels say when another has taken its place.
+    failoverDetector: true,
+    ...credentials(address),
+  };
+}
+
+/** What every connection to a server or cluster node needs. */
+export function credentials({ username, password, database, tls }: RedisAddress): RedisOptions {
+  return {
+    // Redis before 7.2 does not know CLIENT SETINFO, and a user needs a permission for it.
+    disableClientInfo: true,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(database > 0 && { db: database }),
+    ...(tls && { tls: tlsOptions(tls) }),
+  };
+}
+
+function tlsOptions(tls: RedisTls | undefined) {
+  if (tls === undefined) return undefined;
+  const { ca, cert, key } = tls;
+  return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
+}
+
+function openCluster(address: RedisAddress, options: RedisClientOptions): Cluster {
+  const { commandTimeout, lazyConnect = false, retryStrategy, ...redisOptions } = options;
+  return new TimedCluster(commandTimeout, [...address.nodes], {
+    redisOptions: { ...credentials(address), ...redisOptions },
+    lazyConnect,
+    clusterRetryStrategy: retryStrategy,
+    slotsRefreshTimeout: REFRESH_SLOTS_WITHIN_MS,
+    slotsRefreshInterval: REFRESH_SLOTS_EVERY_MS,
+    // Names stay names, which TLS compares with the certificates.
+    dnsLookup: (host, done) => done(null, host),
+  });
+}
+
+/** A cluster client with a command timeout, which ioredis has for single servers only: commands that wait for a node count too. */
+class TimedCluster extends Cluster {
+  private readonly commandTimeout: number | undefined;
+
+  constructor(commandTimeout: number | undefined, ...rest: ConstructorParameters<typeof Cluster>) {
+    // ioredis may send commands while it constructs the client, before the timeout is known.
+    super(...rest);
+    this.commandTimeout = commandTimeout;
+  }
+
+  override sendCommand(command: Command, ...rest: never[]): unknown {
+    if (this.commandTimeout !== undefined) command.setTimeout(this.commandTimeout);
+    return super.sendCommand(command, ...rest);
+  }
+}

@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import { context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import { urlWithoutCredentials } from '../../core/credential-forms.js';
+import { HttpMetrics } from './http-metrics.js';
+import {
+  ERROR_TYPE,
+  HTTP_REQUEST_METHOD,
+  HTTP_RESPONSE_STATUS_CODE,
+  HTTP_ROUTE,
+  REQUEST_ID,
+  URL_PATH,
+  URL_SCHEME,
+} from './names.js';
+import { parentOf, type TraceContext, traceContextOf, validTraceContext } from './trace-context.js';
+import { Tracing } from './tracing.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The span of the request, if tracing is enabled and the route has one. */
+    span?: Span;
+  }
+}
+
+/** Health probes would make up most of the traces. */
+const WITHOUT_SPAN = /^\/health\//;
+
+/** Measures HTTP requests. Hooks are added to routes, not to requests, so that no request needs a look-up. */
+@Injectable()
+export class HttpTelemetry {
+  constructor(
+    private readonly tracing: Tracing,
+    private readonly metrics: HttpMetrics,
+  ) {}
+
+  /**
+   * Call before routes are registered.
+   * @param hasOwnSpan true for routes whose requests are traced elsewhere
+   */
+  serveOn(fastify: FastifyInstance, hasOwnSpan: (route: RouteOptions) => boolean): void {
+    const { tracer } = this.tracing;
+    fastify.addHook('onResponse', (request, { statusCode, elapsedTime }, done) => {
+      if (request.is404) this.metrics.seriesOf(request.method, undefined).record(statusCode, elapsedTime / 1000);
+      done();
+    });
+    fastify.addHook('onRoute', (route) => {
+      measureRoute(this.metrics, route);
+      if (tracer !== undefined && !WITHOUT_SPAN.test(route.url) && !hasOwnSpan(route)) traceRoute(tracer, route);
+    });
+  }
+
+  /** The trace context for the work of this request; the caller's own if tracing is disabled. */
+  traceContextOf(request: FastifyRequest): TraceContext | undefined {
+    return request.span === undefined
+      ? validTraceContext(incomingOf(request))
+      : traceContextOf(request.span.spanContext());
+  }
+}
+
+function measureRoute(metrics: HttpMetrics, route: RouteOptions): void {
+  const byMethod = new Map([route.method].flat().map((method) => [method, metrics.seriesOf(method, route.url)]));
+  route.onResponse = [
+    ...[route.onResponse ?? []].flat(),
+    (request, { statusCode, elapsedTime }, done) => {
+      byMethod.get(request.method)?.record(statusCode, elapsedTime / 1000);
+      done();
+    },
+  ];
+}
+
+function traceRoute(tracer: Tracer, route: RouteOptions): void {
+  route.onRequest = [
+    (request, _reply, done) => {
+      request.span = tracer.startSpan(
+        `${request.method} ${route.url}`,
+        {
+          kind: SpanKind.SERVER,
+          attributes: {
+            [HTTP_REQUEST_METHOD]: request.method,
+            [HTTP_ROUTE]: route.url,
+            [URL_PATH]: urlWithoutCredentials(request.url.split('?', 1)[0] ?? ''),
+            [URL_SCHEME]: request.protocol,
+            [REQUEST_ID]: request.id,
+          },
+        },
+        parentOf(incomingOf(request)),
+      );
+      done();
+    },
+    ...[route.onRequest ?? []].flat(),
+  ];
+  route.preHandler = [
+    // Reading the body loses the active context, so the hook restores it for the handler.
+    (request, _reply, done) => {
+      if (request.span === undefined) done();
+      else context.with(trace.setSpan(context.active(), request.span), done);
+    },
+    ...[route.preHandler ?? []].flat(),
+  ];
+  route.onResponse = [
+    ...[route.onResponse ?? []].flat(),
+    (request, { statusCode }, done) => {
+      request.span?.setAttribute(HTTP_RESPONSE_STATUS_CODE, statusCode);
+      if (statusCode >= 500) {
+        request.span?.setAttribute(ERROR_TYPE, String(statusCode)).setStatus({ code: SpanStatusCode.ERROR });
+      }
+      request.span?.end();
+      done();
+    },
+  ];
+}
+
+function incomingOf({ headers }: FastifyRequest): { traceparent?: string; tracestate?: string } {
+  const { traceparent, tracestate } = headers;
+  return {
+    ...(typeof traceparent === 'string' && { traceparent }),
+    ...(typeof tracestate === 'string' && { tracestate }),
+  };
+}

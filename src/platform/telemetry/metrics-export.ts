@@ -1,0 +1,110 @@
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { AppConfig } from '../../core/config/app-config.js';
+import { Metering } from './metering.js';
+import { MetricsServer } from './metrics-server.js';
+import { OpenTelemetry } from './open-telemetry.js';
+import { prometheusText } from './prometheus-text.js';
+import { ProxyMetrics } from './proxy-metrics.js';
+import { UnavailableLedger } from './unavailable-ledger.js';
+import type { Meter } from '@opentelemetry/api';
+import { performance } from 'node:perf_hooks';
+import { CPU_MODE, EVENT_LOOP_STATE, EVENT_LOOP_TIME, PROCESS_CPU_TIME, PROCESS_MEMORY_USAGE } from './names.js';
+import { withTimeout } from '../../core/with-timeout.js';
+
+/** An unavailable collector must not delay the shutdown. */
+const FLUSH_MS = 2000;
+
+/**
+ * Exports the metrics: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector if the standard `OTEL_*`
+ * variables enable it. At shutdown it flushes metrics and traces.
+ *
+ * If the port is taken, the process logs a warning and serves no metrics, so that a worker and an api process with the same
+ * settings can run on one host.
+ */
+@Injectable()
+export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
+  private readonly logger = new Logger(MetricsExport.name);
+  private server: MetricsServer | undefined;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly telemetry: OpenTelemetry,
+    private readonly metering: Metering,
+    private readonly proxyMetrics: ProxyMetrics,
+    private readonly unavailable: UnavailableLedger,
+  ) {}
+
+  /** The URL of the metrics; undefined if they are not served. */
+  get url(): string | undefined {
+    return this.server?.url;
+  }
+
+  async onModuleInit(): Promise<void> {
+    const { metricsHost, metricsPort, metricsAllowedHosts, exportTraces } = this.config.settings;
+    if (exportTraces && this.telemetry.tracing.tracer === undefined) {
+      this.logger.warn('OTEL_TRACES_EXPORTER names an unknown exporter; traces are disabled.');
+    }
+    this.metering.add(this.proxyMetrics);
+    observeProcess(this.metering.meter);
+    this.unavailable.observe(this.metering.meter);
+    if (metricsPort !== undefined && this.metering.isReadable) {
+      await this.serve(metricsHost, metricsPort, metricsAllowedHosts);
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.server?.close();
+    this.server = undefined;
+    await withinShutdown(this.telemetry.shutdown(), this.logger);
+  }
+
+  private async serve(host: string, port: number, names: readonly string[]): Promise<void> {
+    try {
+      this.server = await MetricsServer.listen(host, port, names, async () =>
+        prometheusText(await this.metering.read()),
+      );
+      this.logger.log(`Serving metrics at ${this.server.url}`);
+    } catch (error) {
+      const code =
+        typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
+      this.logger.warn(
+        `Cannot bind METRICS_PORT ${port} on ${host} (${code}); metrics are disabled. ` +
+          'Give each process its own METRICS_PORT, or set it to 0 for any free port or to `off`.',
+      );
+    }
+  }
+}
+
+/** Reports CPU time, memory and event loop utilization of this process whenever metrics are collected. */
+export function observeProcess(meter: Meter): void {
+  meter
+    .createObservableCounter(PROCESS_CPU_TIME, { unit: 's', description: 'CPU time of this process.' })
+    .addCallback((result) => {
+      const { user, system } = process.cpuUsage();
+      result.observe(user / 1_000_000, { [CPU_MODE]: 'user' });
+      result.observe(system / 1_000_000, { [CPU_MODE]: 'system' });
+    });
+  meter
+    .createObservableUpDownCounter(PROCESS_MEMORY_USAGE, {
+      unit: 'By',
+      description: 'Resident memory of this process.',
+    })
+    .addCallback((result) => result.observe(process.memoryUsage.rss()));
+  meter
+    .createObservableCounter(EVENT_LOOP_TIME, { unit: 's', description: 'Time of the event loop, active and idle.' })
+    .addCallback((result) => {
+      const { active, idle } = performance.eventLoopUtilization();
+      result.observe(active / 1000, { [EVENT_LOOP_STATE]: 'active' });
+      result.observe(idle / 1000, { [EVENT_LOOP_STATE]: 'idle' });
+    });
+}
+
+/** Waits for the last export up to a time limit; data that is not sent by then is lost. Never rejects. */
+async function withinShutdown(flush: Promise<void>, logger: Logger): Promise<void> {
+  const ended = flush.then(
+    () => true,
+    () => false,
+  );
+  const isFlushed = await withTimeout(ended, FLUSH_MS, () => false);
+  if (!isFlushed) logger.warn('Cannot export the last telemetry: the collector does not answer.');
+}

@@ -1,0 +1,63 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../../agents/agents.module.js';
+import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
+import { ConnectionsModule } from '../../connections/connections.module.js';
+import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
+import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
+import { VaultModule } from '../../platform/vault/vault.module.js';
+import { ForwardingModule } from '../forwarding/forwarding.module.js';
+import { TranslationModule } from '../translation/translation.module.js';
+import { AgentRequestHandler } from './agent-request-handler.js';
+import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
+import { ClientSessionStreams } from './client-upstream-sessions/client-session-streams.js';
+import { ClientUpstreamSessionOpener } from './client-upstream-sessions/client-upstream-session-opener.js';
+import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
+import { RequestIdCodec } from './client-upstream-sessions/request-id.codec.js';
+import { SessionComposition } from './client-upstream-sessions/session-composition.js';
+import { SessionResources } from './client-upstream-sessions/session-resources.js';
+import { ModernAgentRequests } from './modern-agent-requests.js';
+import { AgentCapabilities } from './offering/agent-capabilities.js';
+import { AgentMcpServer } from './offering/agent-mcp-server.js';
+import { AgentNotificationStream } from './offering/agent-notification-stream.js';
+import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
+import { AgentToolRouter } from './offering/agent-tool-router.js';
+import { ListChanges } from './offering/list-changes.js';
+
+/** Serves an agent as an MCP server: what it offers a caller, and the sessions with its connections in that caller's name. */
+@Module({
+  imports: [
+    AgentsModule,
+    CredentialsModule,
+    ConnectionsModule,
+    ForwardingModule,
+    TelemetryModule,
+    TranslationModule,
+    UpstreamsModule,
+    VaultModule,
+  ],
+  providers: [
+    AgentCapabilities,
+    AgentMcpServer,
+    AgentNotificationStream,
+    AgentPromptsAndResources,
+    AgentRequestHandler,
+    AgentToolRouter,
+    ClientSessionHandler,
+    ClientSessionStreams,
+    ClientUpstreamSessionOpener,
+    ClientUpstreamSessions,
+    ListChanges,
+    ModernAgentRequests,
+    RequestIdCodec,
+    SessionComposition,
+    SessionResources,
+  ],
+  exports: [
+    AgentNotificationStream,
+    AgentRequestHandler,
+    AgentToolRouter,
+    ClientSessionStreams,
+    ClientUpstreamSessions,
+  ],
+})
+export class AgentServerModule {}

@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { AgentComposition } from '../../../agents/composition/agent-composition.js';
+import type { Composition } from '../../../agents/composition/composition.js';
+import type { MemberList } from '../../../agents/composition/member-lists.js';
+import { withTimeout } from '../../../core/with-timeout.js';
+import type { Connection } from '../../../connections/connection.js';
+import type { KnownTool, ToolList } from '../../../upstreams/catalog/tool-list.js';
+import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
+import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
+import { SessionTools } from '../../forwarding/session/session-tools.js';
+import { PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
+import { ClientUpstreamSessions } from './client-upstream-sessions.js';
+
+const LIST_TIMEOUT_MS = 10_000;
+const MAX_COMPOSED = 1_000;
+const RETRY_AFTER_MS = 60_000;
+const MAX_FAILED = 10_000;
+
+interface Composed {
+  /** The agent's composition for all callers. If it changes, this composition is outdated. */
+  readonly base: Composition;
+  readonly composition: Promise<Composition>;
+}
+
+/**
+ * The composition of an agent in a session whose client answers requests. Upstreams can list more tools to such a session. A tool
+ * that is listed only in the shared session is kept and called there.
+ */
+@Injectable()
+export class SessionComposition {
+  /** By the caller's session key. */
+  private readonly composed = new LRUCache<string, Composed>({ max: MAX_COMPOSED });
+  /** Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the upstream. */
+  private readonly failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: RETRY_AFTER_MS, ttlResolution: 1_000 });
+
+  constructor(
+    private readonly compositions: AgentComposition,
+    private readonly upstreamSessions: ClientUpstreamSessions,
+    private readonly tools: SessionTools,
+    private readonly channels: UpstreamChannels,
+  ) {}
+
+  async compositionOf(owner: SessionOwner): Promise<Composition> {
+    const { key } = owner.session;
+    const agent = owner.caller.connection;
+    const base = await this.compositions.compositionOf(agent);
+    const known = this.composed.get(key);
+    if (known?.base === base) return known.composition;
+    const composition = this.compositions.inSession(agent, async (connection, sharedList) => {
+      const own = await this.ownList(owner, connection);
+      return own === undefined ? sharedList : union(sharedList, own);
+    });
+    const composed = { base, composition };
+    this.composed.set(key, composed);
+    composition.catch(() => this.composed.peek(key) === composed && this.composed.delete(key));
+    return composition;
+  }
+
+  /** Does the upstream list this tool in the caller's session? If not, it is called in the shared session. */
+  async owns(owner: SessionOwner, connection: Connection, tool: string): Promise<boolean> {
+    return (await this.ownList(owner, connection))?.tools.has(tool) === true;
+  }
+
+  /** Undefined if there is no session with the connection, or listing its tools failed. */
+  private async ownList(owner: SessionOwner, connection: Connection): Promise<ToolList | undefined> {
+    if (connection.status === 'inactive') return undefined;
+    const upstreamSession = await this.upstreamSessions.sessionWith(owner, connection);
+    if (upstreamSession === undefined) return undefined;
+    const { session } = upstreamSession;
+    if (this.failed.has(session.key)) return undefined;
+    try {
+      const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
+      const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
+      const list = this.tools.toolsOf(session.key, channel, options);
+      return await withTimeout(list, PATIENCE_MS, () => this.noteFailure(session.key));
+    } catch {
+      this.noteFailure(session.key);
+      return undefined;
+    }
+  }
+
+  private noteFailure(key: string): undefined {
+    this.failed.set(key, true);
+  }
+}
+
+/** The shared list decides which tools are public. */
+function union({ list }: MemberList, own: ToolList): MemberList {
+  const tools = new Map<string, KnownTool>(list?.tools);
+  for (const [name, tool] of own.tools) {
+    const isPublic = list?.tools.get(name)?.isPublic === true;
+    tools.set(name, tool.isPublic === isPublic ? tool : { ...tool, isPublic });
+  }
+  return { list: { ...own, tools, hasPublic: list?.hasPublic === true } };
+}

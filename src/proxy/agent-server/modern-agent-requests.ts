@@ -1,0 +1,97 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { AgentComposition } from '../../agents/composition/agent-composition.js';
+import type { Source } from '../../agents/composition/composition.js';
+import { DomainError } from '../../core/domain-error.js';
+import { startForwarding } from '../forwarding/forwarding-context.js';
+import type { InboundRequest } from '../protocol/inbound-message.js';
+import { forwardedHeaders } from '../protocol/mcp-headers.js';
+import type { McpRequestContext } from '../protocol/mcp-request-context.js';
+import { ProxyCaller } from '../protocol/proxy-caller.js';
+import { requireEnvelope } from '../translation/modern-envelope.js';
+import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
+import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
+import { AgentToolRouter } from './offering/agent-tool-router.js';
+import { renameTool } from './offering/rename-tool.js';
+
+/**
+ * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not look
+ * encoded.
+ */
+const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/**
+ * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded unchanged
+ * except for the upstream's own name, so that an upstream can answer that it needs further input.
+ */
+@Injectable()
+export class ModernAgentRequests {
+  constructor(
+    private readonly tools: AgentToolRouter,
+    private readonly offers: AgentPromptsAndResources,
+    private readonly compositions: AgentComposition,
+    private readonly modern: ModernRequestTranslator,
+  ) {}
+
+  /** @throws DomainError */
+  async callTool(context: McpRequestContext): Promise<void> {
+    const { message, request } = context;
+    // The upstream checks the envelope too, but only after this service has validated the arguments.
+    if (message.kind === 'request') requireEnvelope(request.headers, message);
+    await this.forward(await this.tools.route(context));
+  }
+
+  /** Forwards a request for a prompt or a resource; false if it does not concern exactly one connection. @throws DomainError */
+  async forwardToSource(context: McpRequestContext): Promise<boolean> {
+    const { caller, message } = context;
+    if (message.kind !== 'request' || caller.connection.status === 'inactive') return false;
+    const target = await this.findTarget(caller, message);
+    if (target === undefined) return false;
+    await this.forward({ ...context, ...target });
+    return true;
+  }
+
+  private async forward(context: McpRequestContext<InboundRequest>): Promise<void> {
+    const { request, message } = context;
+    const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
+    const headers = namedHeaders(request.headers, String(name));
+    await this.modern.forwardModernRequest(startForwarding(context, { kind: 'stateless', headers }));
+  }
+
+  private async findTarget(
+    caller: ProxyCaller,
+    message: InboundRequest,
+  ): Promise<Pick<McpRequestContext<InboundRequest>, 'caller' | 'message'> | undefined> {
+    const { name, uri } = message.params;
+    try {
+      if (message.method === 'prompts/get' && typeof name === 'string') {
+        const [source, upstreamName] = await this.offers.findPrompt(caller, await this.sourcesOf(caller), name);
+        return { caller: callerOf(source, caller), message: renameTool(message, upstreamName) };
+      }
+      if (message.method !== 'resources/read' || typeof uri !== 'string') return undefined;
+      const [source, ...others] = await this.offers.findResource(caller, await this.sourcesOf(caller), uri);
+      if (source === undefined || others.length > 0) return undefined;
+      return { caller: callerOf(source, caller), message };
+    } catch (error) {
+      // The agent's own MCP server reports that it does not exist.
+      if (error instanceof DomainError && error.code === 'not_found') return undefined;
+      throw error;
+    }
+  }
+
+  private async sourcesOf({ connection }: ProxyCaller): Promise<readonly Source[]> {
+    return (await this.compositions.namesOf(connection)).sources;
+  }
+}
+
+function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller): ProxyCaller {
+  return new ProxyCaller(principal, connection, requestId);
+}
+
+/** The MCP headers of a request that is forwarded under another name. `Mcp-Name` is replaced only if the caller sent it. */
+export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
+  const forwarded = forwardedHeaders(headers);
+  if (!('mcp-name' in forwarded)) return forwarded;
+  const encoded = PLAIN.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
+  return { ...forwarded, 'mcp-name': encoded };
+}

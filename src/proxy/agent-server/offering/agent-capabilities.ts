@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import type { OfferKind, Source } from '../../../agents/composition/composition.js';
+import { withTimeout } from '../../../core/with-timeout.js';
+import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { UpstreamEras } from '../../translation/upstream-eras.js';
+import { mayUse } from './agent-permissions.js';
+
+/** The capabilities that an agent declares to a caller in addition to tools (MCP, "Capability negotiation"). */
+export interface AgentFeatures {
+  readonly prompts: boolean;
+  readonly resources: boolean;
+  readonly completions: boolean;
+  /** This and `logging` need a session of the caller's own with the upstream. */
+  readonly subscriptions: boolean;
+  readonly logging: boolean;
+}
+
+/** Everything that the agent's server can answer, for requests that do not return capabilities. */
+export const ALL_FEATURES: AgentFeatures = {
+  prompts: true,
+  resources: true,
+  completions: true,
+  subscriptions: false,
+  logging: false,
+};
+
+/** How long to wait for the capabilities of an upstream that are not known yet, in milliseconds. */
+const WAIT_MS = 250;
+const DESCRIPTION_TIMEOUT_MS = 10_000;
+
+type Capabilities = ServerDescription['capabilities'] | undefined;
+
+/**
+ * Determines the capabilities that an agent declares: those that an upstream offers and the caller is permitted to use. An
+ * upstream whose capabilities are not known in time counts as offering everything.
+ */
+@Injectable()
+export class AgentCapabilities {
+  constructor(private readonly eras: UpstreamEras) {}
+
+  /** @param isSession does the caller have sessions of its own with the upstreams? */
+  async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
+    const candidates = await Promise.all(
+      sources.map(async (source) => ({ source, capabilities: await this.capabilitiesOf(source) })),
+    );
+    const some = (kind: OfferKind, isOffered: (capabilities: NonNullable<Capabilities>) => boolean): boolean =>
+      candidates.some(
+        ({ source, capabilities }) =>
+          mayUse(caller, source, kind) && (capabilities === undefined || isOffered(capabilities)),
+      );
+    const hasSession = ({ source }: { source: Source }): boolean => isSession && source.connection.type === 'HTTP';
+    return {
+      prompts: some('prompts', ({ prompts }) => prompts !== undefined),
+      resources: some('resources', ({ resources }) => resources !== undefined),
+      completions:
+        some('prompts', ({ completions }) => completions !== undefined) ||
+        some('resources', ({ completions }) => completions !== undefined),
+      subscriptions: candidates.some(hasSession) && some('resources', ({ resources }) => resources?.subscribe === true),
+      logging: candidates.some(
+        (candidate) =>
+          hasSession(candidate) &&
+          (candidate.capabilities === undefined || candidate.capabilities.logging !== undefined),
+      ),
+    };
+  }
+
+  /** Undefined if they are not known in time. */
+  private async capabilitiesOf({ connection }: Source): Promise<Capabilities> {
+    const capabilities = this.eras.describeUpstream(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS)).then(
+      ({ capabilities }) => capabilities,
+      () => undefined,
+    );
+    return withTimeout(capabilities, WAIT_MS, () => undefined, { ref: false });
+  }
+}

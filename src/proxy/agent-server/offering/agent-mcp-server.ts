@@ -1,0 +1,198 @@
+import { Injectable } from '@nestjs/common';
+import type { Implementation } from '@modelcontextprotocol/client';
+import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { AgentComposition } from '../../../agents/composition/agent-composition.js';
+import type { Source } from '../../../agents/composition/composition.js';
+import { DomainError } from '../../../core/domain-error.js';
+import type { StateOwner } from '../../../upstreams/contract/state-owner.js';
+import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
+import { version } from '../../../core/version.js';
+import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
+import { toProxyError } from '../../protocol/to-proxy-error.js';
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
+import type { AgentFeatures } from './agent-capabilities.js';
+
+/** What the agent's server needs to know of one request. */
+export interface AgentServerContext {
+  readonly caller: ProxyCaller;
+  /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
+  readonly owner: StateOwner | undefined;
+  readonly features: AgentFeatures;
+  readonly instructions: string | undefined;
+  readonly client: ClientTraits;
+}
+
+/** What decides on the form of errors. */
+export interface ClientTraits {
+  readonly isModern: boolean;
+  /** Does the client ask people to open URLs? */
+  readonly isUrlClient: boolean;
+}
+
+/** What an agent says of itself as an MCP server. */
+export function serverInfoOf({ connection }: ProxyCaller): Implementation {
+  return { name: 'signalbox', title: connection.title, version };
+}
+
+/** Serves an agent as an MCP server, for everything that is not forwarded as bytes. */
+@Injectable()
+export class AgentMcpServer {
+  constructor(
+    private readonly compositions: AgentComposition,
+    private readonly offers: AgentPromptsAndResources,
+  ) {}
+
+  /** Creates the server for one request. */
+  for(context: AgentServerContext): Server {
+    const { caller, instructions, features, client } = context;
+    const capabilities = {
+      tools: { listChanged: true },
+      ...(features.prompts && { prompts: { listChanged: true } }),
+      ...(features.resources && {
+        resources: { listChanged: true, ...(features.subscriptions && { subscribe: true }) },
+      }),
+      ...(features.completions && { completions: {} }),
+      ...(features.logging && { logging: {} }),
+    };
+    const server = new Server(serverInfoOf(caller), {
+      capabilities,
+      ...(instructions !== undefined && { instructions }),
+    });
+    const withProtocolErrors = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        throw toProtocolError(error, caller.requestId, client);
+      }
+    };
+    if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
+    if (features.resources) this.serveResources(server, context, withProtocolErrors);
+    if (features.completions) {
+      server.setRequestHandler('completion/complete', ({ params }, ctx) =>
+        withProtocolErrors(this.complete(caller, params, optionsOf(context, ctx))),
+      );
+    }
+    return server;
+  }
+
+  private servePrompts(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
+    const { caller } = context;
+    server.setRequestHandler('prompts/list', () =>
+      withProtocolErrors(
+        this.sourcesOf(caller)
+          .then((sources) => this.offers.prompts(caller, sources))
+          .then(({ items, meta }) => asResult({ prompts: items }, meta)),
+      ),
+    );
+    server.setRequestHandler('prompts/get', ({ params }, ctx) =>
+      withProtocolErrors(
+        this.sourcesOf(caller).then(async (sources) => {
+          const [source, name] = await this.offers.findPrompt(caller, sources, params.name);
+          const renamed = { name, ...(params.arguments !== undefined && { arguments: params.arguments }) };
+          return (await this.offers.ask([source], 'prompts/get', renamed, optionsOf(context, ctx))) as never;
+        }),
+      ),
+    );
+  }
+
+  private serveResources(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
+    const { caller } = context;
+    server.setRequestHandler('resources/list', () =>
+      withProtocolErrors(
+        this.sourcesOf(caller)
+          .then((sources) => this.offers.resources(caller, sources, 'resources/list'))
+          .then(({ items, meta }) => asResult({ resources: items }, meta)),
+      ),
+    );
+    server.setRequestHandler('resources/templates/list', () =>
+      withProtocolErrors(
+        this.sourcesOf(caller)
+          .then((sources) => this.offers.resources(caller, sources, 'resources/templates/list'))
+          .then(({ items, meta }) => asResult({ resourceTemplates: items }, meta)),
+      ),
+    );
+    server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
+      withProtocolErrors(
+        this.sourcesOf(caller).then(async (sources) => {
+          const candidates = await this.offers.findResource(caller, sources, uri).catch((error: unknown) => {
+            throw error instanceof DomainError && error.code === 'not_found'
+              ? new ResourceNotFoundError(uri, error.message)
+              : error;
+          });
+          return (await this.offers.ask(candidates, 'resources/read', { uri }, optionsOf(context, ctx))) as never;
+        }),
+      ),
+    );
+  }
+
+  private async complete(
+    caller: ProxyCaller,
+    { ref, argument, context }: CompletionParams,
+    options: RequestOptions,
+  ): Promise<never> {
+    const sources = await this.sourcesOf(caller);
+    const more = { argument, ...(context !== undefined && { context }) };
+    if (ref.type === 'ref/prompt') {
+      const [source, name] = await this.offers.findPrompt(caller, sources, ref.name);
+      return (await this.offers.ask(
+        [source],
+        'completion/complete',
+        { ref: { ...ref, name }, ...more },
+        options,
+      )) as never;
+    }
+    const candidates = await this.offers.findResource(caller, sources, ref.uri);
+    return (await this.offers.ask(candidates, 'completion/complete', { ref, ...more }, options)) as never;
+  }
+
+  /** The connections of the agent are known without listing the upstreams' tools. */
+  private async sourcesOf({ connection }: ProxyCaller): Promise<readonly Source[]> {
+    return (await this.compositions.namesOf(connection)).sources;
+  }
+}
+
+type WithProtocolErrors = <T>(work: Promise<T>) => Promise<T>;
+
+interface CompletionParams {
+  readonly ref:
+    { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string };
+  readonly argument: object;
+  readonly context?: object | undefined;
+}
+
+/** The items are what the upstreams sent, so they do not have the SDK's types. */
+function asResult(result: object, meta: Record<string, unknown> | undefined): never {
+  return { ...result, ...(meta !== undefined && { _meta: meta }) } as never;
+}
+
+/** Sends progress to a caller who requested it. */
+function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerContext): RequestOptions {
+  const { requestId } = caller;
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, owner };
+  return {
+    signal: mcpReq.signal,
+    requestId,
+    owner,
+    onProgress: (progress) => {
+      const params = { ...progress, progressToken };
+      // The caller may have disconnected.
+      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. The modern era has no
+ * error that asks to open a URL.
+ */
+function toProtocolError(error: unknown, requestId: string, { isModern, isUrlClient }: ClientTraits): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const { code, message, data } =
+    error instanceof UpstreamError && error.rpc !== undefined
+      ? error.rpc
+      : rpcErrorBody(toProxyError(error), requestId, isUrlClient && !isModern);
+  return new ProtocolError(isModern && code === URL_ELICITATION_REQUIRED ? SERVER_ERROR : code, message, data);
+}

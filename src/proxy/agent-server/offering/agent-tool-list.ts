@@ -1,0 +1,87 @@
+import {
+  type Composition,
+  isListed,
+  isWaiting,
+  type ListedPlace,
+  type UnavailableMember,
+} from '../../../agents/composition/composition.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { allowsAny, allowsNothing } from '../../../core/permissions.js';
+import { TimeSlices } from '../../../core/time-slices.js';
+import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
+import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
+import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { signInTool } from '../../protocol/sign-in-tool.js';
+import { sees } from './agent-permissions.js';
+
+/** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
+const texts = new WeakMap<KnownTool, string>();
+
+/** The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. */
+export async function toolListText(caller: ProxyCaller, composition: Composition): Promise<string> {
+  const slices = new TimeSlices();
+  const tools: string[] = [];
+  const places = mayHoldAny(caller, composition) ? composition.places.values() : [];
+  for (const place of places) {
+    if (isListed(place) && sees(caller, place)) tools.push(textOf(place));
+    if (slices.isOver) await slices.next();
+  }
+  const hindrance = hindranceFor(caller, composition.unavailable);
+  if (tools.length === 0 && hindrance !== undefined) tools.push(JSON.stringify(signInTool(hindrance.message)));
+  const meta = unavailableMeta(caller, composition.unavailable);
+  return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
+}
+
+/** The `_meta` of a list that lacks unavailable connections; undefined if the caller is not permitted to know of any. */
+export function unavailableMeta(
+  caller: ProxyCaller,
+  unavailable: readonly UnavailableMember[],
+): Record<string, unknown> | undefined {
+  const known = knownTo(caller, unavailable);
+  return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
+}
+
+/** The error that names the connections that wait for a sign-in; undefined if the caller is not permitted to know of any. */
+export function hindranceFor(caller: ProxyCaller, unavailable: readonly UnavailableMember[]): DomainError | undefined {
+  const [first, ...others] = knownTo(caller, unavailable).filter(isWaiting);
+  if (first === undefined) return undefined;
+  const sentences = [first, ...others].map(({ reason }) => reason).join(' ');
+  return new DomainError('upstream_authorization_required', sentences, [], {
+    data: { authorization_url: first.signInPage },
+  });
+}
+
+function knownTo(
+  { principal, connection: agent }: ProxyCaller,
+  unavailable: readonly UnavailableMember[],
+): readonly UnavailableMember[] {
+  if (principal === undefined) return [];
+  const { permissions } = principal;
+  return unavailable.filter(
+    ({ connectionId }) => allowsAny(permissions, agent.id) || allowsAny(permissions, connectionId),
+  );
+}
+
+/**
+ * Can the list contain a tool for the caller? Without any grant only a public one, which is known without looking at the tools.
+ */
+function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boolean {
+  return hasPublic || (principal !== undefined && !allowsNothing(principal.permissions));
+}
+
+/** Each agent has its own name for a tool; the rest, which can be long, is the same for all. */
+function textOf({ name, tool }: ListedPlace): string {
+  let rest = texts.get(tool);
+  if (rest === undefined) {
+    const { name: _name, ...members } = asOffered(tool.definition);
+    rest = JSON.stringify(members).slice(1);
+    texts.set(tool, rest);
+  }
+  return `{"name":${JSON.stringify(name)},${rest}`;
+}
+
+/** The service makes the task of a call itself, and clients refuse to call a tool that needs one from a server without tasks. */
+function asOffered(tool: UpstreamTool): UpstreamTool {
+  return isTaskOnly(tool) ? { ...tool, execution: { ...tool.execution, taskSupport: 'forbidden' } } : tool;
+}

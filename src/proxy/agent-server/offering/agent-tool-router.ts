@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { AgentComposition } from '../../../agents/composition/agent-composition.js';
+import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { suggestionFor } from '../../../core/closest-name.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { toDomainError } from '../../../core/to-domain-error.js';
+import { connectionFor } from '../../../connections/connection-account.js';
+import { ConnectionDirectory } from '../../../connections/connection-directory.js';
+import { requireActive } from '../../../upstreams/contract/require-active.js';
+import { outcomeOf } from '../../../upstreams/invocation.js';
+import { InvocationLog } from '../../../upstreams/invocation-log.js';
+import type { InboundRequest } from '../../protocol/inbound-message.js';
+import { traceContextOf } from '../../protocol/mcp-headers.js';
+import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
+import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
+import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
+import { holdsAny } from './agent-permissions.js';
+import { AgentToolCaller } from './agent-tool-caller.js';
+import { hindranceFor } from './agent-tool-list.js';
+import { renameTool } from './rename-tool.js';
+
+/** Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to call it. */
+@Injectable()
+export class AgentToolRouter {
+  constructor(
+    private readonly compositions: AgentComposition,
+    private readonly directory: ConnectionDirectory,
+    private readonly invocations: InvocationLog,
+  ) {}
+
+  /**
+   * Returns the tool call for the tool's connection. Records a refused call; `ToolInvoker` records all others.
+   * @param compose returns the agent's composition for this caller
+   * @throws DomainError `invalid_rpc_request`, `connection_unavailable`, `unknown_tool`, `permission_denied` or
+   * `credential_missing`
+   */
+  async route(
+    context: McpRequestContext,
+    compose = () => this.compositions.compositionOf(context.caller.connection),
+  ): Promise<McpRequestContext<InboundRequest>> {
+    const { caller, message } = context;
+    const { name } = message.params;
+    if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
+      throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
+    }
+    const startedAt = performance.now();
+    try {
+      requireActive(caller.connection);
+      const composition = await compose();
+      const place = composition.places.get(name);
+      if (place === undefined) throw absentTool(caller, name, composition);
+      const toolCaller = await this.callerOf(caller, place);
+      return { ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) };
+    } catch (error) {
+      throw await this.recordRefusal(toDomainError(error), context, name, startedAt);
+    }
+  }
+
+  private async callerOf(caller: ProxyCaller, place: ToolPlace): Promise<AgentToolCaller> {
+    const { organizationId } = caller.connection;
+    const connection = await this.directory.findConnection(organizationId, place.connection.id);
+    if (connection === undefined) throw unknownTool(caller, place.name);
+    const bound = connectionFor(connection, caller.principal?.userId);
+    return new AgentToolCaller(caller, place, connectionOf(place, bound));
+  }
+
+  /** @param startedAt on the monotonic clock, in milliseconds */
+  private async recordRefusal(
+    error: DomainError,
+    { caller, message, entryPoint, request }: McpRequestContext,
+    toolName: string,
+    startedAt: number,
+  ): Promise<DomainError> {
+    const call = {
+      connection: caller.connection,
+      agentId: caller.connection.id,
+      toolName,
+      args: message.params['arguments'],
+      caller: caller.asToolCaller,
+      entryPoint,
+      trace: traceContextOf(request.headers),
+    };
+    const invocation = this.invocations.openInvocation(call, { isKnownTool: false, isPublic: false, startedAt });
+    await invocation.settle(outcomeOf(error));
+    const isAnonymous = caller.principal === undefined && error.code === 'permission_denied';
+    return isAnonymous ? credentialMissing() : error;
+  }
+}
+
+/** Until a person has signed in, tools can be absent for that reason, and a stand-in is listed if all of them are. */
+function absentTool(caller: ProxyCaller, name: string, { places, sources, unavailable }: Composition): DomainError {
+  const hindrance = hindranceFor(caller, unavailable);
+  if (name !== SIGN_IN) return unknownTool(caller, name, places.keys(), hindrance);
+  const hadStandIn = holdsAny(caller, sources) && sources.some(({ connection }) => connection.oauth !== null);
+  return hindrance ?? (hadStandIn ? new DomainError('unknown_tool', NO_SIGN_IN_NEEDED) : unknownTool(caller, name));
+}
+
+/** A caller who would not be permitted to call the tool gets the same error whether or not it exists. */
+function unknownTool(
+  caller: ProxyCaller,
+  name: string,
+  known: Iterable<string> = [],
+  hindrance?: DomainError,
+): DomainError {
+  const similar = suggestionFor(
+    name,
+    [...known].filter((one) => caller.mayCall(one)),
+  );
+  const suggestion = hindrance === undefined ? similar : `${similar} ${hindrance.message}`;
+  return caller.mayCall(name)
+    ? new DomainError('unknown_tool', `The agent has no tool with this name.${suggestion}`)
+    : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
+}

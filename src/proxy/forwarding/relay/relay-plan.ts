@@ -1,0 +1,36 @@
+import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
+import type { InvocationOutcome } from '../../../upstreams/invocation.js';
+import type { CallerFilter } from './tool-list-filter.js';
+
+/** How an upstream's answer is relayed to the caller. */
+export interface RelayPlan extends AnsweredWithRoom {
+  /** The id of the caller's request as JSON text. */
+  readonly callerId: string;
+  /** The id that replaced it in a session shared with other callers, as JSON text. */
+  readonly sentId?: string | undefined;
+  /** Does the caller accept an event stream? If not, it gets one JSON body. */
+  readonly acceptsStream: boolean;
+  /** The filter for a caller who is not permitted to call every tool; undefined for others. */
+  readonly filter?: CallerFilter | undefined;
+  /** Is the caller a client of the modern era? */
+  readonly isModern: boolean;
+  /** Is the answer a list of tools or tasks, which has to be parsed as a whole if there is a filter? */
+  readonly isList: boolean;
+  /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */
+  readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
+  /** Called when the upstream reports that its list of tools has changed. */
+  readonly onListChanged: () => void;
+  /** Maps an error while reading the answer to its cause: a timeout, a caller that disconnected, or the error itself. */
+  readonly explain: (error: unknown) => unknown;
+  /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
+  readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
+}
+
+/** An answer that is ready to send. */
+export interface RelayedAnswer {
+  readonly status: number;
+  readonly contentType: 'application/json' | 'text/event-stream' | undefined;
+  readonly body: Buffer | string | AsyncGenerator<Buffer>;
+  /** Has memory been reserved for a complete body? */
+  readonly isHeld?: boolean;
+}

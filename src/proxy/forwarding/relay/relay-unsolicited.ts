@@ -1,0 +1,41 @@
+import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
+import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
+import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
+import { parseMessage } from './complete-answer.js';
+import type { CallerFilter } from './tool-list-filter.js';
+import { saysToolsChanged } from './tools-changed.js';
+import { reserializeEvent, reserializeMessage } from './reserialize.js';
+
+/**
+ * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an answer to
+ * `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped.
+ */
+export async function* relayUnsolicited(
+  body: AnswerBody,
+  filter: CallerFilter | undefined,
+  onListChanged: () => void,
+  response: AnsweredWithRoom,
+): AsyncGenerator<Buffer> {
+  const limit = filter === undefined ? GATHERED_BYTES : undefined;
+  try {
+    for await (const { bytes, isWhole } of sseParts(body, limit, response)) {
+      if (isWhole && saysToolsChanged(bytes)) onListChanged();
+      const allowed = filter === undefined ? bytes : isWhole ? filteredEvent(bytes, filter) : undefined;
+      if (allowed !== undefined) yield allowed;
+      // The stream can be silent for hours now.
+      response.rooms.leave(response.reply);
+    }
+  } finally {
+    discard(body);
+  }
+}
+
+/** The event reduced to what the caller is permitted to see; undefined if it cannot be filtered. */
+export function filteredEvent(event: Buffer, filter: CallerFilter): Buffer | undefined {
+  const data = dataOf(event);
+  // An event can consist of its id alone.
+  if (data === undefined || data === '') return reserializeEvent(event, data);
+  const message = parseMessage(data);
+  const text = message && reserializeMessage(message, filter);
+  return text === undefined ? undefined : reserializeEvent(event, text);
+}

@@ -1,0 +1,184 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { AnswerRooms } from '../../core/answers/answer-room.js';
+import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
+import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
+import { requireActive } from '../../upstreams/contract/require-active.js';
+import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
+import { discard } from '../../upstreams/messages/answer-body.js';
+import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
+import type { InboundRequest } from '../protocol/inbound-message.js';
+import { forwardedHeaders, isModernMessage, traceContextOf } from '../protocol/mcp-headers.js';
+import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
+import { toProxyError } from '../protocol/to-proxy-error.js';
+import { callerFilter } from './caller-filter.js';
+import type { ForwardingContext, Route } from './forwarding-context.js';
+import type { CallerFilter } from './relay/tool-list-filter.js';
+import { ReplyWriter } from './reply-writer.js';
+import { SessionOpening } from './session-opening.js';
+import { SessionTools } from './session/session-tools.js';
+import { standInFor } from './sign-in-stand-in.js';
+import { createdTask } from './tasks/task-messages.js';
+import { TaskOwners } from './tasks/task-owners.js';
+import { ToolCalls } from './tool-calls.js';
+import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
+import { relayEvents } from './relay/relay-events.js';
+import { relayJson } from './relay/relay-json.js';
+import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
+
+/** Requests whose answers list items that not every caller is permitted to see. */
+const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
+
+/** The measurement of a request: the headers that it adds to the upstream request, and how to report the outcome. */
+interface Measurement {
+  readonly traceHeaders: Readonly<Record<string, string>>;
+  settle(outcome: InvocationOutcome, result?: unknown): Promise<void>;
+}
+
+export interface ForwardingOptions {
+  /** Replaces the sender that forwards the message unchanged. */
+  readonly sender?: MessageSender;
+  /** Can the answer be an event stream? Otherwise it is collected into one JSON body. The default follows `Accept`. */
+  readonly acceptsStream?: boolean;
+}
+
+/** Forwards one request to the upstream, and relays the answer to the caller. */
+@Injectable()
+export class RequestForwarder {
+  constructor(
+    private readonly toolCalls: ToolCalls,
+    private readonly telemetry: ProxyTelemetry,
+    private readonly upstream: UpstreamSender,
+    private readonly sessions: SessionOpening,
+    private readonly sessionTools: SessionTools,
+    private readonly catalog: ToolCatalog,
+    private readonly tasks: TaskOwners,
+    private readonly writer: ReplyWriter,
+    private readonly rooms: AnswerRooms,
+  ) {}
+
+  /** @throws DomainError */
+  async forwardRequest(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
+    const { request, reply, message, route, deadline, caller } = context;
+    const { sender = this.upstream, acceptsStream = takesStream(request) } = options;
+    const measured =
+      message.method === 'tools/call' ? await this.toolCalls.admitToolCall(context) : this.measure(context);
+    try {
+      requireActive(caller.connection);
+      if (message.method.startsWith('tasks/') && !caller.holdsAll) {
+        if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
+        await this.tasks.requireOwnTask(caller, message);
+      }
+      const headers = { ...headersFor(request, route), ...measured.traceHeaders };
+      const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
+      const { answer, sentId } = sent;
+      if (route.kind === 'opening') this.announceSession(context, sent);
+      const relayed = await relayAnswer(answer, {
+        callerId: message.id,
+        sentId,
+        acceptsStream,
+        request,
+        reply,
+        rooms: this.rooms,
+        isModern: isModernMessage(request.headers, message),
+        filter: sent.isStandIn === true ? undefined : this.filterFor(context),
+        isList: LISTS.has(message.method),
+        rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
+        onListChanged: () =>
+          this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
+        explain: (error) => deadline.explain(error),
+        settle: (outcome, result) => this.settle(context, measured, outcome, result),
+      });
+      if (reply.raw.destroyed) throw callerDisconnected(answer);
+      this.writer.writeReply(request, reply, relayed, answer.headers);
+    } catch (error) {
+      const cause = deadline.explain(error);
+      await measured.settle(outcomeOf(cause));
+      throw toProxyError(cause);
+    }
+  }
+
+  /** Resolves once everything is stored that later requests may refer to, such as a created task. */
+  private settle(
+    { caller, message }: ForwardingContext<InboundRequest>,
+    measured: Measurement,
+    outcome: InvocationOutcome,
+    answer: Record<string, unknown> | undefined,
+  ): Promise<void> {
+    const settled = measured.settle(outcome, answer && resultOf(answer));
+    if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll) return settled;
+    const task = createdTask(answer);
+    if (task === undefined) return settled;
+    return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);
+  }
+
+  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measurement {
+    const measured = this.telemetry.begin({
+      connectionId: caller.connection.id,
+      toolName: '',
+      toolLabel: '',
+      method: message.method,
+      requestId: request.id,
+      streamable: false,
+      incoming: traceContextOf(request.headers),
+    });
+    return {
+      traceHeaders: measured.headers,
+      settle: async ({ status, errorCode }) =>
+        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
+    };
+  }
+
+  private announceSession(context: ForwardingContext, sent: Sent): void {
+    try {
+      this.sessions.announceSession(context, sent);
+    } catch (error) {
+      discard(sent.answer.body);
+      throw error;
+    }
+  }
+
+  /** Stores a list that is the same for every caller in the catalog too. */
+  private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
+    const filter = callerFilter(caller, this.tasks);
+    const isShared = route.kind === 'pooled' && route.owner === undefined;
+    const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
+    if (filter === undefined || !isCommonList) return filter;
+    return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
+  }
+}
+
+function takesStream({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/event-stream') === true;
+}
+
+/** Other params could select a list that is not the same for every caller. */
+function isUnparameterized({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
+  return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => name === 'progressToken');
+}
+
+/** A caller that has hung up reads nothing, and a stream without a reader never ends. */
+function callerDisconnected(answer: UpstreamAnswer): UpstreamError {
+  discard(answer.body);
+  return new UpstreamError('cancelled', 'The caller disconnected.');
+}
+
+/** In a caller's session and in the modern era, the caller's MCP headers are sent; in one of the service, the service's. */
+export function headersFor(request: FastifyRequest, route: Route): Record<string, string> {
+  const own = { 'x-request-id': request.id };
+  if (route.kind === 'pooled') return own;
+  const given = 'headers' in route ? route.headers : undefined;
+  return { ...(given ?? forwardedHeaders(request.headers)), ...own };
+}
+
+/**
+ * Relays the upstream's answer to a request.
+ * @throws UpstreamError before the first byte is sent
+ */
+function relayAnswer(answer: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
+  if (answer.contentType === 'application/json') return relayJson(answer, plan);
+  if (answer.contentType === 'text/event-stream') return relayEvents(answer, plan);
+  discard(answer.body);
+  throw new UpstreamError('protocol', 'The upstream answered a request with neither JSON nor an event stream.');
+}

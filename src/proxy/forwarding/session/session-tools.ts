@@ -1,0 +1,42 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../../connections/connection.js';
+import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
+import { TtlCache } from '../../../core/ttl-cache.js';
+import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.js';
+import type { ExchangeOptions, UpstreamChannel } from '../../../upstreams/messages/upstream-channel.js';
+import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
+
+const MAX_SESSIONS = 1_000;
+/** The total of all lists, in UTF-16 code units of their JSON text. */
+const MAX_SIZE = 32 * 1024 * 1024;
+
+/**
+ * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for example, to
+ * those only. A list is read when such a session first calls a tool, and again when its upstream reports a change.
+ */
+@Injectable()
+export class SessionTools {
+  private readonly lists = new TtlCache<ToolList>({
+    maxEntries: MAX_SESSIONS,
+    weight: { max: MAX_SIZE, of: ({ size }) => size },
+  });
+
+  constructor(private readonly catalog: ToolCatalog) {}
+
+  async toolsOf(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
+    return this.lists.get(sessionKey, async () => toToolList(await listThroughChannel(channel, options), Date.now()));
+  }
+
+  /**
+   * Call when the upstream reports that its list of tools has changed.
+   * @param sessionKey of the session that received the report, if it has its own tools
+   */
+  listChanged(connection: Connection, sessionKey: string | undefined): void {
+    if (sessionKey !== undefined) this.forget(sessionKey);
+    this.catalog.refresh(connection);
+  }
+
+  forget(sessionKey: string): void {
+    this.lists.forget(sessionKey);
+  }
+}

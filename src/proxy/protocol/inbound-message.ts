@@ -1,0 +1,122 @@
+import { isUtf8 } from 'node:buffer';
+import { holdsCredential } from '../../core/credential-forms.js';
+import { DomainError } from '../../core/domain-error.js';
+import { isRecord } from '../../core/is-record.js';
+import { inspectJson, type TextRange } from '../../core/json/inspect-json.js';
+
+/** A range of a body, in bytes. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A request, which is answered with the same id. */
+export interface InboundRequest {
+  readonly kind: 'request';
+  /** The id as written in the body, JSON text: `7` or `"a"`. */
+  readonly id: string;
+  /** The position of the id in the body, in bytes. */
+  readonly idStart: number;
+  readonly idEnd: number;
+  /** The position of `params.name` in the body, in bytes; undefined if there is none. */
+  readonly nameRange: ByteRange | undefined;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+/** A message without an answer: a notification, or the caller's answer to a request of the upstream. */
+export interface InboundOneWay {
+  readonly kind: 'notification' | 'answer';
+  /** Set for a notification. */
+  readonly method?: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+export type InboundMessage = InboundRequest | InboundOneWay;
+
+const MAX_ID_LENGTH = 1024;
+const MAX_METHOD_LENGTH = 256;
+const NOTIFICATION = 'notifications/';
+
+/**
+ * Reads the message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body is forwarded as it is, so
+ * everything that another parser could read differently is rejected.
+ * @throws DomainError `malformed_json` or `invalid_rpc_request`
+ */
+export function readMessage(body: unknown): InboundMessage {
+  if (!Buffer.isBuffer(body) || body.length === 0) throw new DomainError('malformed_json', 'The body is empty.');
+  if (!isUtf8(body)) throw new DomainError('malformed_json', 'The body is not valid UTF-8.');
+  const text = body.toString('utf8');
+  const value = parse(text);
+  if (Array.isArray(value)) throw invalid('MCP does not support batches. Send one message per request.');
+  if (!isRecord(value)) throw invalid('The body must be a JSON object.');
+  const ranges = inspectJson(text);
+  if (value['jsonrpc'] !== '2.0') throw invalid('`jsonrpc` must be "2.0".');
+
+  const { method } = value;
+  const params = paramsOf(value);
+  if (method === undefined) return { kind: 'answer', params: {}, body: checkedAnswer(value, body) };
+  if (typeof method !== 'string' || method === '' || method.length > MAX_METHOD_LENGTH) {
+    throw invalid(`\`method\` must be a string of 1 to ${MAX_METHOD_LENGTH} characters.`);
+  }
+  refuseCredential(method);
+  // Names are recorded and used in metrics, so they must not contain a credential. Arguments belong to the caller and are not
+  // checked.
+  for (const name of [params['name'], params['uri']]) if (typeof name === 'string') refuseCredential(name);
+  if ('result' in value || 'error' in value) throw invalid('A message is either a request or an answer.');
+  if (!('id' in value)) {
+    if (!method.startsWith(NOTIFICATION)) throw invalid('A request needs an `id` that is a string or a number.');
+    return { kind: 'notification', method, params, body };
+  }
+  if (method.startsWith(NOTIFICATION)) throw invalid('A notification must not have an `id`.');
+  checkId(value['id']);
+  if (ranges.id === undefined) throw invalid('`id` must be a string or a number.');
+  const id = text.slice(ranges.id.start, ranges.id.end);
+  const { start: idStart, end: idEnd } = inBytes(ranges.id, text, body);
+  const nameRange = ranges.name && inBytes(ranges.name, text, body);
+  return { kind: 'request', id, idStart, idEnd, nameRange, method, params, body };
+}
+
+function inBytes(range: TextRange, text: string, body: Buffer): ByteRange {
+  const isAscii = text.length === body.length;
+  if (isAscii) return range;
+  const start = Buffer.byteLength(text.slice(0, range.start));
+  return { start, end: start + Buffer.byteLength(text.slice(range.start, range.end)) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new DomainError('malformed_json', 'The body is not valid JSON.');
+  }
+}
+
+function paramsOf({ params }: Record<string, unknown>): Record<string, unknown> {
+  if (params === undefined) return {};
+  if (!isRecord(params)) throw invalid('`params` must be an object.');
+  return params;
+}
+
+function checkId(id: unknown): void {
+  const isId = typeof id === 'string' ? id.length <= MAX_ID_LENGTH : typeof id === 'number' && Number.isFinite(id);
+  if (!isId) throw invalid(`\`id\` must be a string of at most ${MAX_ID_LENGTH} characters or a number.`);
+  if (typeof id === 'string') refuseCredential(id);
+}
+
+function refuseCredential(text: string): void {
+  if (holdsCredential(text)) throw invalid('Send an API key only in the `Authorization` header.');
+}
+
+function checkedAnswer(value: Record<string, unknown>, body: Buffer): Buffer {
+  if ('result' in value === 'error' in value)
+    throw invalid('A message needs a `method`, or one of `result` and `error`.');
+  checkId(value['id']);
+  return body;
+}
+
+function invalid(detail: string): DomainError {
+  return new DomainError('invalid_rpc_request', detail);
+}

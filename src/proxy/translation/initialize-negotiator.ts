@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../core/domain-error.js';
+import { hasOwnSessions } from '../../connections/connection.js';
+import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
+import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { discard } from '../../upstreams/messages/answer-body.js';
+import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
+import type { ForwardingContext } from '../forwarding/forwarding-context.js';
+import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
+import { parseMessage } from '../forwarding/relay/complete-answer.js';
+import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
+import { isWellFormed, translatedInitialize } from './legacy-initialize.js';
+import { ownAnswer } from './own-answer.js';
+import { gather } from './to-modern-answer.js';
+import { UpstreamEras } from './upstream-eras.js';
+
+/**
+ * Sends `initialize` upstream. If an upstream rejects a well-formed one because it supports only the modern era, the service
+ * answers it instead. The service also answers the `initialize` of a caller without a credential to a program.
+ */
+@Injectable()
+export class InitializeNegotiator implements MessageSender {
+  constructor(
+    private readonly upstream: UpstreamSender,
+    private readonly channels: UpstreamChannels,
+    private readonly eras: UpstreamEras,
+  ) {}
+
+  /** @throws DomainError `connection_unavailable`, UpstreamError */
+  async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    const { connection, principal } = context.caller;
+    // Anonymous callers cannot be told apart, so they share one process.
+    const isUnknown = connection.type === 'STDIO' && principal === undefined;
+    if (isUnknown || !hasOwnSessions(connection)) return this.openShared(context);
+    let sent: Sent;
+    try {
+      const { answer, sentId } = await this.upstream.sendMessage(context, headers);
+      const read = await this.read(answer, context);
+      sent = { answer: read.answer, sentId };
+      if (!read.isRefusal) return sent;
+    } catch (error) {
+      const mayBeRefusal = error instanceof UpstreamError && (error.kind === 'rpc' || error.kind === 'protocol');
+      const translated = mayBeRefusal ? await this.translate(context) : undefined;
+      if (translated === undefined) throw error;
+      return translated;
+    }
+    const translated = await this.translate(context);
+    if (translated === undefined) return sent;
+    discard(sent.answer.body);
+    return translated;
+  }
+
+  /** Reads a JSON answer as a whole, which is short, to see whether it is an error. */
+  private async read(
+    answer: UpstreamAnswer,
+    { deadline }: ForwardingContext,
+  ): Promise<{ answer: UpstreamAnswer; isRefusal: boolean }> {
+    if (answer.contentType !== 'application/json') return { answer, isRefusal: false };
+    const bytes = await gather(answer.body).catch((error: unknown) => {
+      throw brokenAnswer(error, deadline);
+    });
+    const isRefusal = parseMessage(bytes.toString('utf8'))?.['error'] !== undefined;
+    return { answer: { ...answer, body: bytes }, isRefusal };
+  }
+
+  /** Opens a session that exists only in this service. Its requests use one that the service opens at the upstream. */
+  private async openShared({ caller: { connection }, message, deadline }: ForwardingContext): Promise<Sent> {
+    if (message.kind !== 'request' || !isWellFormed(message)) {
+      throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');
+    }
+    const serverDescription = await this.eras.describeUpstream(connection, deadline.signal);
+    return {
+      answer: ownAnswer(translatedInitialize(message, serverDescription, connection.title)),
+      isTranslated: true,
+    };
+  }
+
+  /** Undefined if the upstream rejected the request for another reason than the era. */
+  private async translate(context: ForwardingContext): Promise<Sent | undefined> {
+    const { caller, message, deadline } = context;
+    if (message.kind !== 'request' || !isWellFormed(message)) return undefined;
+    // If the era cannot be determined, the caller gets the upstream's refusal.
+    const serverDescription = await this.eras
+      .describeUpstream(caller.connection, deadline.signal)
+      .catch(() => undefined);
+    if (serverDescription?.isModern !== true) return undefined;
+    await this.endProgram(context);
+    const text = translatedInitialize(message, serverDescription, caller.connection.title);
+    return { answer: ownAnswer(text), isTranslated: true };
+  }
+
+  /** Ends the process that rejected the request, because it has no session. */
+  private async endProgram({ caller: { connection }, route, deadline: { signal } }: ForwardingContext): Promise<void> {
+    if (connection.type !== 'STDIO' || route.kind !== 'opening') return;
+    const channel = await this.channels.session(connection, { key: route.key });
+    await channel.end({ signal });
+  }
+}

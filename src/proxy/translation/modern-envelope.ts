@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { DomainError } from '../../core/domain-error.js';
+import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
+import { modernVersionOf } from '../protocol/mcp-headers.js';
+import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
+import { memberRange } from '../../core/json/json-member.js';
+
+const PREFIX = 'io.modelcontextprotocol/';
+const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
+/** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
+const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
+/** Methods whose target is repeated in `Mcp-Name`. */
+const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/**
+ * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and "`_meta`").
+ * `checkHeaders` has already compared the headers with the body.
+ * @throws DomainError `header_mismatch`, `invalid_rpc_request`
+ */
+export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
+  if (!hasMembers(message)) {
+    const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
+    throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
+  }
+  if (!hasHeaders(headers, message)) {
+    throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
+  }
+}
+
+/** Is this a complete request of a revision that this service answers itself? */
+export function isAnswerable(headers: IncomingHttpHeaders, message: InboundRequest): boolean {
+  return hasMembers(message) && hasHeaders(headers, message) && unsupportedVersion(message) === undefined;
+}
+
+function hasMembers(message: InboundRequest): boolean {
+  return modernVersionOf(message) !== undefined && clientCapabilitiesOf(message) !== undefined;
+}
+
+function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): boolean {
+  return (
+    headers['mcp-protocol-version'] !== undefined &&
+    headers['mcp-method'] !== undefined &&
+    (headers['mcp-name'] !== undefined || !NAMED.has(method))
+  );
+}
+
+/** Does the client declare capabilities that can be used only in a session of the legacy era? */
+export function needsSession(message: InboundRequest): boolean {
+  const declared = clientCapabilitiesOf(message) ?? {};
+  return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
+}
+
+/** The revision that the request names, if this service does not translate it. */
+export function unsupportedVersion(message: InboundRequest): string | undefined {
+  const version = modernVersionOf(message);
+  return version === undefined || MODERN_VERSIONS.includes(version) ? undefined : version;
+}
+
+/** Returns the request as a client of the legacy era sends it: without the envelope, and otherwise byte for byte the same. */
+export function withoutEnvelope(message: InboundRequest): InboundRequest {
+  const text = message.body.toString('utf8');
+  const params = memberRange(text, 0, 'params');
+  const meta = params && memberRange(text, params.start, '_meta');
+  if (meta === undefined) return message;
+  const others = Object.entries(message.params['_meta'] as object).filter(([name]) => !name.startsWith(PREFIX));
+  const body = text.slice(0, meta.start) + JSON.stringify(Object.fromEntries(others)) + text.slice(meta.end);
+  const stripped = readMessage(Buffer.from(body));
+  if (stripped.kind !== 'request') throw new Error('A request without its envelope must remain a request.');
+  return stripped;
+}
+
+function clientCapabilitiesOf({ params }: InboundRequest): object | undefined {
+  const meta = params['_meta'] as Record<string, unknown> | undefined;
+  const capabilities = meta?.[CLIENT_CAPABILITIES];
+  return typeof capabilities === 'object' && capabilities !== null ? capabilities : undefined;
+}

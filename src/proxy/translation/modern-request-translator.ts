@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../core/domain-error.js';
+import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { type ForwardingContext, pooledRoute } from '../forwarding/forwarding-context.js';
+import { RequestForwarder } from '../forwarding/request-forwarder.js';
+import type { InboundRequest } from '../protocol/inbound-message.js';
+import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
+import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
+import { ModernSender } from './modern-sender.js';
+import { UpstreamEras } from './upstream-eras.js';
+
+/** MCP 2026-07-28, "Error codes". */
+const UNSUPPORTED_VERSION = -32022;
+
+/**
+ * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any other upstream
+ * gets the same request of the legacy era, in a session that the service opens for the caller.
+ */
+@Injectable()
+export class ModernRequestTranslator {
+  constructor(
+    private readonly requests: RequestForwarder,
+    private readonly sender: ModernSender,
+    private readonly eras: UpstreamEras,
+  ) {}
+
+  /** @throws DomainError */
+  async forwardModernRequest(context: ForwardingContext<InboundRequest>): Promise<void> {
+    const { message, request, reply } = context;
+    if (await this.passesAsBytes(context)) {
+      await this.requests.forwardRequest(context);
+      return;
+    }
+    const requested = unsupportedVersion(message);
+    if (requested !== undefined) {
+      const data = { supported: MODERN_VERSIONS, requested };
+      const error = { code: UNSUPPORTED_VERSION, message: 'This protocol version is not supported.', data };
+      const text = `{"jsonrpc":"2.0","id":${message.id},"error":${JSON.stringify(error)}}`;
+      await reply.status(400).header('content-type', 'application/json').send(text);
+      return;
+    }
+    requireEnvelope(request.headers, message);
+    const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context) };
+    await this.requests.forwardRequest(legacy, { sender: this.sender });
+  }
+
+  private async passesAsBytes({ caller: { connection }, message, deadline }: ForwardingContext<InboundRequest>) {
+    const isProgram = connection.type !== 'HTTP';
+    // A client with such capabilities falls back to `initialize`, and can then use all of them.
+    if (message.method === 'server/discover' && needsSession(message)) {
+      if (isProgram)
+        throw new DomainError(
+          'unknown_method',
+          'A client with these capabilities must open a session with `initialize`.',
+        );
+      return true;
+    }
+    // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused later.
+    if (isProgram || connection.status === 'inactive') return !isProgram;
+    try {
+      return (await this.eras.describeUpstream(connection, deadline.signal)).isModern;
+    } catch (error) {
+      if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
+      // Forwarding the request records and reports why the upstream cannot be reached.
+      return true;
+    }
+  }
+}

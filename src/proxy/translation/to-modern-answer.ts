@@ -1,0 +1,106 @@
+import { Readable } from 'node:stream';
+import type { Implementation } from '@modelcontextprotocol/client';
+import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
+import { isRecord } from '../../core/is-record.js';
+import { type AnswerBody, discard, wholeOf } from '../../upstreams/messages/answer-body.js';
+import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-parts.js';
+import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
+import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { parseMessage } from '../forwarding/relay/complete-answer.js';
+import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
+
+/** Methods whose results declare how long and for whom they can be cached. */
+const CACHEABLE: ReadonlySet<string> = new Set([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+]);
+const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+
+/** The request that is answered, and the upstream that answers it. */
+export interface AnsweredRequest {
+  readonly method: string;
+  readonly serverInfo: Implementation | undefined;
+}
+
+/**
+ * Translates the answer of a legacy upstream to one request into the modern era (MCP 2026-07-28, "Results").
+ * @param response to the caller, which waits for room if it is large
+ */
+export function toModernAnswer(
+  answer: UpstreamAnswer,
+  answered: AnsweredRequest,
+  response?: AnsweredWithRoom,
+): UpstreamAnswer {
+  const isStream = answer.contentType === 'text/event-stream';
+  if (!isStream && answer.contentType !== 'application/json') return answer;
+  const source = answer.body;
+  const translated = isStream ? events : whole;
+  const body = Readable.from(translated(source, answered, response), { objectMode: false });
+  // A stream that is destroyed before it is read emits an error too, which would end the process without a listener.
+  body.on('error', () => undefined);
+  body.once('close', () => discard(source));
+  return { ...answer, body };
+}
+
+/**
+ * Adds the members that the modern era requires to the result of a message, as JSON text. The result is never cacheable for other
+ * callers, because it depends on one caller's permissions. An error stays unchanged.
+ */
+export function toModernMessage(text: string, { method, serverInfo }: AnsweredRequest): string {
+  const result = parseMessage(text)?.['result'];
+  const range = memberRange(text, 0, 'result');
+  if (!isRecord(result) || range === undefined) return text;
+  // Searching a large text takes time, so only members that exist are searched for.
+  const set = (json: string, name: string, value: string): string =>
+    (Object.hasOwn(result, name) ? withMember : withNewMember)(json, range.start, name, value);
+  let modern = set(text, 'resultType', '"complete"');
+  if (CACHEABLE.has(method)) modern = set(set(modern, 'ttlMs', '0'), 'cacheScope', '"private"');
+  if (serverInfo === undefined) return modern;
+  const meta = isRecord(result['_meta']) ? memberRange(modern, range.start, '_meta') : undefined;
+  return meta === undefined
+    ? set(modern, '_meta', JSON.stringify({ [SERVER_INFO]: serverInfo }))
+    : withMember(modern, meta.start, SERVER_INFO, JSON.stringify(serverInfo));
+}
+
+async function* whole(
+  source: AnswerBody,
+  answered: AnsweredRequest,
+  response: AnsweredWithRoom | undefined,
+): AsyncGenerator<Buffer> {
+  const bytes = await gather(source, response);
+  yield Buffer.from(toModernMessage(bytes.toString('utf8'), answered));
+}
+
+/** Reads the whole body. @throws UpstreamError if it is too large */
+export function gather(source: AnswerBody, response?: AnsweredWithRoom): Promise<Buffer> {
+  return wholeOf(source, tooLarge, response);
+}
+
+/** Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else. */
+async function* events(
+  source: AnswerBody,
+  answered: AnsweredRequest,
+  response: AnsweredWithRoom | undefined,
+): AsyncGenerator<Buffer> {
+  for await (const { bytes, isWhole } of sseParts(source, undefined, response)) {
+    if (!isWhole) throw tooLarge();
+    const data = dataOf(bytes);
+    const message = data === undefined ? undefined : parseMessage(data);
+    if (data === undefined || message === undefined) continue;
+    if (!('method' in message)) yield messageEvent(onOneLine(toModernMessage(data, answered)));
+    else if (message['method'] === 'notifications/progress') yield messageEvent(onOneLine(data));
+  }
+}
+
+/** Between JSON values a line end is white space; in strings it is escaped. */
+function onOneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, ' ');
+}
+
+function tooLarge(): UpstreamError {
+  return new UpstreamError('protocol', 'The answer is too large to translate.');
+}

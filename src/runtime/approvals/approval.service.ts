@@ -1,0 +1,85 @@
+import { Injectable } from '@nestjs/common';
+import { AuditEvents } from '../../audit/events/audit-events.js';
+import { DomainError } from '../../core/domain-error.js';
+import { isUuid } from '../../core/ids.js';
+import type { Principal } from '../../core/principal.js';
+import { ApprovalAnswers, type ClosedApproval } from '../runs/records/approval-answers.js';
+import { RunQueue } from '../runs/run-queue.js';
+import { ThreadService } from '../threads/thread.service.js';
+import type { ApprovalAccepted, ApprovalRequest } from './approval.dto.js';
+
+/** Answers requests for approvals. */
+@Injectable()
+export class ApprovalService {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly answers: ApprovalAnswers,
+    private readonly audit: AuditEvents,
+    private readonly queue: RunQueue,
+  ) {}
+
+  /**
+   * Records the answer, and lets the run continue if it was the last one. The same answer by the same caller again changes nothing.
+   * @throws DomainError `thread_not_found`, `approval_not_found`, `permission_denied`; `approval_closed` if another answer counts
+   */
+  async answer(
+    { threadId, approvalId }: { threadId: string; approvalId: string },
+    { approved, reason = null }: { approved: boolean; reason?: string | null },
+    caller: Principal,
+  ): Promise<{ runId: string; accepted: ApprovalAccepted }> {
+    const organizationId = caller.organization.id;
+    await this.threads.requireRunnable(caller, threadId);
+    if (!isUuid(approvalId)) throw unknownApproval();
+    const { userId, apiKeyId } = caller;
+    const answered = await this.answers.answer(
+      { organizationId, threadId, approvalId },
+      { approved, reason, userId, apiKeyId },
+      (manager, approval) =>
+        this.audit.record(
+          organizationId,
+          {
+            event: 'approval.answered',
+            actor: caller,
+            target: { type: 'approval', id: approval.id, name: approval.toolName },
+            changes: { run_id: { to: approval.runId }, approved: { to: approved }, reason: { to: reason } },
+          },
+          manager,
+        ),
+    );
+    if (answered === undefined) throw unknownApproval();
+    const { approval, isNew, next } = answered;
+    // The run is queued by now: without the job, the sweeper finds it.
+    if (next !== undefined) await this.queue.enqueue(next);
+    if (!isNew && !isSameAnswer(approval, { approved, reason }, caller)) throw closed(approval);
+    return { runId: approval.runId, accepted: { approvalId: approval.id, approved: approval.approved } };
+  }
+}
+
+/** Callers are the same if they are the same person, or the same key of the organization. */
+function isSameAnswer(
+  recorded: ClosedApproval,
+  { approved, reason }: Required<Pick<ApprovalRequest, 'approved'>> & { reason: string | null },
+  { userId, apiKeyId }: Principal,
+): boolean {
+  const isSameCaller = recorded.userId === userId && (userId !== null || recorded.apiKeyId === apiKeyId);
+  const isSame = recorded.approved === approved && recorded.reason === reason;
+  return recorded.closedAs === 'answered' && isSameCaller && isSame;
+}
+
+const SENTENCES: Readonly<Record<NonNullable<ClosedApproval['closedAs']>, string>> = {
+  answered: 'Somebody has answered before.',
+  timed_out: 'The time for an answer has passed.',
+  cancelled: 'The run was cancelled.',
+  poster_gone: 'The credential that posted the run is gone.',
+  ended: 'The run has ended.',
+};
+
+function closed({ approved, reason, closedAs }: ClosedApproval): DomainError {
+  const recorded = { approved: approved, ...(reason === null ? {} : { reason }), closed_as: closedAs ?? 'ended' };
+  const detail = `${SENTENCES[closedAs ?? 'ended']} The call is ${approved ? 'approved' : 'denied'}.`;
+  return new DomainError('approval_closed', detail, undefined, { data: recorded });
+}
+
+function unknownApproval(): DomainError {
+  return new DomainError('approval_not_found', 'The thread has no approval with this id.');
+}

@@ -1,0 +1,207 @@
+import { type ClientBase, Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseClient } from '../../core/database-client.js';
+import { PipelinedConnections } from '../../core/pipelined-connections.js';
+import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import type { FramePosition } from './frame-position.js';
+import { PostgresListener } from './postgres-listener.js';
+import { PostgresSweeper } from './postgres-sweeper.js';
+import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
+import {
+  type CancelListener,
+  DEFAULT_EXPIRY,
+  type FrameBatch,
+  type FramePage,
+  MAX_BATCH_FRAMES,
+  MAX_PAGE_BYTES,
+  type PreviousRun,
+  type RunEventExpiry,
+  RunEventStore,
+  type RunSignalListener,
+  type RunTopic,
+  type StreamWriter,
+  type Unsubscribe,
+} from './run-event-store.js';
+import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
+import { SignalHub } from './signal-hub.js';
+
+const CANCEL_CHANNEL = 'sbx_cancel';
+/** For writers and readers. */
+const CONNECTIONS = 2;
+/** Only for the deletion of expired streams, which takes longer than other statements. */
+const SWEEP_CONNECTIONS = 1;
+const ANSWER_WITHIN_MS = 5_000;
+
+/** `pg_stat_activity` shows the pool's connections under this name. */
+export const STORE_APPLICATION_NAME = 'signalbox-events';
+
+const OPEN = { name: 'run_event_open', text: 'SELECT run_event_open($1, $2, $3, $4) AS next' };
+const APPEND = {
+  name: 'run_event_append',
+  text: 'SELECT run_event_append($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored',
+};
+const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored' };
+const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
+
+// One statement, so one snapshot: a reader never sees the stream's end without its last frames. The window sum bounds the
+// bytes of a page without reading further batches. The batch that holds the reader's frame supplies its epoch.
+const READ = {
+  name: 'run_event_read',
+  text: `
+    SELECT s.next_n, s.ended, b.first_n, b.last_n, b.epoch, b.frames
+    FROM run_event_streams s
+    LEFT JOIN (
+      SELECT last_n, first_n, epoch, CASE WHEN last_n > $2::bigint THEN frames ELSE '' END AS frames,
+        sum(CASE WHEN last_n > $2::bigint THEN octet_length(frames) ELSE 0 END) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
+      FROM run_event_batches
+      WHERE run_id = $1 AND last_n >= $2::bigint AND last_n < $2::bigint + $3 + ${MAX_BATCH_FRAMES}
+    ) b ON b.bytes_before < ${MAX_PAGE_BYTES}
+    WHERE s.run_id = $1 AND s.expires_at > now()
+    ORDER BY b.last_n`,
+};
+
+// Uses the same expiry condition as READ.
+const ENDED = {
+  name: 'run_event_ended',
+  text: 'SELECT ended FROM run_event_streams WHERE run_id = $1 AND expires_at > now()',
+};
+
+interface ReadRow {
+  next_n: number;
+  ended: boolean;
+  first_n: number | null;
+  last_n: number;
+  epoch: string;
+  frames: string;
+}
+
+export interface PostgresRunEventStoreOptions extends RunEventExpiry {
+  readonly databaseUrl: string;
+  readonly log: (message: string) => void;
+}
+
+/**
+ * The run event bus on PostgreSQL: one row per batch, signalled by NOTIFY in the writing transaction. The notification
+ * carries batches up to about 8,000 bytes. LISTEN requires session pooling.
+ */
+export class PostgresRunEventStore extends RunEventStore {
+  private readonly connections: PipelinedConnections;
+  private readonly sweepPool: Pool;
+  private readonly hub = new SignalHub(CANCEL_CHANNEL);
+  private readonly listener: PostgresListener;
+  private readonly sweeper: PostgresSweeper;
+  private readonly expiry: Required<RunEventExpiry>;
+  private closing: Promise<void> | undefined;
+
+  constructor(options: PostgresRunEventStoreOptions) {
+    super();
+    this.expiry = {
+      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
+      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
+    };
+    const config = {
+      connectionString: options.databaseUrl,
+      application_name: STORE_APPLICATION_NAME,
+      connectionTimeoutMillis: ANSWER_WITHIN_MS,
+      query_timeout: ANSWER_WITHIN_MS,
+      keepAlive: true,
+    };
+    // The buffer does not need durable commits: the transcript is the record.
+    const onConnect = async (client: ClientBase): Promise<void> => {
+      await client.query('SET synchronous_commit = off');
+    };
+    this.connections = new PipelinedConnections({ config, connections: CONNECTIONS, onConnect });
+    this.sweepPool = new Pool({ ...config, max: SWEEP_CONNECTIONS, Client: DatabaseClient, onConnect });
+    // The pool replaces a broken idle connection on next use. Without a listener, its error would end the process.
+    this.sweepPool.on('error', () => undefined);
+    this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
+    this.sweeper = new PostgresSweeper(this.sweepPool, this.expiry.retentionMs, options.log);
+    this.sweeper.start();
+  }
+
+  async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, this.expiry.abandonedMs]);
+    if (!rows[0]) {
+      throw new StaleWriterError(runId);
+    }
+    return rows[0].next;
+  }
+
+  start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
+    const { runId, epoch, frames, end } = batch;
+    const content = [frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    return this.write(START, runId, [topicChannel(topic), runId, fence, epoch, ...content, encodePrevious(follows)]);
+  }
+
+  append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    const { runId, epoch, first, frames, end } = batch;
+    const content = [first, frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    return this.write(APPEND, runId, [topicChannel(topic), runId, fence, epoch, ...content]);
+  }
+
+  async read(_topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const { rows } = await this.query<ReadRow>(READ, [runId, after.n, maxFrames]);
+    const stream = rows[0];
+    if (!stream) {
+      return UNKNOWN_RUN;
+    }
+    const batches = rows.flatMap(({ first_n: first, last_n: last, epoch, frames }) =>
+      first === null ? [] : [{ first, last, epoch, joinedFrames: frames }],
+    );
+    return framePage({ ended: stream.ended, nextFrame: stream.next_n, batches }, after, maxFrames);
+  }
+
+  async hasEnded(_topic: RunTopic, runId: string): Promise<boolean> {
+    const { rows } = await this.query<{ ended: boolean }>(ENDED, [runId]);
+    return rows[0]?.ended ?? false;
+  }
+
+  subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
+    this.listener.start();
+    return this.hub.subscribe(topicChannel(topic), listener);
+  }
+
+  async announceCancel(runId: string): Promise<void> {
+    await this.query(NOTIFY, [CANCEL_CHANNEL, runId]);
+  }
+
+  onCancel(listener: CancelListener): Unsubscribe {
+    this.listener.start();
+    return this.hub.onCancel(listener);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.closeAll();
+    return this.closing;
+  }
+
+  private async write(statement: typeof APPEND, runId: string, values: unknown[]): Promise<void> {
+    const { rows } = await this.query<{ stored: boolean }>(statement, values);
+    if (!rows[0]?.stored) {
+      throw new StaleWriterError(runId);
+    }
+  }
+
+  private lifetimeOf({ end }: FrameBatch): number {
+    return end ? this.expiry.retentionMs : this.expiry.abandonedMs;
+  }
+
+  private async closeAll(): Promise<void> {
+    this.hub.close();
+    await Promise.all([this.listener.close(), this.sweeper.close()]);
+    await Promise.all([this.connections.end(), this.sweepPool.end()]);
+  }
+
+  private query<R extends QueryResultRow>(
+    statement: { readonly name: string; readonly text: string },
+    values: unknown[],
+  ): Promise<QueryResult<R>> {
+    if (this.closing) {
+      return Promise.reject(new EventStoreClosedError());
+    }
+    return this.connections.query<R>({ ...statement, values });
+  }
+}
+
+function topicChannel(topic: RunTopic): string {
+  return `sbx_${topicHash(topic)}`;
+}

@@ -1,0 +1,201 @@
+import type { RedisAddress } from '../../core/config/redis-address.js';
+import { openRedis, type RedisClient, type RedisClientOptions } from '../../platform/redis/open-redis.js';
+import { openRedisSubscriber } from '../../platform/redis/open-redis-subscriber.js';
+import { errorName } from './error-name.js';
+import { framePage, UNKNOWN_RUN } from './frame-page.js';
+import type { FramePosition } from './frame-position.js';
+import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM } from './redis-stream-scripts.js';
+import type { RedisScript } from './redis-script.js';
+import { RedisSubscriber } from './redis-subscriber.js';
+import { backoffMs } from '../../core/retry.js';
+import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
+import {
+  type CancelListener,
+  DEFAULT_EXPIRY,
+  type FrameBatch,
+  type FramePage,
+  MAX_BATCH_BYTES,
+  type PreviousRun,
+  type RunEventExpiry,
+  RunEventStore,
+  type RunSignalListener,
+  type RunTopic,
+  type StreamWriter,
+  type Unsubscribe,
+} from './run-event-store.js';
+import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
+import { SignalHub } from './signal-hub.js';
+
+/** API callers wait for some of the commands; writers and followers retry them. */
+const ANSWER_WITHIN_MS = 2_000;
+
+export interface RedisRunEventStoreOptions extends RunEventExpiry {
+  readonly address: RedisAddress;
+  /** Prefix of every key and channel. Default: `sbx:`. */
+  readonly keyPrefix?: string;
+  readonly log: (message: string) => void;
+}
+
+/**
+ * The run event bus on Redis or Valkey: one stream entry per batch. One script stores it, sets its time to live and publishes
+ * it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
+ */
+export class RedisRunEventStore extends RunEventStore {
+  private readonly redis: RedisClient;
+  private readonly hub: SignalHub;
+  private readonly subscriber: RedisSubscriber;
+  private readonly expiry: Required<RunEventExpiry>;
+  private readonly keyPrefix: string;
+  private closed = false;
+
+  constructor(options: RedisRunEventStoreOptions) {
+    super();
+    this.keyPrefix = options.keyPrefix ?? 'sbx:';
+    this.expiry = {
+      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
+      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
+    };
+    const connection: RedisClientOptions = {
+      connectTimeout: ANSWER_WITHIN_MS,
+      commandTimeout: ANSWER_WITHIN_MS,
+      keepAlive: 10_000,
+      retryStrategy: backoffMs,
+    };
+    this.redis = openRedis(options.address, { ...connection, maxRetriesPerRequest: 2 });
+    // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
+    this.redis.on('error', () => undefined);
+    this.hub = new SignalHub(this.cancelChannel);
+    const subscriber = openRedisSubscriber(options.address, this.redis, {
+      ...connection,
+      lazyConnect: true,
+      autoResubscribe: false,
+      maxRetriesPerRequest: null,
+    });
+    this.subscriber = new RedisSubscriber(subscriber, this.hub, (error) =>
+      options.log(`The connection for live events was lost; reconnecting (${errorName(error)})`),
+    );
+  }
+
+  async open(topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
+    const next = Number(await this.run(OPEN_STREAM, topic, runId, [fence, epoch, this.expiry.abandonedMs]));
+    if (next === 0) {
+      throw new StaleWriterError(runId);
+    }
+    return next;
+  }
+
+  start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
+    return this.write(START_STREAM, topic, batch, fence, follows);
+  }
+
+  append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
+    return this.write(APPEND_BATCH, topic, batch, fence);
+  }
+
+  private async write(
+    script: RedisScript,
+    topic: RunTopic,
+    batch: FrameBatch,
+    fence: number,
+    follows?: PreviousRun,
+  ): Promise<void> {
+    const { runId, epoch, first, frames } = batch;
+    const next = first + frames.length;
+    const joined = joinFrames(frames);
+    const stored = await this.run(script, topic, runId, [
+      fence,
+      first,
+      next,
+      frames.length > 0 ? `${next - 1}-${first}` : '',
+      batch.end ? 1 : 0,
+      joined,
+      batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
+      this.topicChannel(topic),
+      // Larger messages could overrun subscribers' output buffers; the server then disconnects them.
+      joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined, follows) : runId,
+      epoch,
+    ]);
+    if (stored !== 1) {
+      throw new StaleWriterError(runId);
+    }
+  }
+
+  async read(topic: RunTopic, runId: string, after: FramePosition, maxFrames: number): Promise<FramePage> {
+    const page = await this.run(READ_BATCHES, topic, runId, [after.n, maxFrames]);
+    if (!Array.isArray(page)) {
+      return UNKNOWN_RUN;
+    }
+    const [next, ended, ...entries] = page.map(String);
+    const batches = [];
+    for (let i = 0; i < entries.length; i += 3) {
+      const [last, first] = (entries[i] ?? '').split('-').map(Number);
+      batches.push({
+        first: first ?? 0,
+        last: last ?? 0,
+        epoch: entries[i + 1] ?? '',
+        joinedFrames: entries[i + 2] ?? '',
+      });
+    }
+    return framePage({ ended: ended === '1', nextFrame: Number(next), batches }, after, maxFrames);
+  }
+
+  async hasEnded(topic: RunTopic, runId: string): Promise<boolean> {
+    this.refuseWhenClosed();
+    const run = this.keyOf(topic, runId);
+    // A server that is short of memory evicts individual keys. An end marker counts only if the frames still exist.
+    const [ended, frames] = await Promise.all([this.redis.hget(run, 'ended'), this.redis.exists(`${run}:frames`)]);
+    return ended === '1' && frames === 1;
+  }
+
+  subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe> {
+    this.subscriber.start();
+    return this.hub.subscribe(this.topicChannel(topic), listener);
+  }
+
+  async announceCancel(runId: string): Promise<void> {
+    this.refuseWhenClosed();
+    await this.redis.publish(this.cancelChannel, runId);
+  }
+
+  onCancel(listener: CancelListener): Unsubscribe {
+    this.subscriber.start();
+    return this.hub.onCancel(listener);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.hub.close();
+    this.subscriber.close();
+    this.redis.disconnect();
+  }
+
+  private run(
+    script: RedisScript,
+    topic: RunTopic,
+    runId: string,
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
+    this.refuseWhenClosed();
+    const run = this.keyOf(topic, runId);
+    return script.run(this.redis, [run, `${run}:frames`], values);
+  }
+
+  /** The hash tag maps the keys of a thread to one cluster slot. */
+  private keyOf(topic: RunTopic, runId: string): string {
+    return `${this.keyPrefix}{${topicHash(topic)}}:run:${runId}`;
+  }
+
+  private refuseWhenClosed(): void {
+    if (this.closed) {
+      throw new EventStoreClosedError();
+    }
+  }
+
+  private get cancelChannel(): string {
+    return `${this.keyPrefix}cancel`;
+  }
+
+  private topicChannel(topic: RunTopic): string {
+    return `${this.keyPrefix}topic:${topicHash(topic)}`;
+  }
+}

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+import { holdsCredential } from '../../core/credential-forms.js';
+import { DomainError } from '../../core/domain-error.js';
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** The value of an `Idempotency-Key` header, and a hash of the request that it is used for. */
+export interface Idempotency {
+  readonly key: string;
+  readonly hash: string;
+}
+
+/** @throws DomainError `invalid_request` for a malformed key */
+export function idempotencyOf(key: string | undefined, request: object): Idempotency | undefined {
+  if (key === undefined) return undefined;
+  if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
+    const message = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
+    throw new DomainError('invalid_request', `Idempotency-Key: ${message}`, [
+      { path: 'Idempotency-Key', code: 'matches', message },
+    ]);
+  }
+  return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+}

@@ -1,0 +1,59 @@
+import { Injectable, type PipeTransform } from '@nestjs/common';
+import { DomainError, type FieldError } from '../../core/domain-error.js';
+import type { ErrorCode } from '../../core/error-codes.js';
+import { inspectInput, summarize } from '../../core/validation/validate-input.js';
+import { RunRequest } from './run-request.dto.js';
+
+/** Faults with codes of their own, causes before their consequences. The first matching rule determines the code. */
+const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
+  [({ path }) => path === 'thread_id', 'thread_id_in_body'],
+  [({ path }) => /^messages\[\d+\]\.role$/.test(path), 'role_not_allowed'],
+  [({ path }) => /^messages\[\d+\]\.parts\[\d+\]\.type$/.test(path), 'part_type_not_supported'],
+  [({ code }) => code === 'unknown_property', 'unknown_property'],
+  [({ path }) => path === 'tier', 'unknown_tier'],
+  [({ path }) => path === 'temperature', 'temperature_out_of_range'],
+];
+
+/**
+ * Checks the body of a run request strictly.
+ * @throws DomainError with the code of the first matching rule, and every fault with its path
+ */
+export function parseRunRequest(body: unknown): RunRequest {
+  const { value, faults } = inspectInput(RunRequest, body);
+  const all = faults.length > 0 ? faults.map(withCode).toSorted(byTelling) : countUserMessages(value);
+  const first = all[0];
+  if (first === undefined) return value;
+  throw new DomainError(first.code, summarize(all), all);
+}
+
+/** Checks the body of the route that posts a message. */
+@Injectable()
+export class RunRequestPipe implements PipeTransform<unknown, RunRequest> {
+  transform(body: unknown): RunRequest {
+    return parseRunRequest(body);
+  }
+}
+
+interface CodedFault extends FieldError {
+  code: ErrorCode;
+}
+
+function withCode(fault: FieldError): CodedFault {
+  return { ...fault, code: CODES.find(([fits]) => fits(fault))?.[1] ?? 'invalid_request' };
+}
+
+function byTelling(a: CodedFault, b: CodedFault): number {
+  return rank(a) - rank(b);
+}
+
+function rank({ code }: CodedFault): number {
+  const index = CODES.findIndex(([, known]) => known === code);
+  return index === -1 ? CODES.length : index;
+}
+
+function countUserMessages(request: RunRequest): CodedFault[] {
+  const count = request.messages.filter(({ role }) => role === 'user').length;
+  if (count === 1) return [];
+  const message = `Exactly one message must have the role user; the request has ${count}.`;
+  return [{ path: 'messages', code: 'user_message_count', message }];
+}

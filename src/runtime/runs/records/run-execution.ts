@@ -1,0 +1,219 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../../core/config/app-config.js';
+import { OPEN_RUN_STATUS_LIST } from '../../../core/run-status.js';
+import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { storedCalls } from './model-call.js';
+import { type ClaimedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
+import { NONE_PASSED_OVER } from './run-turns.js';
+import type { RunStatus } from './run.entity.js';
+import { finishRun, type NextRun } from './run-finish.js';
+
+/**
+ * Commits the statement without waiting for the disk. A claim that a crash of the database reverts is made again;
+ * nothing reported to callers is ever lost this way.
+ */
+const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
+
+/** The runs of a thread are executed one at a time, in their order. */
+const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN (${OPEN_RUN_STATUS_LIST}))`;
+
+const CLAIM = {
+  name: 'run_claim',
+  text: `
+    UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+     WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
+       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])
+                                 AND run_has_room(organization_id, $6)))
+       AND ${IS_FIRST_OPEN_RUN}
+     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
+       run_concurrency_limit(organization_id, $6) IS NOT NULL AS "isLimited", (
+       SELECT earlier.id FROM runs earlier
+        WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+          AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
+};
+
+export const SAVE_ANSWER = {
+  name: 'run_save_answer',
+  text: `
+    WITH fenced AS (
+      UPDATE runs SET step = $3, usage = $4, model = $5, cost_usd = $9, model_calls = $10, heartbeat_at = now(), updated_at = now()
+       WHERE id = $1 AND attempt = $2 AND epoch = $8 AND status = 'running' RETURNING *
+    ), answer AS (
+      INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
+      SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
+      ON CONFLICT (organization_id, thread_id, id)
+        DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
+    )
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
+};
+
+/** The values of `SAVE_ANSWER`. */
+export function answerValues(
+  { runId, attempt, epoch }: RunClaim,
+  model: string | null,
+  answer: AnswerState,
+): unknown[] {
+  return [
+    runId,
+    attempt,
+    answer.step,
+    JSON.stringify(answer.usage),
+    model,
+    JSON.stringify(answer.parts),
+    JSON.stringify(answer.metadata),
+    epoch,
+    answer.costUsd,
+    storedCalls(answer.modelCalls),
+  ];
+}
+
+/** The worker's writes to a run. The claim fences every write. */
+@Injectable()
+export class RunExecution {
+  private readonly cap: number | null;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: PreparedStatements,
+    config: AppConfig,
+  ) {
+    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
+  }
+
+  /**
+   * Starts an attempt. Returns undefined when it is not this attempt's turn (a repeated or an overtaken job), or when
+   * the run is queued and excluded, or its organization has reached its limit of concurrent runs.
+   */
+  async claim(
+    { runId, attempt, epoch }: RunClaim,
+    { organizations, holders } = NONE_PASSED_OVER,
+  ): Promise<ClaimedRun | undefined> {
+    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [
+      runId,
+      attempt,
+      organizations,
+      holders,
+      epoch,
+      this.cap,
+    ]);
+    return run;
+  }
+
+  /**
+   * Stores the answer so far. Returns whether the run was asked to stop.
+   * @throws StaleAttemptError
+   */
+  async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
+    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(
+      SAVE_ANSWER,
+      answerValues(claim, model, answer),
+    );
+    if (saved === undefined) throw new StaleAttemptError(claim);
+    return saved;
+  }
+
+  /**
+   * Stores the final answer, ends the run and advances the thread, in one transaction. The call can be repeated.
+   * Returns the queued run that can start now, if there is one.
+   * @param answer undefined keeps the last stored answer
+   * @throws StaleAttemptError
+   */
+  async finish(
+    claim: RunClaim,
+    model: string | null,
+    answer: AnswerState | undefined,
+    outcome: RunOutcome,
+  ): Promise<NextRun | undefined> {
+    const { runId, attempt, epoch } = claim;
+    const finished = await finishRun(this.statements, runId, outcome, { attempt, epoch, model, answer });
+    if (finished === undefined) throw new StaleAttemptError(claim);
+    return finished.next;
+  }
+
+  /**
+   * Records a heartbeat of these attempts. Returns those that must stop: `cancelled` were asked to, `stale` are no
+   * longer current.
+   */
+  async heartbeat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
+    const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = now()
+         FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
+        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch AND runs.status = 'running'
+        RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
+      [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
+    );
+    const alive = new Map(rows.map((row) => [row.id, row.cancelRequested]));
+    return {
+      cancelled: claims.filter(({ runId }) => alive.get(runId) === true),
+      stale: claims.filter(({ runId }) => !alive.has(runId)),
+    };
+  }
+
+  /**
+   * Gives up an attempt so that another one can begin at once. False if the attempt is no longer current.
+   * @param options.failed counts the attempt as lost; an attempt that a worker gives up in good order does not count
+   */
+  async release({ runId, attempt, epoch }: RunClaim, { failed = false } = {}): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity', yields = yields + $4
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running'`,
+      [runId, attempt, epoch, failed ? 0 : 1],
+    );
+    return count === 1;
+  }
+
+  /** Gives up the attempt that a request may have started although its response was lost. */
+  async releaseUnknown(epoch: string): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE runs SET heartbeat_at = '-infinity' WHERE epoch = $1 AND attempt = 1 AND status = 'running'`,
+      [epoch],
+    );
+  }
+
+  /**
+   * Gives up an attempt so that another holder's run can start in its place; the run waits for its next turn. False if
+   * it was asked to stop meanwhile, or the attempt is no longer current.
+   */
+  async yield({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+    const [, count]: [unknown[], number] = await this.dataSource.query(
+      `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), updated_at = now(), yields = yields + 1
+        WHERE id = $1 AND attempt = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL`,
+      [runId, attempt, epoch],
+    );
+    return count === 1;
+  }
+
+  /**
+   * Gives up an attempt until all approvals of the run are closed. The time until then is not counted. False if they are closed
+   * already, the run was asked to stop meanwhile, or the attempt is no longer current.
+   */
+  async wait({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
+    const [row]: { waits: boolean }[] = await this.dataSource.query('SELECT run_wait($1, $2, $3) AS waits', [
+      runId,
+      attempt,
+      epoch,
+    ]);
+    return row?.waits === true;
+  }
+
+  /**
+   * Runs that should be in progress but are not: their worker was silent for `silentMs`, or they are queued for longer
+   * than `waitingMs`, so that their job may have been lost.
+   */
+  async findStalled(silentMs: number, waitingMs: number): Promise<(NextRun & { status: RunStatus })[]> {
+    return this.dataSource.query(
+      `SELECT id AS "runId", attempt, status FROM runs
+        WHERE status IN ('queued', 'running')
+          AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
+          AND ${IS_FIRST_OPEN_RUN}
+        ORDER BY status = 'queued', position LIMIT 500`,
+      [silentMs, waitingMs],
+    );
+  }
+}

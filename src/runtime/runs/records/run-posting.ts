@@ -1,0 +1,164 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { AppConfig } from '../../../core/config/app-config.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { DEFAULT_TIER } from '../../../core/tier.js';
+import { CALLER_ID, newId } from '../../../core/ids.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+
+const MAX_WAITING_RUNS = 100;
+/** How long an idempotency key is kept. */
+export const IDEMPOTENCY_HOURS = 24;
+const RETRY_AFTER_S = '5';
+const UNIQUE_VIOLATION = '23505';
+
+const POST = {
+  name: 'run_post_and_start',
+  // A thread without any room answers `too_many_runs`, after the checks that come first.
+  text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", started.*
+           FROM run_post_and_start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                         CASE WHEN $15::integer IS NULL OR run_has_waiting_room($1, $15, $16) THEN $17::integer ELSE -1 END,
+                         $18, $19, $20, $21, $22, $23) AS posted
+           LEFT JOIN LATERAL (
+             SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
+                    run_concurrency_limit(organization_id, $21) IS NOT NULL AS "isLimited"
+               FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
+           ) AS started ON true`,
+};
+
+/** The limits of an organization's open runs. */
+export interface RunRoom {
+  readonly waiting: number;
+  readonly concurrent: number | undefined;
+}
+
+/** The row that `run_post_and_start` returns: the outcome of the request, and the run itself if it has started. */
+type PostRow = { outcome: 'posted' | 'repeated' | Refusal; runId: string; isHead: boolean } & (
+  ClaimedRun | { [Column in keyof ClaimedRun]: null }
+);
+
+/** Why a request for a run is refused. */
+export type Refusal =
+  | 'thread_not_found'
+  | 'agent_not_found'
+  | 'agent_inactive'
+  | 'agent_mismatch'
+  | 'idempotency_conflict'
+  | 'too_many_runs';
+
+/** How a run is posted. */
+export interface PostOptions {
+  /** The organization's limits of open runs, if it has a limit of waiting ones. */
+  readonly room?: RunRoom | undefined;
+  /** Of the caller's transaction; without it, the request is a transaction of its own. */
+  readonly manager?: EntityManager;
+  /** Starts the run with this epoch (`RunClaim`) if it is the first open run of its thread and its organization has room. */
+  readonly epoch?: string | undefined;
+}
+
+/**
+ * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
+ * lock gives the runs of a thread their order. The transaction is the function `run_post_and_start` (migration 1763700000691).
+ */
+@Injectable()
+export class RunPosting {
+  private readonly cap: number | null;
+
+  constructor(
+    private readonly statements: PreparedStatements,
+    config: AppConfig,
+  ) {
+    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
+  }
+
+  /**
+   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`,
+   *   `too_many_runs`, or `conflict` for a message id that the thread already holds
+   */
+  async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
+    // No thread has any other id, and PostgreSQL rejects some texts.
+    if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
+    const { outcome, runId, isHead, ...started } = await this.store(request, options);
+    if (outcome === 'posted') {
+      return { runId, isHead, isRepeated: false, started: started.id === null ? undefined : started };
+    }
+    if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
+    throw refuse(outcome, options.room);
+  }
+
+  /** Records the schedule of a run, in the transaction that posts it. */
+  async markScheduled(manager: EntityManager, runId: string, scheduleId: string): Promise<void> {
+    await manager.query('UPDATE runs SET schedule_id = $2 WHERE id = $1', [runId, scheduleId]);
+  }
+
+  private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
+    try {
+      const values = [
+        request.organizationId,
+        request.threadId,
+        request.agentId,
+        request.userId,
+        request.apiKeyId,
+        request.grantId,
+        request.requestId,
+        request.tier,
+        request.temperature,
+        JSON.stringify(request.messages),
+        newId(),
+        request.idempotency?.key ?? null,
+        request.idempotency?.hash ?? null,
+        IDEMPOTENCY_HOURS,
+        room?.waiting ?? null,
+        room?.concurrent ?? null,
+        MAX_WAITING_RUNS,
+        request.trace?.traceparent ?? null,
+        request.trace?.tracestate ?? null,
+        epoch ?? null,
+        this.cap,
+        DEFAULT_TIER,
+        newId(),
+      ];
+      const [row] =
+        manager === undefined
+          ? await this.statements.rows<PostRow>(POST, values)
+          : ((await manager.query(POST.text, values)) as PostRow[]);
+      if (row === undefined) throw new Error('run_post_and_start returned no row.');
+      return row;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+      throw new DomainError('conflict', 'The thread already has a message with this id.', [
+        { path: 'messages', code: 'message_exists', message: 'A message id must be unique within its thread.' },
+      ]);
+    }
+  }
+}
+
+/** The error for a refused request. */
+export function refuse(reason: Refusal, room?: RunRoom): DomainError {
+  switch (reason) {
+    case 'thread_not_found':
+      return new DomainError(reason, 'There is no thread with this id in the organization.');
+    case 'agent_not_found':
+      return new DomainError(reason, 'There is no agent with this id in the organization.', [
+        { path: 'agent.id', code: reason, message: 'This agent does not exist.' },
+      ]);
+    case 'agent_inactive':
+      return new DomainError('connection_unavailable', 'The agent is inactive.');
+    case 'agent_mismatch':
+      return new DomainError(reason, 'agent.id must be the agent that the thread was created for.', [
+        { path: 'agent.id', code: reason, message: 'This is not the agent of the thread.' },
+      ]);
+    case 'idempotency_conflict':
+      return new DomainError(reason, 'This Idempotency-Key was already used on this thread with a different body.');
+    case 'too_many_runs':
+      return new DomainError(
+        reason,
+        `At most ${MAX_WAITING_RUNS} runs can be queued on one thread` +
+          (room === undefined ? '.' : `, and ${room.waiting} in the organization.`),
+        [],
+        { headers: { 'retry-after': RETRY_AFTER_S } },
+      );
+  }
+}

@@ -1,0 +1,216 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, In, Repository } from 'typeorm';
+import type { HeldAnswer } from '../../../core/answers/answer-budget.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { isUuid } from '../../../core/ids.js';
+import type { ListInput } from '../../../core/paging/list-input.js';
+import type { ListSpec } from '../../../core/paging/list-spec.js';
+import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../../core/run-status.js';
+import { AppConfig } from '../../../core/config/app-config.js';
+import { LongReads } from '../../../platform/database/long-reads.js';
+import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { type NameOf, Names } from '../../../core/names/names.js';
+import { readCall } from './model-call.js';
+import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
+import { RunApprovals } from './run-approvals.js';
+import type { RunDetails, RunItem, RunPage } from './run.dto.js';
+import { RUN_STATUSES, RunEntity } from './run.entity.js';
+import { type RunTrace, traceOf } from './run-trace.js';
+
+const RUN_LIST: ListSpec = {
+  name: 'runs',
+  fields: {
+    id: { column: 'run.id', type: 'uuid' },
+    thread_id: { column: 'run.threadId', type: 'string' },
+    agent_id: { column: 'run.agentId', type: 'uuid' },
+    user_id: { column: 'run.userId', type: 'uuid', nullable: true },
+    api_key_id: { column: 'run.apiKeyId', type: 'uuid', nullable: true },
+    schedule_id: { column: 'run.scheduleId', type: 'uuid', nullable: true },
+    status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
+    tier: { column: 'run.tier', type: 'string' },
+    attempt: { column: 'run.attempt', type: 'number' },
+    created_at: { column: 'run.createdAt', type: 'date' },
+    updated_at: { column: 'run.updatedAt', type: 'date' },
+  },
+  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
+  tieBreaker: 'id',
+};
+
+/** The fields of a run that a stream needs. */
+export type RunState = Pick<RunEntity, 'id' | 'status'>;
+
+const TURN = {
+  name: 'run_turn',
+  text: `
+    (SELECT id, status, true AS open FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position LIMIT 1)
+    UNION ALL
+    (SELECT id, status, false FROM runs
+      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position DESC LIMIT 1)`,
+};
+
+const AFTER = {
+  name: 'run_after',
+  text: `
+    SELECT id, status FROM runs
+     WHERE organization_id = $1 AND thread_id = $2 AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
+     ORDER BY position LIMIT 1`,
+};
+
+const BUSY_AMONG = {
+  name: 'run_busy_among',
+  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND status IN ('queued', 'running')`,
+};
+
+/** Queries about runs, within one organization if nothing else is said. */
+@Injectable()
+export class RunReader {
+  constructor(
+    @InjectRepository(RunEntity) private readonly runs: Repository<RunEntity>,
+    private readonly statements: PreparedStatements,
+    private readonly names: Names,
+    private readonly reads: LongReads,
+    private readonly approvals: RunApprovals,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** @throws DomainError `run_not_found` */
+  async getRun(organizationId: string, id: string, answer?: HeldAnswer): Promise<RunDetails> {
+    const run = await this.findDetailed(organizationId, id);
+    if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
+    const pending = await this.pendingOf([run], answer);
+    return {
+      ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)),
+      model_calls: run.modelCalls.map(readCall),
+    };
+  }
+
+  async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+    const queryOf = (manager: EntityManager) =>
+      manager.createQueryBuilder(RunEntity, 'run').where('run.organizationId = :organizationId', { organizationId });
+    const page = await this.reads.page(organizationId, queryOf, RUN_LIST, input, answer);
+    const nameOf = await this.namesIn(page.items);
+    const pending = await this.pendingOf(page.items, answer);
+    return { ...page, items: page.items.map((run) => this.toItem(run, nameOf, pending.get(run.id))) };
+  }
+
+  /** The approvals that these runs wait for, by run. @throws DomainError `answer_memory_exhausted` */
+  pendingOf(
+    runs: readonly RunState[],
+    answer: HeldAnswer | undefined,
+  ): Promise<ReadonlyMap<string, PendingApprovalItem[]>> {
+    // A running run has open approvals while other calls of its step are made.
+    const asking = runs.filter(({ status }) => status === 'waiting' || status === 'running');
+    return this.approvals.findPending(
+      asking.map(({ id }) => id),
+      answer,
+    );
+  }
+
+  /** The answers to the approvals of a run, until it is over. */
+  async answeredOf({ id, status }: RunState): Promise<AnsweredApprovalItem[]> {
+    return OPEN_RUN_STATUSES.some((open) => open === status) ? this.approvals.findAnswered(id) : [];
+  }
+
+  private namesIn(runs: readonly RunEntity[]): Promise<NameOf> {
+    return this.names.find(runs.flatMap(({ userId, apiKeyId }) => [userId, apiKeyId]));
+  }
+
+  async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
+    return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
+  }
+
+  /** With its model calls. */
+  private async findDetailed(organizationId: string, id: string): Promise<RunEntity | null> {
+    if (!isUuid(id)) return null;
+    const query = this.runs.createQueryBuilder('run').addSelect('run.modelCalls');
+    return query.where('run.organizationId = :organizationId AND run.id = :id', { organizationId, id }).getOne();
+  }
+
+  private toItem(run: RunEntity, nameOf: NameOf, pending?: PendingApprovalItem[]): RunItem {
+    return { ...toRunItem(run, nameOf, pending), ...traceOf(run.traceparent, this.config.settings.traceUrl) };
+  }
+
+  /** @throws DomainError `run_not_found` unless the run is on this thread */
+  async getOnThread(organizationId: string, threadId: string, id: string): Promise<RunEntity> {
+    const run = await this.findRun(organizationId, id);
+    if (run === null || run.threadId !== threadId) {
+      throw new DomainError('run_not_found', 'There is no run with this taskId on the thread.');
+    }
+    return run;
+  }
+
+  /** The runs of a thread that are not finished, in their order. */
+  findOpen(organizationId: string, threadId: string): Promise<RunEntity[]> {
+    return this.runs.find({
+      where: { organizationId, threadId, status: In(OPEN_RUN_STATUSES) },
+      order: { position: 'ASC' },
+    });
+  }
+
+  /** Those of these runs that are queued or running, and not waiting for approvals, of whichever organization. */
+  async findBusyAmong(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.statements.rows<{ id: string }>(BUSY_AMONG, [ids]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** The statuses of those of these runs that are stored, of whichever organization. */
+  async findStatuses(ids: readonly string[]): Promise<Map<string, RunEntity['status']>> {
+    if (ids.length === 0) return new Map();
+    const rows: RunState[] = await this.runs.query('SELECT id, status FROM runs WHERE id = ANY($1::uuid[])', [ids]);
+    return new Map(rows.map(({ id, status }) => [id, status]));
+  }
+
+  /**
+   * Where a stream on this thread begins: the running run, or the first queued one; and the last finished run. Both
+   * come from one snapshot, so that without a current run nothing was posted after the last one.
+   */
+  async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
+    const runs = await this.statements.rowsByKey<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
+    return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
+  }
+
+  /**
+   * The next run that was posted to the thread after this one, whatever its status; without a run, the thread's first.
+   */
+  async findAfter(
+    thread: { organizationId: string; threadId: string },
+    runId: string | undefined,
+  ): Promise<RunState | undefined> {
+    const values = [thread.organizationId, thread.threadId, runId ?? null];
+    const [next] = await this.statements.rowsByKey<RunState>(AFTER, values);
+    return next;
+  }
+}
+
+function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[] = []): Omit<RunItem, keyof RunTrace> {
+  return {
+    id: run.id,
+    thread_id: run.threadId,
+    agent_id: run.agentId,
+    user_id: run.userId,
+    user_email: nameOf(run.userId),
+    api_key_id: run.apiKeyId,
+    key_name: nameOf(run.apiKeyId),
+    status: run.status,
+    tier: run.tier,
+    temperature: run.temperature,
+    model: run.model,
+    message_id: run.messageId,
+    error: run.error,
+    usage: run.usage,
+    cost_usd: run.costUsd,
+    finish_reason: run.finishReason,
+    attempt: run.attempt,
+    steps: run.step,
+    request_id: run.requestId,
+    schedule_id: run.scheduleId,
+    metadata: run.metadata,
+    pending_approvals: pending,
+    started_at: run.startedAt?.toISOString() ?? null,
+    finished_at: run.finishedAt?.toISOString() ?? null,
+    created_at: run.createdAt.toISOString(),
+    updated_at: run.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,45 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { LongReadsModule } from '../../../platform/database/long-reads.module.js';
+import { PreparedStatementsModule } from '../../../platform/database/prepared-statements.module.js';
+import { NamesModule } from '../../../core/names/names.module.js';
+import { ApprovalAnswers } from './approval-answers.js';
+import { LostAttempts } from './lost-attempts.js';
+import { OpenRuns } from './open-runs.js';
+import { RunApprovalEntity } from './run-approval.entity.js';
+import { RunApprovals } from './run-approvals.js';
+import { RunCancelling } from './run-cancelling.js';
+import { RunEntity } from './run.entity.js';
+import { RunExecution } from './run-execution.js';
+import { RunPosting } from './run-posting.js';
+import { RunReader } from './run-reader.js';
+import { RunRegeneration } from './run-regeneration.js';
+import { RunRevocation } from './run-revocation.js';
+import { RunTurns } from './run-turns.js';
+
+const RECORDS = [
+  ApprovalAnswers,
+  LostAttempts,
+  OpenRuns,
+  RunApprovals,
+  RunCancelling,
+  RunExecution,
+  RunPosting,
+  RunReader,
+  RunRegeneration,
+  RunRevocation,
+  RunTurns,
+];
+
+/** All statements on the stored runs, for the endpoints, the streams and the worker. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]),
+    PreparedStatementsModule,
+    LongReadsModule,
+    NamesModule,
+  ],
+  providers: RECORDS,
+  exports: RECORDS,
+})
+export class RunRecordsModule {}

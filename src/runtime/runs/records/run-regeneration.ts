@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../../core/domain-error.js';
+import { newId } from '../../../core/ids.js';
+import type { Tier } from '../../../core/tier.js';
+import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import type { NewRun, PostedRun } from './new-run.js';
+import { IDEMPOTENCY_HOURS, refuse, type Refusal, type RunRoom } from './run-posting.js';
+
+const REGENERATE = {
+  name: 'run_regenerate',
+  text: `SELECT _outcome AS outcome, _run AS "runId"
+           FROM run_regenerate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                               $14::integer IS NULL OR run_has_waiting_room($1, $14, $15), $16, $17, $18)`,
+};
+
+/** A request to answer a question again. The tier is for a question whose own run is no longer stored. */
+export interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tier'> {
+  readonly tier: Tier;
+  /** The answer or its question; undefined means the last question of the thread. */
+  readonly messageId: string | undefined;
+}
+
+interface RegenerationRow {
+  runId: string;
+  outcome: 'posted' | 'repeated' | Refusal | 'thread_busy' | 'message_not_found' | 'superseded';
+}
+
+/**
+ * Stores a run that answers a stored question again, and supersedes the earlier answer with everything after it, in one transaction:
+ * the function `run_regenerate` (migration 1763700000672).
+ */
+@Injectable()
+export class RunRegeneration {
+  constructor(private readonly statements: PreparedStatements) {}
+
+  /**
+   * @throws DomainError `thread_not_found`, `thread_busy`, `message_not_found`, `superseded`, `idempotency_conflict`,
+   *   `too_many_runs`
+   */
+  async postAgain(request: NewRegeneration, room?: RunRoom): Promise<PostedRun> {
+    const [row] = await this.statements.rows<RegenerationRow>(REGENERATE, [
+      request.organizationId,
+      request.threadId,
+      request.messageId ?? null,
+      request.agentId,
+      request.userId,
+      request.apiKeyId,
+      request.grantId,
+      request.requestId,
+      request.tier,
+      newId(),
+      request.idempotency?.key ?? null,
+      request.idempotency?.hash ?? null,
+      IDEMPOTENCY_HOURS,
+      room?.waiting ?? null,
+      room?.concurrent ?? null,
+      request.trace?.traceparent ?? null,
+      request.trace?.tracestate ?? null,
+      newId(),
+    ]);
+    if (row === undefined) throw new Error('run_regenerate returned no row.');
+    const { outcome, runId } = row;
+    switch (outcome) {
+      case 'posted':
+        return { runId, isHead: true, isRepeated: false };
+      case 'repeated':
+        return { runId, isHead: false, isRepeated: true };
+      case 'thread_busy':
+        throw new DomainError(
+          outcome,
+          'A run of this thread is queued, running or waiting for an approval. Wait for its end, or cancel it.',
+        );
+      case 'message_not_found':
+        throw new DomainError(outcome, 'The thread has no such question or answer.');
+      case 'superseded':
+        throw new DomainError(outcome, 'A later answer has superseded this message.');
+      default:
+        throw refuse(outcome, room);
+    }
+  }
+}

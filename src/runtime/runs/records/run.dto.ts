@@ -1,0 +1,208 @@
+import { Type } from 'class-transformer';
+import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { MayBeNull } from '../../../core/validation/presence.js';
+import { PendingApprovalItem } from './approval.dto.js';
+import type { ModelCall } from './model-call.js';
+import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+import { ItemOf, PageOf } from '../../../core/paging/page-of.js';
+
+export class RunGetInput {
+  @IsUUID()
+  id: string;
+}
+
+export class RunErrorItem {
+  @IsString()
+  code: string;
+
+  @IsString()
+  message: string;
+}
+
+export class RunUsageItem {
+  @IsInt()
+  inputTokens: number;
+
+  @IsInt()
+  outputTokens: number;
+
+  @IsInt()
+  totalTokens: number;
+}
+
+/** A run as returned to callers. */
+export class RunItem {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  thread_id: string;
+
+  @IsUUID()
+  agent_id: string;
+
+  /** The person for whom the run acts; null for a key of the organization. */
+  @MayBeNull()
+  @IsUUID()
+  user_id: string | null;
+
+  /** Also of a user who was deleted since. */
+  @MayBeNull()
+  @IsString()
+  user_email: string | null;
+
+  @MayBeNull()
+  @IsUUID()
+  api_key_id: string | null;
+
+  /** Also of a key that was deleted since. */
+  @MayBeNull()
+  @IsString()
+  key_name: string | null;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  @IsString()
+  tier: string;
+
+  @MayBeNull()
+  @IsNumber()
+  temperature: number | null;
+
+  @MayBeNull()
+  @IsString()
+  model: string | null;
+
+  /** The id of the answer in the transcript. */
+  @IsString()
+  message_id: string;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunErrorItem)
+  error: RunErrorItem | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunUsageItem)
+  usage: RunUsageItem | null;
+
+  /**
+   * What the model calls cost in US dollars, each at the price of its time (`MODEL_TIERS_SET`); a later price does not change it. Null
+   * if no call had a price.
+   */
+  @MayBeNull()
+  @IsNumber()
+  cost_usd: number | null;
+
+  @MayBeNull()
+  @IsString()
+  finish_reason: string | null;
+
+  /** How many times a worker has started the run. */
+  @IsInt()
+  attempt: number;
+
+  @IsInt()
+  steps: number;
+
+  @IsString()
+  request_id: string;
+
+  /** The W3C trace of the run, in 32 hexadecimal digits; null if it has none, or its trace is not sampled. */
+  @MayBeNull()
+  @IsString()
+  trace_id: string | null;
+
+  /** Where to see the trace, if the operator has set `TRACE_URL`. */
+  @MayBeNull()
+  @IsString()
+  trace_url: string | null;
+
+  /** The schedule that posted the run; null for other runs. */
+  @MayBeNull()
+  @IsUUID()
+  schedule_id: string | null;
+
+  /** The metadata of the thread when the run was posted. */
+  @IsObject()
+  metadata: Record<string, string>;
+
+  /** The tool calls that wait for somebody's approval. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => PendingApprovalItem)
+  pending_approvals: PendingApprovalItem[];
+
+  @MayBeNull()
+  @IsISO8601()
+  started_at: string | null;
+
+  @MayBeNull()
+  @IsISO8601()
+  finished_at: string | null;
+
+  @IsISO8601()
+  created_at: string;
+
+  @IsISO8601()
+  updated_at: string;
+}
+
+/** One model call of a run. */
+export class ModelCallItem implements ModelCall {
+  /** The step that the call was for, from 1. */
+  @IsInt()
+  step: number;
+
+  @IsInt()
+  attempt: number;
+
+  @IsISO8601()
+  started_at: string;
+
+  /** Until the end of the model's answer, with the waits before repetitions. */
+  @IsNumber()
+  duration_ms: number;
+
+  /** How often the provider was called again because it refused. */
+  @IsInt()
+  retries: number;
+
+  /** Null if the provider reported none, as for calls that fail. */
+  @MayBeNull()
+  @IsNumber()
+  input_tokens: number | null;
+
+  /** The part of the input that the provider read from its cache. */
+  @MayBeNull()
+  @IsNumber()
+  cached_input_tokens: number | null;
+
+  @MayBeNull()
+  @IsNumber()
+  output_tokens: number | null;
+
+  @MayBeNull()
+  @IsNumber()
+  cost_usd: number | null;
+
+  /** Why the call failed; `interrupted` if its run was stopped. */
+  @MayBeNull()
+  @IsString()
+  error_code: string | null;
+}
+
+/** A run with its model calls. */
+export class RunDetails extends RunItem {
+  /** The calls that have ended, oldest first; at most the first 200. Empty for runs of earlier versions. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ModelCallItem)
+  model_calls: ModelCallItem[];
+}
+
+export class RunOutput extends ItemOf(RunDetails) {}
+
+export class RunPage extends PageOf(RunItem) {}

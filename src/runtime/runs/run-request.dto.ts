@@ -1,0 +1,74 @@
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsIn,
+  IsNumber,
+  IsObject,
+  IsString,
+  Length,
+  Matches,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { CALLER_ID } from '../../core/ids.js';
+import { MayBeAbsent } from '../../core/validation/presence.js';
+import { type Tier, TIERS } from '../../core/tier.js';
+
+export class RunRequestPart {
+  @IsIn(['text'])
+  type: 'text';
+
+  @IsString()
+  text: string;
+}
+
+export class RunRequestMessage {
+  /** Your own id for the message. It must be unique within the thread. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and must not contain a credential' })
+  id?: string;
+
+  @IsIn(['system', 'user'])
+  role: 'system' | 'user';
+
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(1000)
+  @ValidateNested({ each: true })
+  @Type(() => RunRequestPart)
+  parts: RunRequestPart[];
+}
+
+export class RunRequestAgent {
+  @IsString()
+  @Length(1, 128)
+  id: string;
+}
+
+/** The body of a run request. Exactly one message has the role `user`. */
+export class RunRequest {
+  @IsArray()
+  @ArrayMaxSize(1000)
+  @ValidateNested({ each: true })
+  @Type(() => RunRequestMessage)
+  messages: RunRequestMessage[];
+
+  /** The agent that the thread belongs to. */
+  @IsObject()
+  @ValidateNested()
+  @Type(() => RunRequestAgent)
+  agent: RunRequestAgent;
+
+  @MayBeAbsent()
+  @IsIn(TIERS)
+  tier?: Tier;
+
+  @MayBeAbsent()
+  @IsNumber({ allowNaN: false, allowInfinity: false })
+  @Min(0)
+  @Max(2)
+  temperature?: number;
+}

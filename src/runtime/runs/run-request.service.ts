@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { isUUID } from 'class-validator';
+import type { RunnableAgent } from '../../agents/records/agent.js';
+import { AgentsService } from '../../agents/records/agents.service.js';
+import { newId } from '../../core/ids.js';
+import type { Principal } from '../../core/principal.js';
+import { hasRunAccess, requireRunAccess } from '../../core/run-access.js';
+import { DEFAULT_TIER } from '../../core/tier.js';
+import type { TraceContext } from '../../platform/telemetry/trace-context.js';
+import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
+import type { PostedRun } from './records/new-run.js';
+import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
+import { RunRegeneration } from './records/run-regeneration.js';
+import { ThreadService } from '../threads/thread.service.js';
+import type { RunRequest } from './run-request.dto.js';
+import { idempotencyOf } from './idempotency.js';
+import type { RegenerateRequest } from './regenerate-request.dto.js';
+import { RunQueue } from './run-queue.js';
+
+/** Accepts a run request: checks it, stores it, and enqueues its execution. */
+@Injectable()
+export class RunRequestService {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly agents: AgentsService,
+    private readonly posting: RunPosting,
+    private readonly regeneration: RunRegeneration,
+    private readonly queue: RunQueue,
+    private readonly caps: OrganizationCaps,
+  ) {}
+
+  /** @throws DomainError for every fault of the request; nothing is stored then */
+  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
+    const idempotency = idempotencyOf(call.idempotencyKey, request);
+    const agentId = request.agent.id;
+    // Posting checks the agent; only a caller who cannot run it, or an id that is none, needs the reason first.
+    if (!isUUID(agentId) || !hasRunAccess(call.caller, agentId)) await this.findAgent(threadId, agentId, call.caller);
+    const run = {
+      ...originOf(call),
+      threadId,
+      agentId,
+      tier: request.tier ?? null,
+      temperature: request.temperature ?? null,
+      messages: request.messages.map(({ id, role, parts }) => ({ id: id ?? newId(), role, parts })),
+      idempotency,
+    };
+    const room = this.roomOf(call.caller.organization);
+    const tenant = { organizationId: run.organizationId, holderId: holderOf(call.caller) };
+    const posted = await this.queue.postAndStart(tenant, (epoch) => this.posting.postRun(run, { room, epoch }));
+    return { taskId: posted.runId, isRepeated: posted.isRepeated };
+  }
+
+  /**
+   * Answers a stored question again, with the tier and the temperature that it was posted with. The earlier answer and everything
+   * after it is superseded.
+   * @throws DomainError for every fault of the request; nothing is stored then
+   */
+  async regenerate(threadId: string, { messageId }: RegenerateRequest, call: RunRequestCall): Promise<AcceptedRun> {
+    const idempotency = idempotencyOf(call.idempotencyKey, { regenerate: messageId ?? null });
+    const { virtualMcpId } = await this.threads.findThread(call.caller.organization.id, threadId);
+    const agent = await this.findAgent(threadId, virtualMcpId, call.caller);
+    const tier = agent.tier ?? DEFAULT_TIER;
+    const run = { ...originOf(call), threadId, agentId: agent.id, tier, messageId, idempotency };
+    return this.enqueue(await this.regeneration.postAgain(run, this.roomOf(call.caller.organization)));
+  }
+
+  /** The agent, if it can run and the caller can run it. */
+  private async findAgent(threadId: string, agentId: string, caller: Principal): Promise<RunnableAgent> {
+    const organizationId = caller.organization.id;
+    const agent = await this.agents.findForRun(organizationId, agentId);
+    if (agent === undefined || agent.status === 'inactive') {
+      // A missing thread is reported first; otherwise posting reports it.
+      await this.threads.requireExisting(organizationId, threadId);
+      throw refuse(agent === undefined ? 'agent_not_found' : 'agent_inactive');
+    }
+    requireRunAccess(caller, agent.id);
+    return agent;
+  }
+
+  private async enqueue({ runId, isHead, isRepeated }: PostedRun): Promise<AcceptedRun> {
+    if (isHead) await this.queue.enqueue({ runId, attempt: 1 });
+    return { taskId: runId, isRepeated };
+  }
+
+  private roomOf({ limits }: Principal['organization']): RunRoom | undefined {
+    const waiting = this.caps.limitOf(limits, 'waiting_runs');
+    return waiting === undefined ? undefined : { waiting, concurrent: this.caps.limitOf(limits, 'concurrent_runs') };
+  }
+}
+
+/** A run request that was accepted, now or with an earlier request that had the same idempotency key. */
+export interface AcceptedRun {
+  taskId: string;
+  isRepeated: boolean;
+}
+
+/** The data of a run request outside its body. */
+export interface RunRequestCall {
+  caller: Principal;
+  requestId: string;
+  /** The trace that the run belongs to. */
+  trace: TraceContext | undefined;
+  idempotencyKey: string | undefined;
+}
+
+/** Who asked for a run, and with which request. */
+function originOf({ caller, requestId, trace }: RunRequestCall) {
+  return {
+    organizationId: caller.organization.id,
+    userId: caller.userId,
+    apiKeyId: caller.apiKeyId,
+    grantId: caller.grantId,
+    requestId,
+    trace,
+  };
+}
+
+/** Whose share of the slots the caller's runs use; `run_post_and_start` has the same rule. Every caller has a key or is a person. */
+function holderOf({ apiKeyId, userId }: Principal): string {
+  return (apiKeyId ?? userId) as string;
+}

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { databaseDate } from '../../core/database-time.js';
+import { readStatsRange } from '../../core/paging/stats-range.js';
+import type { Principal } from '../../core/principal.js';
+import { Names } from '../../core/names/names.js';
+import type { RunCounts, RunStats, RunStatsInput } from './run-stats.dto.js';
+import { type CountedRuns, type CountedSet, RunStatsRepository } from './run-stats.repository.js';
+
+const MAX_GROUPS = 50;
+
+/** What the runs of an organization did over time. */
+@Injectable()
+export class RunStatsService {
+  constructor(
+    private readonly repository: RunStatsRepository,
+    private readonly names: Names,
+  ) {}
+
+  /** @throws DomainError `invalid_request` */
+  async stats(input: RunStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<RunStats> {
+    const range = readStatsRange(input, databaseDate());
+    const question = { ...range, organizationId: caller.organization.id, agentId: input.agent_id ?? null };
+    const { sets, waitingApprovals } = await this.repository.count(question, callerLeft);
+    const of = (kind: CountedSet['kind']): CountedSet[] => sets.filter((set) => set.kind === kind);
+    const [total] = of('total');
+    if (total === undefined) throw new Error('The grouping set without columns has one row.');
+    const [agents, models] = [of('agent'), of('model')];
+    const listed = agents.slice(0, MAX_GROUPS);
+    const nameOf = await this.names.find(listed.map(({ agentId }) => agentId));
+    return {
+      from: range.from.toISOString(),
+      to: range.to.toISOString(),
+      bucket_seconds: range.bucketSeconds,
+      total: toCounts(total),
+      over_time: of('bucket').map((set) => ({ at: set.at?.toISOString() ?? '', ...toCounts(set) })),
+      agents: listed.map((set) => ({
+        agent_id: set.agentId ?? '',
+        agent_title: nameOf(set.agentId),
+        ...toCounts(set),
+      })),
+      models: models.slice(0, MAX_GROUPS).map((set) => ({ model: set.model, ...toCounts(set) })),
+      waiting_approvals: waitingApprovals,
+      truncated: agents.length > MAX_GROUPS || models.length > MAX_GROUPS,
+    };
+  }
+}
+
+function toCounts(set: CountedRuns): RunCounts {
+  const { runs, queued, running, waiting, completed, failed, cancelled, duration } = set;
+  const { input_tokens, output_tokens, cost_usd, unpriced_runs } = set;
+  return {
+    runs,
+    queued,
+    running,
+    waiting,
+    completed,
+    failed,
+    cancelled,
+    input_tokens,
+    output_tokens,
+    cost_usd,
+    unpriced_runs,
+    duration_ms: duration === null ? null : { p50: duration[0], p95: duration[1], p99: duration[2] },
+  };
+}

@@ -1,0 +1,89 @@
+import { Type } from 'class-transformer';
+import { IsArray, IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, ValidateNested } from 'class-validator';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+
+export const USAGE_GROUPINGS = ['agent', 'model', 'key', 'day'] as const;
+export type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
+
+export class UsageStatsInput {
+  /** ISO 8601 with an offset; 30 days before `to` if it is absent. */
+  @MayBeAbsent()
+  @IsString()
+  from?: string;
+
+  /** ISO 8601 with an offset, not included; now if it is absent. */
+  @MayBeAbsent()
+  @IsString()
+  to?: string;
+
+  @IsIn(USAGE_GROUPINGS)
+  by: UsageGrouping;
+}
+
+export class UsageCounts {
+  /** All runs that were posted: completed, failed, cancelled, and those that are not over. */
+  @IsInt()
+  runs: number;
+
+  @IsInt()
+  completed: number;
+
+  @IsInt()
+  failed: number;
+
+  @IsInt()
+  cancelled: number;
+
+  @IsNumber()
+  input_tokens: number;
+
+  @IsNumber()
+  output_tokens: number;
+
+  @IsNumber()
+  total_tokens: number;
+
+  /** In US dollars, at the prices of the time of each run; null if no run had a price. */
+  @MayBeNull()
+  @IsNumber()
+  cost_usd: number | null;
+
+  /** The runs that used tokens of a model without a price. They have no cost. */
+  @IsInt()
+  unpriced_runs: number;
+}
+
+export class UsageGroup extends UsageCounts {
+  /**
+   * The id of the agent or of the API key, the name of the model, or the day in UTC (`2026-01-31`). Null for runs without an API
+   * key, and for runs that no model has answered yet.
+   */
+  @MayBeNull()
+  @IsString()
+  group: string | null;
+}
+
+export class UsageStats {
+  @IsISO8601()
+  from: string;
+
+  @IsISO8601()
+  to: string;
+
+  @IsIn(USAGE_GROUPINGS)
+  by: UsageGrouping;
+
+  @ValidateNested()
+  @Type(() => UsageCounts)
+  total: UsageCounts;
+
+  /** Days oldest first, all others by their tokens, most first. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => UsageGroup)
+  groups: UsageGroup[];
+
+  /** Were there more groups than are listed? Their runs count in the total. */
+  @IsBoolean()
+  truncated: boolean;
+}

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import type { TimeRange } from '../../core/paging/time-range.js';
+import { LongReads } from '../../platform/database/long-reads.js';
+import type { UsageCounts, UsageGroup, UsageGrouping } from './usage.dto.js';
+
+const GROUPS: Readonly<Record<UsageGrouping, string>> = {
+  agent: 'agent_id::text',
+  model: 'model',
+  key: 'api_key_id::text',
+  day: `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
+};
+
+/** SQL: the sum of a field of the usage of runs. */
+export const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
+
+/** SQL: the sum of the costs of runs, and how many of them used a model that had no price. */
+export const COSTS = `
+  sum(cost_usd) AS cost_usd,
+  (count(*) FILTER (WHERE cost_usd IS NULL AND (usage->>'totalTokens')::numeric > 0))::integer AS unpriced_runs`;
+
+const COUNTS = `
+  count(*)::integer AS runs,
+  (count(*) FILTER (WHERE status = 'completed'))::integer AS completed,
+  (count(*) FILTER (WHERE status = 'failed'))::integer AS failed,
+  (count(*) FILTER (WHERE status = 'cancelled'))::integer AS cancelled,
+  ${tokens('inputTokens')} AS input_tokens,
+  ${tokens('outputTokens')} AS output_tokens,
+  ${tokens('totalTokens')} AS total_tokens,
+  ${COSTS}`;
+
+const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3';
+
+/** What is counted, of one organization. */
+export interface UsageQuestion extends TimeRange {
+  readonly organizationId: string;
+  readonly by: UsageGrouping;
+}
+
+/** Counts runs and their tokens. */
+@Injectable()
+export class UsageRepository {
+  constructor(private readonly reads: LongReads) {}
+
+  /**
+   * The total and its groups from one snapshot, so that they add up; one group more than `maxGroups` if there are more.
+   * @throws DomainError as `LongReads.read`
+   */
+  async count(
+    question: UsageQuestion,
+    maxGroups: number,
+    callerLeft: AbortSignal,
+  ): Promise<{ total: UsageCounts; groups: UsageGroup[] }> {
+    const { organizationId, from, to, by } = question;
+    const scope = [organizationId, from, to];
+    const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
+    return this.reads.read(organizationId, callerLeft, async (manager) => {
+      const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
+      if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
+      const groups: UsageGroup[] = await manager.query(
+        `SELECT ${GROUPS[by]} AS "group", ${COUNTS} ${IN_QUESTION} GROUP BY 1 ORDER BY ${order} LIMIT $4`,
+        [...scope, maxGroups + 1],
+      );
+      return { total, groups };
+    });
+  }
+}

@@ -1,0 +1,114 @@
+import { Injectable } from '@nestjs/common';
+import { databaseNow } from '../../core/database-time.js';
+import { DomainError } from '../../core/domain-error.js';
+import { mapMaybePromise } from '../../core/map-maybe-promise.js';
+import type { PermissionMap } from '../../core/permissions.js';
+import { type Principal, principalOrganization } from '../../core/principal.js';
+import { ReadThroughCache } from '../../core/read-through-cache.js';
+import { hashSecret } from '../../core/secret-form.js';
+import { type CredentialSource, VerifiesCredentials } from '../../identity/credentials/credential-source.js';
+import { CredentialSources } from '../../identity/credentials/credential-sources.js';
+import { permissionsDigest } from '../../identity/credentials/permissions-digest.js';
+import { permissionsOfToken } from './thread-token-rights.js';
+import { THREAD_TOKEN } from './thread-token-value.js';
+import { type StoredThreadToken, ThreadTokenRepository } from './thread-token.repository.js';
+
+/** The end of the maker's credential must take effect within a second, so tokens are cached for slightly less. */
+const CACHED_MS = 900;
+const MAX_ENTRIES = 10_000;
+const MAX_QUERIES = 2;
+const MAX_TOKENS_PER_QUERY = 1_000;
+
+/** A token whose maker's credential is still valid. */
+interface UsableToken {
+  readonly expiresAt: number;
+  readonly principal: Principal;
+}
+
+/**
+ * Verifies browser tokens. A token acts as the credential that made it, narrowed to one thread: when that credential ends, or loses
+ * permissions, so does the token.
+ */
+@Injectable()
+@VerifiesCredentials('thread_token')
+export class ThreadTokenVerifier implements CredentialSource {
+  private readonly tokens: ReadThroughCache<UsableToken>;
+
+  constructor(
+    private readonly repository: ThreadTokenRepository,
+    private readonly sources: CredentialSources,
+  ) {
+    this.tokens = new ReadThroughCache((hashes) => this.findForAuthentication(hashes), {
+      ttlMs: CACHED_MS,
+      maxEntries: MAX_ENTRIES,
+      maxMissing: MAX_ENTRIES,
+      maxQueries: MAX_QUERIES,
+      maxKeysPerQuery: MAX_TOKENS_PER_QUERY,
+    });
+  }
+
+  keyOf(token: string): string | undefined {
+    return THREAD_TOKEN.matches(token) ? hashSecret(token) : undefined;
+  }
+
+  /** @throws DomainError `credential_invalid` or `credential_expired` */
+  verify(hash: string): Principal | Promise<Principal> {
+    return mapMaybePromise(this.tokens.get(hash), (token) => {
+      if (token === undefined) throw new DomainError('credential_invalid');
+      if (token.expiresAt <= databaseNow()) throw new DomainError('credential_expired');
+      return token.principal;
+    });
+  }
+
+  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
+    const usable = await this.withPermissions(await this.repository.findUnexpired(ids));
+    return new Map(usable.map(({ token, permissions }) => [token.id, permissions]));
+  }
+
+  private async findForAuthentication(hashes: readonly string[]): Promise<ReadonlyMap<string, UsableToken>> {
+    const usable = await this.withPermissions(await this.repository.findByHash(hashes));
+    return new Map(
+      usable.map(({ token, permissions }) => [
+        token.tokenHash,
+        { expiresAt: token.expiresAt.getTime(), principal: toPrincipal(token, permissions) },
+      ]),
+    );
+  }
+
+  /** Leaves out the tokens whose maker's credential is no longer valid. */
+  private async withPermissions(tokens: readonly StoredThreadToken[]) {
+    const byKind = [...Map.groupBy(tokens, ({ makerKind }) => makerKind)];
+    const found = await Promise.all(
+      byKind.map(async ([kind, ofKind]) => {
+        const ids = [...new Set(ofKind.map(({ makerId }) => makerId))];
+        const makers = await this.sources.sourceOf(kind)?.findUsable(ids);
+        return ofKind.map((token) => ({ token, maker: makers?.get(token.makerId) }));
+      }),
+    );
+    return found
+      .flat()
+      .flatMap(({ token, maker }) =>
+        maker === undefined ? [] : [{ token, permissions: permissionsOfToken(maker, token) }],
+      );
+  }
+}
+
+function toPrincipal(token: StoredThreadToken, permissions: PermissionMap): Principal {
+  return {
+    kind: 'thread_token',
+    credentialId: token.id,
+    callerId: token.callerId,
+    organization: principalOrganization(token.organizationId, token.organizationSlug, token.limits),
+    runAccess: token.runAccess,
+    userId: token.userId,
+    apiKeyId: token.apiKeyId,
+    ...(token.keyLimits !== null && { keyLimits: token.keyLimits }),
+    grantId: token.grantId,
+    clientId: token.clientId,
+    ...(token.resource !== null && { resource: token.resource }),
+    ...(token.scopes !== null && { scopes: token.scopes }),
+    thread: { id: token.threadId, permissions: token.permissions },
+    permissions,
+    permissionsDigest: permissionsDigest(permissions),
+  };
+}

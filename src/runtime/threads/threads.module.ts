@@ -1,0 +1,25 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AgentsModule } from '../../agents/agents.module.js';
+import { LongReadsModule } from '../../platform/database/long-reads.module.js';
+import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
+import { MessageEntity } from './message.entity.js';
+import { ThreadCopying } from './thread-copying.js';
+import { ThreadEntity } from './thread.entity.js';
+import { ThreadRepository } from './thread.repository.js';
+import { ThreadService } from './thread.service.js';
+import { ThreadTools } from './thread.tools.js';
+import { TranscriptService } from './transcript.service.js';
+
+/** Threads and their transcripts. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([ThreadEntity, MessageEntity]),
+    PreparedStatementsModule,
+    LongReadsModule,
+    AgentsModule,
+  ],
+  providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
+  exports: [ThreadService, TranscriptService],
+})
+export class ThreadsModule {}

@@ -1,0 +1,127 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { UIMessage } from 'ai';
+import { type EntityManager, Repository } from 'typeorm';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
+import type { ListSpec } from '../../core/paging/list-spec.js';
+import { DEFAULT_LIMIT } from '../../core/paging/list-input.js';
+import { type Page, paginate } from '../../core/paging/paginate.js';
+import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
+import { LongReads } from '../../platform/database/long-reads.js';
+import { PreparedStatements } from '../../platform/database/prepared-statements.js';
+import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
+import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
+
+/** A message in the form that the agent loop reads; `isRequest` for those that the run answers. */
+export type TranscriptMessage = UIMessage & { isRequest: boolean };
+
+/** The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer. */
+export interface TranscriptRun {
+  readonly organizationId: string;
+  readonly threadId: string;
+  readonly agentId: string;
+  readonly position: number;
+  /** The position of the question that the run answers again; null for a run with a question of its own. */
+  readonly questionPosition: number | null;
+  readonly messageId: string;
+}
+
+/** Reads the durable transcript: the messages of a thread in the order of the runs that received or wrote them. */
+@Injectable()
+export class TranscriptService {
+  constructor(
+    @InjectRepository(MessageEntity) private readonly messages: Repository<MessageEntity>,
+    private readonly statements: PreparedStatements,
+    private readonly reads: LongReads,
+  ) {}
+
+  async list(organizationId: string, input: ThreadMessagesInput, answer: HeldAnswer): Promise<MessagePage> {
+    const { thread_id: threadId, limit, cursor, offset, order = 'asc', include_superseded: isWhole = false } = input;
+    const orderBy = [
+      { field: ['run_position'], direction: order },
+      { field: ['ordinal'], direction: order },
+    ];
+    const readPage = (manager: EntityManager): Promise<Page<MessageEntity>> => {
+      const query = manager
+        .createQueryBuilder(MessageEntity, 'message')
+        .where('message.organizationId = :organizationId AND message.threadId = :threadId', {
+          organizationId,
+          threadId,
+        });
+      if (!isWhole) query.andWhere('message.supersededBy IS NULL');
+      return paginate(query, messageList(threadId, isWhole), { limit, cursor, offset, orderBy }, answer);
+    };
+    // A page is measured before it is read: each message of many costs its whole size.
+    const isLong = (limit ?? DEFAULT_LIMIT) > DEFAULT_LIMIT;
+    const page = await (isLong
+      ? this.reads.read(organizationId, answer.callerLeft, readPage, 'page')
+      : readPage(this.messages.manager));
+    return { ...page, items: page.items.map(toItem) };
+  }
+
+  /**
+   * The stored part of a run's answer as callers see it; null if nothing is stored yet.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findAnswerItem(
+    { organizationId, threadId, messageId: id }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'messageId'>,
+    answer: HeldAnswer,
+  ): Promise<MessageItem | null> {
+    const query = this.messages.createQueryBuilder('message').where({ organizationId, threadId, id });
+    const size = await query.clone().select(MESSAGE_BYTES, 'bytes').getRawOne<{ bytes: string }>();
+    if (size === undefined) return null;
+    answer.reserve(Number(size.bytes) * HELD_PER_JSON_BYTE);
+    const message = await query.getOne();
+    return message && toItem(message);
+  }
+
+  /** The stored part of a run's answer; null if nothing is stored yet. */
+  findAnswer({
+    organizationId,
+    threadId,
+    messageId,
+  }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'messageId'>): Promise<Pick<
+    UIMessage,
+    'parts' | 'metadata'
+  > | null> {
+    return this.messages.findOneBy({ organizationId, threadId, id: messageId });
+  }
+
+  /**
+   * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
+   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see `HISTORY`.
+   * @param maxBytes of JSON text
+   */
+  async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
+    const { organizationId, threadId, agentId, messageId } = run;
+    const position = run.questionPosition ?? run.position;
+    const values = [organizationId, threadId, position, messageId, agentId, maxBytes];
+    return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
+  }
+}
+
+function messageList(threadId: string, isWhole: boolean): ListSpec {
+  return {
+    name: `messages:${threadId}${isWhole ? ':whole' : ''}`,
+    fields: {
+      run_position: { column: 'message.runPosition', type: 'integer' },
+      ordinal: { column: 'message.ordinal', type: 'integer' },
+    },
+    defaultOrder: [{ field: 'run_position', direction: 'asc' }],
+    rowBytes: MESSAGE_BYTES,
+    tieBreaker: 'ordinal',
+  };
+}
+
+function toItem(message: MessageEntity): MessageItem {
+  return {
+    id: message.id,
+    thread_id: message.threadId,
+    role: message.role,
+    parts: message.parts,
+    metadata:
+      message.supersededBy === null ? message.metadata : { ...message.metadata, superseded_by: message.supersededBy },
+    created_at: message.createdAt.toISOString(),
+    updated_at: message.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,52 @@
+import { Type } from 'class-transformer';
+import { IsArray, IsIn, IsUUID, Matches, ValidateNested } from 'class-validator';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { AnsweredApprovalItem, PendingApprovalItem } from '../runs/records/approval.dto.js';
+import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
+import { RUN_STATUSES, type RunStatus } from '../runs/records/run.entity.js';
+import { MessageItem } from '../threads/thread.dto.js';
+
+/** What a run has come to: over, or so far. */
+export class RunResult {
+  @IsUUID()
+  taskId: string;
+
+  @IsIn(RUN_STATUSES)
+  status: RunStatus;
+
+  /** The answer as in `COLLECTION_THREAD_MESSAGES_LIST`, with its parts so far while the run is in progress; null before the first. */
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => MessageItem)
+  message: MessageItem | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunUsageItem)
+  usage: RunUsageItem | null;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => RunErrorItem)
+  error: RunErrorItem | null;
+
+  /** The tool calls that wait for somebody's approval. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => PendingApprovalItem)
+  pending_approvals: PendingApprovalItem[];
+
+  /** The answers so far to the tool calls of a run that is not over; the message has them once the run goes on. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AnsweredApprovalItem)
+  answered_approvals: AnsweredApprovalItem[];
+}
+
+/** The query parameters of a run. */
+export class RunResultQuery {
+  /** How long to wait for the end of the run, in whole seconds. */
+  @MayBeAbsent()
+  @Matches(/^(?:[1-5]?\d|60)$/, { message: 'must be a whole number of seconds from 0 to 60' })
+  wait?: string;
+}

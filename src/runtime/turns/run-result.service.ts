@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { DomainError } from '../../core/domain-error.js';
+import type { Principal } from '../../core/principal.js';
+import { requireRunAccess } from '../../core/run-access.js';
+import { requireThreadPermission } from '../../core/thread-access.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import { RunReader } from '../runs/records/run-reader.js';
+import { TranscriptService } from '../threads/transcript.service.js';
+import type { RunResult } from './run-result.dto.js';
+
+/** Reads what runs have come to. */
+@Injectable()
+export class RunResultService {
+  constructor(
+    private readonly runs: RunReader,
+    private readonly transcript: TranscriptService,
+  ) {}
+
+  /**
+   * A run that the caller can read: authorized as for its stream. To a browser token, runs of other threads do not exist.
+   * @throws DomainError `run_not_found`, `permission_denied`
+   */
+  async findReadable(caller: Principal, taskId: string): Promise<RunEntity> {
+    requireThreadPermission(caller, 'read');
+    const run = await this.runs.findRun(caller.organization.id, taskId);
+    if (run === null || (caller.thread !== undefined && caller.thread.id !== run.threadId)) throw unknownRun();
+    requireRunAccess(caller, run.agentId);
+    return run;
+  }
+
+  /**
+   * @param answer holds the memory of the message
+   * @throws DomainError `run_not_found`, `answer_memory_exhausted`
+   */
+  async read(organizationId: string, taskId: string, answer: HeldAnswer): Promise<RunResult> {
+    const run = await this.runs.findRun(organizationId, taskId);
+    if (run === null) throw unknownRun();
+    const message = await this.transcript.findAnswerItem(run, answer);
+    const pending = (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
+    const { status, usage, error } = run;
+    return {
+      taskId: run.id,
+      status,
+      message,
+      usage,
+      error,
+      pending_approvals: pending,
+      answered_approvals: await this.runs.answeredOf(run),
+    };
+  }
+}
+
+function unknownRun(): DomainError {
+  return new DomainError('run_not_found', 'There is no run with this taskId in the organization.');
+}

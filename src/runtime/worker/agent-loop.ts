@@ -1,0 +1,95 @@
+import type { FinishReason, UIMessage } from 'ai';
+import type { AgentTool } from '../../agents/agent-toolset.js';
+import type { ResolvedModel } from '../../agents/models/models.service.js';
+import { INTERRUPTED } from '../../platform/telemetry/names.js';
+import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
+import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet } from './model-step.js';
+import { endsWithToolCalls } from './pending-tool-calls.js';
+import type { RunAnswer } from './run-answer.js';
+import type { RunAttemptControl } from './run-attempt-control.js';
+import { describeRunFailure } from './run-failure.js';
+import { saveStep, settleToolCalls } from './approval-step.js';
+import type { AttemptApprovals } from './attempt-approvals.js';
+
+/** What an agent uses during one attempt. */
+export interface AgentLoopInput {
+  model: ResolvedModel['model'];
+  price: ResolvedModel['price'];
+  instructions: string;
+  history: readonly UIMessage[];
+  tools: readonly AgentTool[];
+  temperature: number | null;
+  maxSteps: number;
+  /** How long somebody can answer a request for an approval, in seconds. */
+  approvalTimeoutS: number;
+  approvals: AttemptApprovals;
+  /** Called between two steps. */
+  shouldYield(): Promise<boolean>;
+  observation: RunObservation;
+}
+
+/**
+ * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step is
+ * stored before its tools are called, and each tool outcome before the next step. While calls of a step need an approval, the
+ * attempt stops with the reason `waiting`. The last step is stored with the end of
+ * the run.
+ * @returns why the last model call ended
+ */
+export async function runAgentLoop(
+  input: AgentLoopInput,
+  answer: RunAnswer,
+  control: RunAttemptControl,
+): Promise<FinishReason> {
+  const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
+  const toolSet = toToolSet(input.tools);
+  const { observation } = input;
+  const { signal } = control;
+  const { approvals, approvalTimeoutS } = input;
+  const settlement = { tools, approvals, approvalTimeoutS, control, observation };
+  const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
+  if (isUnsettled && !answer.hasOpenStep) {
+    await settleToolCalls(answer, settlement, true);
+    await answer.push({ type: 'finish-step' });
+  }
+  let finishReason: FinishReason = 'stop';
+  while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
+    if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
+    const step = await callModel({ ...input, tools: toolSet, signal }, answer, observation);
+    finishReason = step.finishReason;
+    answer.countStep(step.usage);
+    if (endsWithToolCalls(answer.parts())) {
+      await saveStep(answer, settlement);
+      if (answer.stopWasRequested) control.stop('cancelled');
+      signal.throwIfAborted();
+      await settleToolCalls(answer, settlement, false);
+    }
+    await answer.push({ type: 'finish-step' });
+    if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {
+      control.stop('yield');
+      signal.throwIfAborted();
+    }
+  }
+  return finishReason;
+}
+
+/** Calls the model once, in a span of the run, and records the call with the run. */
+async function callModel(
+  input: ModelStepInput & Pick<AgentLoopInput, 'price'>,
+  answer: RunAnswer,
+  observation: RunObservation,
+): Promise<ModelStepResult> {
+  const chat = observation.beginChat(input);
+  const call = answer.modelCalls.begin(answer.finishedSteps + 1, input.price);
+  const watch = { onFirstChunk: () => chat.firstChunk(), onRetry: () => call.retry() };
+  try {
+    const result = await chat.within(() => streamModelStep(input, answer, watch));
+    chat.succeed(result.finishReason, result.usage);
+    call.succeed(result.usage);
+    return result;
+  } catch (error) {
+    const code = input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code;
+    chat.fail(code);
+    call.fail(code);
+    throw error;
+  }
+}

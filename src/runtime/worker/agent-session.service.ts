@@ -1,0 +1,87 @@
+import { getHeapStatistics } from 'node:v8';
+import { Injectable } from '@nestjs/common';
+import { AgentToolset, type OpenToolset } from '../../agents/agent-toolset.js';
+import type { RunnableAgent } from '../../agents/records/agent.js';
+import { AgentsService } from '../../agents/records/agents.service.js';
+import { DomainError } from '../../core/domain-error.js';
+import { AppConfig } from '../../core/config/app-config.js';
+import { historyBytesFor } from '../threads/history-query.js';
+import type { ClaimedRun } from '../runs/records/new-run.js';
+import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
+import type { AgentLoopInput } from './agent-loop.js';
+import { ownerOfThread } from '../../upstreams/contract/state-owner.js';
+import { usableMessageParts, usableParts } from './usable-history.js';
+
+/** The input of the agent loop, without its model and the parts that belong to the attempt. */
+export type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
+  agentName: string;
+};
+
+/** Assembles the input of an agent: its instructions, its tools, and the conversation. */
+@Injectable()
+export class AgentSessionService {
+  private readonly maxHistoryBytes: number;
+
+  constructor(
+    private readonly agents: AgentsService,
+    private readonly toolset: AgentToolset,
+    private readonly transcript: TranscriptService,
+    config: AppConfig,
+  ) {
+    this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
+  }
+
+  /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
+  async openAgentSession(run: ClaimedRun, signal: AbortSignal): Promise<AgentSession> {
+    const { organizationId, agentId } = run;
+    const caller = {
+      userId: run.userId,
+      runId: run.id,
+      requestId: run.requestId,
+      apiKeyId: run.apiKeyId,
+    };
+    // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
+    const owner = ownerOfThread({ id: run.threadId, createdAt: run.threadCreatedAt }, run.holderId);
+    const reading = this.agents.findForRun(organizationId, agentId);
+    const [agent, messages, { tools, unavailable }] = await Promise.all([
+      reading,
+      this.transcript.readHistory(run, this.maxHistoryBytes),
+      this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
+    ]);
+    if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
+    return {
+      agentName: agent.title,
+      instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
+      history: messages
+        .filter(({ id }) => id !== run.messageId)
+        .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) })),
+      tools,
+      temperature: run.temperature,
+      maxSteps: agent.maxSteps,
+      approvalTimeoutS: agent.approvalTimeoutS,
+    };
+  }
+}
+
+/** The agent's instructions, then the system messages of this request, then a note about unavailable connections. */
+function instructionsOf(agent: RunnableAgent, system: readonly string[], unavailable: readonly string[]): string {
+  const missing = `The tools of these connections are not available right now: ${unavailable.join(', ')}.`;
+  return [agent.instructions ?? '', ...system, unavailable.length === 0 ? '' : missing]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+/** The title, and where a person has to sign in first, if that is why the connection is unavailable. */
+function labelOf({ title, signInPage }: OpenToolset['unavailable'][number]): string {
+  return signInPage === undefined ? title : `${title} (a person has to sign in first, at ${signInPage})`;
+}
+
+function systemMessagesOf(messages: readonly TranscriptMessage[]): string[] {
+  return messages
+    .filter(({ role, isRequest }) => role === 'system' && isRequest)
+    .map(({ parts }) =>
+      usableParts(parts)
+        .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+        .join('\n'),
+    );
+}

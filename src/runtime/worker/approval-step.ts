@@ -1,0 +1,163 @@
+import type { UIMessageChunk } from 'ai';
+import type { AgentTool } from '../../agents/agent-toolset.js';
+import type { ToolTarget } from '../../agents/tool-target.js';
+import { isRecord } from '../../core/is-record.js';
+import type { GatedCall } from '../runs/records/run-approvals.js';
+import type { AttemptApprovals, Decision } from './attempt-approvals.js';
+import type { PendingToolCall } from './pending-tool-calls.js';
+import type { RunAnswer } from './run-answer.js';
+import type { RunAttemptControl } from './run-attempt-control.js';
+import { executeToolCalls, refuseUnrepeatable, type ToolStepOptions, UNKNOWN_OUTCOME } from './tool-step.js';
+
+const NOT_ASKED = `${UNKNOWN_OUTCOME} The call was not repeated, because it needs an approval.`;
+const CALLED_BEFORE = `${UNKNOWN_OUTCOME} The call was not repeated, because an approval is for one call.`;
+
+/** What settles the calls of a step. */
+export interface ToolCallSettlement {
+  tools: ReadonlyMap<string, AgentTool>;
+  approvals: AttemptApprovals;
+  /** How long somebody can answer a request for an approval, in seconds. */
+  approvalTimeoutS: number;
+  control: RunAttemptControl;
+  observation: ToolStepOptions['observation'];
+}
+
+/** Stores a step that the model has finished, with approvals for its calls that need one. */
+export async function saveStep(
+  answer: RunAnswer,
+  { tools, approvals, approvalTimeoutS }: ToolCallSettlement,
+): Promise<void> {
+  const calls = answer.pendingToolCalls().map((call) => gate(call, tools.get(call.toolName)));
+  const gated = (await Promise.all(calls)).flat();
+  if (gated.length === 0) await answer.save();
+  else await approvals.request(answer, gated, approvalTimeoutS);
+}
+
+/** Nobody is asked about a call that cannot be made anyway. */
+async function gate(call: PendingToolCall, tool: AgentTool | undefined): Promise<GatedCall[]> {
+  const { toolCallId, toolName, input } = call;
+  if (tool === undefined || !tool.needsApproval || tool.isInactive || !isRecord(input)) return [];
+  if (!(await tool.acceptsArguments(input))) return [];
+  return [{ toolCallId, toolName, target: tool.target, input }];
+}
+
+/**
+ * Gives every call of a stored step its outcome. Calls without an approval are made at once. While an approval is open, the attempt
+ * stops with the reason `waiting`; afterwards, another one makes the approved calls.
+ * @param isResumed an earlier attempt stored the step, and may have made its calls
+ * @throws RunStoppedError
+ */
+export async function settleToolCalls(
+  answer: RunAnswer,
+  settlement: ToolCallSettlement,
+  isResumed: boolean,
+): Promise<void> {
+  const { tools, approvals, control, observation } = settlement;
+  const { signal } = control;
+  await streamRequests(answer, approvals);
+  // What needs an approval and has none was not stored with its step: nobody was asked.
+  const refuse = (call: PendingToolCall, tool: AgentTool): string | undefined =>
+    tool.needsApproval ? NOT_ASKED : refuseUnrepeatable(call, tool);
+  await executeToolCalls(answer, answer.pendingToolCalls(), tools, {
+    refuse: isResumed ? refuse : undefined,
+    signal,
+    observation,
+  });
+  if (answer.gatedToolCalls().length === 0) return;
+  if (approvals.areOpen) {
+    control.stop('waiting');
+    signal.throwIfAborted();
+  }
+  await applyDecisions(answer, settlement);
+}
+
+/** Streams the requests that readers do not know yet. */
+async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): Promise<void> {
+  for (const call of [...answer.pendingToolCalls(), ...answer.gatedToolCalls()]) {
+    const { toolCallId } = call;
+    const approvalId = approvals.find(toolCallId)?.id;
+    if (approvalId === undefined || ('approvalId' in call && call.approvalId === approvalId)) continue;
+    await answer.append({ type: 'tool-approval-request', approvalId, toolCallId });
+  }
+}
+
+/** Streams the decisions, and makes the approved calls. A call whose tool has changed since it was approved is asked about again. */
+async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement): Promise<void> {
+  const { tools, approvals, approvalTimeoutS, control, observation } = settlement;
+  const { signal } = control;
+  const approved = new Map<PendingToolCall, Decision>();
+  const approvedPlaces = new Map<PendingToolCall, string>();
+  const changed: GatedCall[] = [];
+  for (const call of answer.gatedToolCalls()) {
+    const decision = approvals.decisionOn(call);
+    if (decision === undefined) throw new TypeError(`The call ${call.toolCallId} has no approval.`);
+    const reached = await targetNow(decision, tools.get(call.toolName), signal);
+    if (reached !== undefined && !isApproved(reached, decision)) {
+      const { toolCallId, toolName, input } = call;
+      changed.push({ toolCallId, toolName, input, target: reached });
+      continue;
+    }
+    if (call.isRequested) await answer.append(toResponse(decision));
+    if (decision.approved) {
+      approved.set(call, decision);
+      // The connection can still change before the call is made.
+      if (reached !== undefined) approvedPlaces.set(call, reached.place);
+    } else await answer.append({ type: 'tool-output-denied', toolCallId: call.toolCallId });
+  }
+  if (changed.length > 0) {
+    await approvals.request(answer, changed, approvalTimeoutS);
+    await streamRequests(answer, approvals);
+  }
+  const refuse = async (call: PendingToolCall): Promise<string | undefined> => {
+    const decision = approved.get(call);
+    return decision !== undefined && (await approvals.take(decision)) ? undefined : CALLED_BEFORE;
+  };
+  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, approvedPlaces, signal, observation });
+  if (changed.length === 0) return;
+  control.stop('waiting');
+  signal.throwIfAborted();
+}
+
+/** What an approved call would reach now; undefined if it will not be made. */
+async function targetNow(
+  { approved, calledAt }: Decision,
+  tool: AgentTool | undefined,
+  signal: AbortSignal,
+): Promise<ToolTarget | undefined> {
+  if (!approved || calledAt !== null || tool === undefined || tool.isInactive) return undefined;
+  return tool.readTarget(signal);
+}
+
+/** Is this what somebody has approved? */
+function isApproved(target: ToolTarget, { connectionId, targetPlace, targetDefinition }: Decision): boolean {
+  const isSamePlace = targetPlace === null ? target.connectionId === connectionId : target.place === targetPlace;
+  // What cannot be listed at the moment cannot be compared.
+  const isSameTool = target.definition === null || targetDefinition === null || target.definition === targetDefinition;
+  return isSamePlace && isSameTool;
+}
+
+/** Ends the calls that wait for an approval or are approved but not made, because the run ends. */
+export async function denyGatedCalls(
+  answer: RunAnswer,
+  approvals: AttemptApprovals,
+  status: 'failed' | 'cancelled',
+  errorText: string,
+): Promise<void> {
+  const calls = answer.gatedToolCalls();
+  await approvals.close(status === 'cancelled' ? 'cancelled' : 'ended');
+  for (const call of calls) {
+    const decision = approvals.decisionOn(call);
+    const { toolCallId, approvalId } = call;
+    if (call.isRequested) {
+      await answer.append(
+        decision ? toResponse(decision) : { type: 'tool-approval-response', approvalId, approved: false },
+      );
+    }
+    if (decision?.approved) await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
+    else await answer.append({ type: 'tool-output-denied', toolCallId });
+  }
+}
+
+function toResponse({ id: approvalId, approved, reason }: Decision): UIMessageChunk {
+  return { type: 'tool-approval-response', approvalId, approved, ...(reason === null ? {} : { reason }) };
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { asSchema, readUIMessageStream, uiMessageChunkSchema, type UIMessage, type UIMessageChunk } from 'ai';
+import * as fc from 'fast-check';
+import { operation, toChunks } from '../../../test/support/ui-message-chunks.js';
+import { MessageFolder, type StoredAnswer } from './message-folder.js';
+
+/** Makes the reference emit its last state; it does not emit one after every chunk. */
+const LAST: UIMessageChunk = { type: 'message-metadata', messageMetadata: { last: true } };
+
+const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+function fold(chunks: UIMessageChunk[], initial?: StoredAnswer): StoredAnswer & { role: 'assistant' } {
+  const folder = new MessageFolder(initial);
+  for (const chunk of chunks) folder.apply(chunk);
+  return asJson({ id: folder.messageId, role: 'assistant', metadata: folder.metadata, parts: folder.parts() });
+}
+
+async function read(chunks: UIMessageChunk[], message?: UIMessage): Promise<unknown> {
+  let last: UIMessage | undefined;
+  const stream = ReadableStream.from(structuredClone(chunks));
+  for await (const state of readUIMessageStream({ stream, message: structuredClone(message) })) last = state;
+  return asJson(last);
+}
+
+describe('MessageFolder', () => {
+  it('produces the same message as readUIMessageStream', async () => {
+    const schema = asSchema(uiMessageChunkSchema);
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { maxLength: 80, size: 'max' }), async (operations) => {
+        const chunks = [...toChunks(operations), LAST];
+        for (const chunk of chunks) expect(await schema.validate?.(chunk)).toMatchObject({ success: true });
+        expect(fold(chunks)).toEqual(await read(chunks));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('continues a stored answer as readUIMessageStream does', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { maxLength: 20 }), fc.array(operation, { maxLength: 20 }), async (a, b) => {
+        const before: UIMessageChunk[] = [{ type: 'start', messageId: 'm1' }, ...toChunks(a, 'm1'), LAST];
+        const after: UIMessageChunk[] = [{ type: 'start-step' }, ...toChunks(b, 'm1'), LAST];
+        const stored = fold(before);
+        expect(fold(after, stored)).toEqual(await read(after, stored));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('does not change the stored answer or earlier snapshots', () => {
+    const stored: UIMessage['parts'] = [
+      { type: 'step-start' },
+      { type: 'dynamic-tool', toolName: 'search', toolCallId: 'c1', state: 'input-available', input: { q: 1 } },
+    ];
+    const before = structuredClone(stored);
+    const folder = new MessageFolder({ id: 'm1', parts: stored });
+    const snapshot = folder.parts();
+    folder.apply({ type: 'tool-output-available', toolCallId: 'c1', output: 'found', dynamic: true });
+    expect(stored).toEqual(before);
+    expect(snapshot).toEqual(before);
+    expect(folder.parts()[1]).toMatchObject({ state: 'output-available', output: 'found' });
+  });
+
+  it('removes the parts of a step that is reset', () => {
+    const folder = new MessageFolder();
+    folder.apply({ type: 'start', messageId: 'm1', messageMetadata: { taskId: 't1' } });
+    folder.apply({ type: 'start-step' });
+    folder.apply({ type: 'text-start', id: 'x' });
+    folder.apply({ type: 'text-delta', id: 'x', delta: 'half a sen' });
+    folder.apply({ type: 'reset-step' });
+    expect(folder.parts()).toEqual([{ type: 'step-start' }]);
+    expect(folder.metadata).toEqual({ taskId: 't1' });
+  });
+
+  it.each<UIMessageChunk>([
+    { type: 'text-delta', id: 'x', delta: 'a' },
+    { type: 'reasoning-end', id: 'x' },
+    { type: 'tool-input-delta', toolCallId: 'x', inputTextDelta: '{' },
+    { type: 'tool-output-available', toolCallId: 'x', output: 1 },
+    { type: 'tool-approval-response', approvalId: 'x', approved: true },
+  ])('rejects a $type chunk without a start', (chunk) => {
+    expect(() => new MessageFolder().apply(chunk)).toThrow(
+      expect.objectContaining({ name: 'AI_UIMessageStreamError' }),
+    );
+  });
+});

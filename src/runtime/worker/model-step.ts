@@ -1,0 +1,228 @@
+import {
+  convertToModelMessages,
+  dynamicTool,
+  type FinishReason,
+  isStepCount,
+  jsonSchema,
+  type JSONSchema7,
+  type LanguageModelMiddleware,
+  type LanguageModelUsage,
+  type ModelMessage,
+  streamText,
+  type ToolSet,
+  toUIMessageChunk,
+  type UIMessage,
+  type UIMessageChunk,
+  wrapLanguageModel,
+} from 'ai';
+import type { AgentTool } from '../../agents/agent-toolset.js';
+import type { ResolvedModel } from '../../agents/models/models.service.js';
+import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/models/tool-media.js';
+import { ModelChunkGuard } from './model-chunk-guard.js';
+import { type RetryChunk, withRetries } from './provider-retries.js';
+import type { RunAnswer } from './run-answer.js';
+import { toModelOutput } from './tool-output.js';
+import { usableParts } from './usable-history.js';
+
+/** Providers reject oversized requests. The limit keeps one long description from failing every run of an agent. */
+const MAX_DESCRIPTION_LENGTH = 10_000;
+
+/** The images and sounds of results of tools that a request holds, the newest ones: providers limit their number. */
+const MAX_TOOL_MEDIA = 20;
+/** Models that have answered only without images and sounds: they are not asked with them again. */
+const unseeing = new WeakSet<object>();
+
+/** The error text for a tool call that the SDK cannot parse. */
+const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
+
+/** The provider's stream ended in the middle of the answer without an error. */
+export class AnswerInterruptedError extends Error {
+  override readonly name = 'AnswerInterruptedError';
+}
+
+/** The input of one model call. */
+export interface ModelStepInput {
+  model: ResolvedModel['model'];
+  instructions: string;
+  history: readonly UIMessage[];
+  tools: ToolSet;
+  temperature: number | null;
+  signal: AbortSignal;
+}
+
+/** Told what happens during a call. */
+export interface ModelStepWatch {
+  /** Called once, when the first content of the answer arrives. */
+  onFirstChunk(): void;
+  /** Called before the provider is called again. */
+  onRetry(): void;
+}
+
+/** How the call ended. */
+export interface ModelStepResult {
+  finishReason: FinishReason;
+  usage: LanguageModelUsage | undefined;
+}
+
+/**
+ * Calls the model once and adds its text, reasoning and tool calls to the answer. It does not execute the tools, because the
+ * calls are stored first.
+ * @throws the provider's error; parts that have arrived stay in the answer
+ */
+export async function streamModelStep(
+  input: ModelStepInput,
+  answer: RunAnswer,
+  watch: ModelStepWatch,
+): Promise<ModelStepResult> {
+  const { tools } = input;
+  const guard = new ModelChunkGuard(answer.parts(), tools);
+  // Aborts the provider's stream when reading stops.
+  const reading = new AbortController();
+  const result = streamText({
+    model: wrapLanguageModel({ model: input.model, middleware: callMiddleware(guard, answer, input.signal, watch) }),
+    // `callMiddleware` repeats calls.
+    maxRetries: 0,
+    ...(input.instructions === '' ? {} : { instructions: input.instructions }),
+    messages: await toModelMessages(input.history, answer, tools),
+    tools,
+    ...(input.temperature === null ? {} : { temperature: input.temperature }),
+    abortSignal: AbortSignal.any([input.signal, reading.signal]),
+    stopWhen: isStepCount(1),
+    // Errors arrive as parts of the stream. The default handler would print them, including the provider's text.
+    onError: () => undefined,
+  });
+  let outcome: ModelStepResult | undefined;
+  let awaitsFirstChunk = true;
+  try {
+    for await (const part of result.stream) {
+      if (part.type === 'error') throw part.error;
+      if (part.type === 'abort') break;
+      if (part.type === 'finish-step') outcome = { finishReason: part.finishReason, usage: part.usage };
+      const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
+      const chunk = skipped
+        ? undefined
+        : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
+      const accepted = chunk && guard.accept(asDynamic(chunk));
+      if (accepted === undefined) continue;
+      if (awaitsFirstChunk && accepted.type !== 'start-step') {
+        awaitsFirstChunk = false;
+        watch.onFirstChunk();
+      }
+      await answer.push(accepted);
+    }
+  } catch (error) {
+    reading.abort();
+    throw error;
+  }
+  input.signal.throwIfAborted();
+  if (outcome === undefined || outcome.finishReason === 'interrupted') {
+    throw new AnswerInterruptedError();
+  }
+  return outcome;
+}
+
+/** Shows the repetitions of a call in the answer's stream, and guards the stream of the model. */
+function callMiddleware(
+  guard: ModelChunkGuard,
+  answer: RunAnswer,
+  signal: AbortSignal,
+  watch: ModelStepWatch,
+): LanguageModelMiddleware {
+  return {
+    specificationVersion: 'v4',
+    transformParams: async ({ params, model }) => {
+      const limit = unseeing.has(model) ? 0 : MAX_TOOL_MEDIA;
+      return { ...params, prompt: withNewestToolMedia(params.prompt, limit) };
+    },
+    wrapStream: async ({ doStream, params, model }) => {
+      const report = (chunk: RetryChunk): Promise<void> => {
+        watch.onRetry();
+        return answer.push(chunk);
+      };
+      const withoutMedia = async (error: unknown): Promise<Awaited<ReturnType<typeof doStream>>> => {
+        if (signal.aborted || !hasToolMedia(params.prompt) || !mayRefuseMedia(error)) throw error;
+        watch.onRetry();
+        const blind = { ...params, prompt: withNewestToolMedia(params.prompt, 0) };
+        const result = await withRetries(() => model.doStream(blind), report, signal);
+        unseeing.add(model);
+        return result;
+      };
+      const result = await withRetries(doStream, report, signal).catch(withoutMedia);
+      return { ...result, stream: guard.stream(result.stream) };
+    },
+  };
+}
+
+/** All tools of an agent are dynamic, but the SDK treats a call of an unknown tool as static. */
+function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
+  return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
+}
+
+/** Converts the tools for the SDK: all that a call could reach, including those that cannot be listed now. */
+export function toToolSet(tools: readonly AgentTool[]): ToolSet {
+  return Object.fromEntries(
+    tools
+      .filter(({ isInactive }) => !isInactive)
+      .map((tool) => [
+        tool.name,
+        dynamicTool({
+          description: descriptionOf(tool),
+          inputSchema: jsonSchema((tool.definition?.inputSchema ?? { type: 'object' }) as JSONSchema7),
+          toModelOutput: ({ output }) => toModelOutput(output),
+        }),
+      ]),
+  );
+}
+
+function descriptionOf({ definition, fault }: AgentTool): string {
+  if (fault !== undefined) return `The connection "${fault.title}" is not available right now.`;
+  return (definition?.description ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed();
+}
+
+/** The conversation and the answer so far. Calls without an outcome are omitted, because models reject them. */
+function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
+  const parts = usableParts(answer.parts());
+  const messages = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
+  const conversation = messages.map((message) => ({ ...message, parts: message.parts.map(withoutApproval) }));
+  return convertToModelMessages(
+    conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),
+    { tools: { ...earlierTools(conversation), ...tools }, ignoreIncompleteToolCalls: true },
+  );
+}
+
+/**
+ * A tool call as if it had needed no approval: a model learns what came of it, and why. `streamText` would take an approval for a
+ * request to make the call.
+ */
+function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][number] {
+  if (part.type !== 'dynamic-tool' || part.approval === undefined) return part;
+  const { approval, ...call } = part;
+  switch (call.state) {
+    case 'approval-requested':
+    case 'approval-responded':
+      return { ...call, state: 'input-available' };
+    case 'output-denied': {
+      const reason = approval.reason === undefined ? '' : ` The reason: ${approval.reason}`;
+      return {
+        ...call,
+        state: 'output-error',
+        errorText: `The call was not made, because it was not approved.${reason}`,
+      };
+    }
+    default:
+      return call;
+  }
+}
+
+/** The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others. */
+function earlierTools(conversation: readonly Pick<UIMessage, 'parts'>[]): ToolSet {
+  const names = conversation.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'dynamic-tool' ? [part.toolName] : [])),
+  );
+  return Object.fromEntries(names.map((name) => [name, EARLIER_TOOL]));
+}
+
+const EARLIER_TOOL = dynamicTool({
+  inputSchema: jsonSchema({ type: 'object' }),
+  toModelOutput: ({ output }) => toModelOutput(output),
+});

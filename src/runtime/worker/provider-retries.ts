@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { APICallError, type UIMessageChunk } from 'ai';
+import { describeProviderFailure } from '../../agents/models/provider-failure.js';
+
+/** How often a model is called for one step, as long as the provider refuses before it begins to answer. */
+const MAX_CALLS = 3;
+const FIRST_DELAY_MS = 2_000;
+/** A provider that asks for more patience gets the own delays instead. */
+const MAX_DELAY_MS = 60_000;
+
+/** Tells readers that the model is called again. It is not part of the answer: `transient` parts are not stored. */
+export type RetryChunk = Extract<UIMessageChunk, { type: `data-${string}` }> & {
+  data: {
+    /** The number of the coming call, from 2, and of all calls. */
+    attempt: number;
+    max_attempts: number;
+    /** When it is made, in milliseconds from now. */
+    delay_ms: number;
+    /** Why the one before failed, as in the error of a run. */
+    code: string;
+    message: string;
+  };
+};
+
+/**
+ * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached. Waits 2 s and
+ * 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
+ * @param report called before each wait
+ * @throws the error of the last call, or the reason of the abort
+ */
+export async function withRetries<T>(
+  call: () => PromiseLike<T>,
+  report: (chunk: RetryChunk) => Promise<void>,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let attempt = 2; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      const isWorthIt = APICallError.isInstance(error) && error.isRetryable && !signal.aborted;
+      if (!isWorthIt || attempt > MAX_CALLS) throw error;
+      const delayMs = requestedDelayMs(error.responseHeaders ?? {}) ?? FIRST_DELAY_MS * 2 ** (attempt - 2);
+      const { code, message } = describeProviderFailure(error);
+      const data = { attempt, max_attempts: MAX_CALLS, delay_ms: delayMs, code, message };
+      await report({ type: 'data-retry', transient: true, data });
+      await sleep(delayMs, undefined, { signal });
+    }
+  }
+}
+
+/** RFC 9110 §10.2.3, and the form in milliseconds that some providers send. */
+function requestedDelayMs(headers: Readonly<Record<string, string>>): number | undefined {
+  const { 'retry-after-ms': milliseconds, 'retry-after': seconds } = headers;
+  const candidates = [
+    milliseconds === undefined ? NaN : Number(milliseconds),
+    seconds === undefined ? NaN : Number(seconds) * 1000,
+    seconds === undefined ? NaN : Date.parse(seconds) - Date.now(),
+  ];
+  const delay = candidates.find((value) => !Number.isNaN(value));
+  return delay !== undefined && delay >= 0 && delay <= MAX_DELAY_MS ? Math.round(delay) : undefined;
+}

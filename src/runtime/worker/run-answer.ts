@@ -1,0 +1,233 @@
+import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
+import { throughOutage } from '../../core/through-outage.js';
+import { WorkTurns } from '../../core/work-turns.js';
+import type { RunEventPublisher } from '../events/run-event-publisher.js';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
+import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
+import type { NextRun } from '../runs/records/run-finish.js';
+import type { RunUsage } from '../runs/records/run.entity.js';
+import type { RunExecution } from '../runs/records/run-execution.js';
+import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
+import type { MessageFolder } from './message-folder.js';
+import { ModelCallLog } from './model-call-log.js';
+import {
+  type GatedPart,
+  gatedToolCalls,
+  type PendingToolCall,
+  pendingToolCalls,
+  stepCount,
+} from './pending-tool-calls.js';
+
+/**
+ * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so far.
+ */
+const SAVE_EVERY_MS = 1000;
+/** How many chunks a run handles before it lets others go on. */
+const CHUNKS_PER_TURN = 16;
+
+/**
+ * The growing answer of one attempt. Every chunk goes to the live stream and into the message. Only what was streamed is
+ * stored, so that a later attempt can continue from either.
+ */
+export class RunAnswer {
+  private timer: NodeJS.Timeout | undefined;
+  private timerDue = Infinity;
+  private saving: Promise<unknown> = Promise.resolve();
+  private nextSave: Promise<void> | undefined;
+  /** The duration of the latest save, in milliseconds. */
+  private saveCost = 0;
+  /** The streamed size, by `sizeOfChunk`. */
+  private size = 0;
+  private cancelRequested = false;
+  /** The number of steps whose model call is finished. */
+  private steps: number;
+  private usage: RunUsage;
+  private modelName: string | null;
+  readonly modelCalls: ModelCallLog;
+  private readonly turns: WorkTurns;
+
+  constructor(
+    private readonly run: ClaimedRun,
+    private readonly folder: MessageFolder,
+    private readonly publisher: RunEventPublisher,
+    private readonly execution: RunExecution,
+  ) {
+    this.steps = run.step;
+    this.modelName = run.model;
+    this.modelCalls = new ModelCallLog(run);
+    this.turns = new WorkTurns({ organizationId: run.organizationId, line: 'runs' }, CHUNKS_PER_TURN);
+    this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+  }
+
+  /** The model that answers; null until it is known. */
+  get model(): string | null {
+    return this.modelName;
+  }
+
+  set model(name: string) {
+    this.modelName = name;
+  }
+
+  get finishedSteps(): number {
+    return this.steps;
+  }
+
+  /** True if an earlier attempt has started a step that must be executed again: its `start-step` was streamed. */
+  get hasOpenStep(): boolean {
+    return stepCount(this.folder.parts()) > this.steps;
+  }
+
+  /** True if an earlier attempt may have streamed more than the live buffer still holds. */
+  get isResumed(): boolean {
+    return this.run.attempt > 1;
+  }
+
+  get totalUsage(): RunUsage {
+    return this.usage;
+  }
+
+  get stopWasRequested(): boolean {
+    return this.cancelRequested;
+  }
+
+  parts(): UIMessage['parts'] {
+    return this.folder.parts();
+  }
+
+  pendingToolCalls(): PendingToolCall[] {
+    return pendingToolCalls(this.folder.parts());
+  }
+
+  gatedToolCalls(): GatedPart[] {
+    return gatedToolCalls(this.folder.parts());
+  }
+
+  /**
+   * Streams a chunk from a model or a tool.
+   * @throws AnswerOverflowError if the chunk exceeds the limits of an answer; it is then not streamed
+   */
+  async push(chunk: UIMessageChunk): Promise<void> {
+    const size = this.size + sizeOfChunk(chunk);
+    if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
+    this.size = size;
+    await this.append(chunk);
+    await this.turns.next();
+  }
+
+  /** Streams a chunk from the run itself, regardless of the answer's size. */
+  async append(chunk: UIMessageChunk): Promise<void> {
+    this.folder.apply(chunk);
+    await this.publisher.push(chunk);
+    // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
+    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /** Applies a chunk that an earlier attempt has streamed. */
+  replay(frame: string): void {
+    this.size += frame.length;
+    this.folder.apply(JSON.parse(frame) as UIMessageChunk);
+  }
+
+  /** Counts a finished model call. */
+  countStep(usage: LanguageModelUsage | undefined): void {
+    const input = usage?.inputTokens ?? 0;
+    const output = usage?.outputTokens ?? 0;
+    this.steps += 1;
+    this.usage = {
+      inputTokens: this.usage.inputTokens + input,
+      outputTokens: this.usage.outputTokens + output,
+      totalTokens: this.usage.totalTokens + (usage?.totalTokens ?? input + output),
+    };
+  }
+
+  /**
+   * Stores the answer as streamed so far. While a save is in progress, all further calls share the next one.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  save(): Promise<void> {
+    this.nextSave ??= this.afterSaves(() => {
+      this.nextSave = undefined;
+      return this.saveNow();
+    });
+    return this.nextSave;
+  }
+
+  /**
+   * Stores the answer as streamed so far, with what else belongs into the same transaction. The call can be repeated.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  saveWith(store: (state: AnswerState) => Promise<{ cancelRequested: boolean }>): Promise<void> {
+    return this.afterSaves(() => this.saveNow(store));
+  }
+
+  /** Schedules a save that outcomes in quick succession share, so that each is stored soon without a save of its own. */
+  saveSoon(): void {
+    this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
+  }
+
+  /**
+   * Stores the whole answer and the end of its run. Returns the thread's next run, which can start now, if one waits.
+   * @throws StaleAttemptError, StaleWriterError
+   */
+  finish(outcome: RunOutcome): Promise<NextRun | undefined> {
+    return this.afterSaves(async () => {
+      const state = await this.streamedState();
+      return throughOutage(() => this.execution.finish(claimOf(this.run), this.modelName, state, outcome));
+    });
+  }
+
+  /** Cancels the scheduled save. */
+  close(): void {
+    this.stopTimer();
+  }
+
+  /** Signals that nothing is streamed for now. */
+  pause(): Promise<void> {
+    return this.publisher.pause();
+  }
+
+  /** Ends the live stream. */
+  end(): Promise<void> {
+    return this.publisher.end();
+  }
+
+  private afterSaves<T>(store: () => Promise<T>): Promise<T> {
+    const stored = this.saving.then(store);
+    this.saving = stored.catch(() => undefined);
+    return stored;
+  }
+
+  private saveWithin(milliseconds: number): void {
+    const due = performance.now() + milliseconds;
+    if (due >= this.timerDue) return;
+    clearTimeout(this.timer);
+    this.timerDue = due;
+    this.timer = setTimeout(() => void this.save().catch(() => undefined), milliseconds);
+  }
+
+  private stopTimer(): void {
+    clearTimeout(this.timer);
+    this.timerDue = Infinity;
+  }
+
+  private async saveNow(
+    store = (state: AnswerState) => this.execution.saveAnswer(claimOf(this.run), this.modelName, state),
+  ): Promise<void> {
+    const startedAt = performance.now();
+    const state = await this.streamedState();
+    const saved = await throughOutage(() => store(state));
+    this.saveCost = performance.now() - startedAt;
+    this.cancelRequested ||= saved.cancelRequested;
+  }
+
+  /** Returns the current answer, once all of it is in the live stream. */
+  private async streamedState(): Promise<AnswerState> {
+    this.stopTimer();
+    const { steps: step, usage } = this;
+    const { costUsd, calls } = this.modelCalls;
+    const metadata = this.folder.metadata ?? {};
+    const state = { parts: this.folder.parts(), metadata, step, usage, costUsd, modelCalls: [...calls] };
+    await this.publisher.flush();
+    return state;
+  }
+}

@@ -1,0 +1,235 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { UIMessageStreamError } from 'ai';
+import { databaseNow } from '../../core/database-time.js';
+import { LogContext } from '../../core/log-context.js';
+import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { AppConfig } from '../../core/config/app-config.js';
+import { StaleWriterError } from '../events/run-event-errors.js';
+import { ModelsService, type ResolvedModel } from '../../agents/models/models.service.js';
+import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
+import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
+import { RunApprovals } from '../runs/records/run-approvals.js';
+import { RunExecution } from '../runs/records/run-execution.js';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
+import type { NextRun } from '../runs/records/run-finish.js';
+import type { RunEntity, RunError } from '../runs/records/run.entity.js';
+import { AgentSessionService } from './agent-session.service.js';
+import { runAgentLoop } from './agent-loop.js';
+import { AttemptApprovals } from './attempt-approvals.js';
+import { concludeAnswer, type Conclusion } from './conclude-answer.js';
+import type { RunAnswer } from './run-answer.js';
+import { RunAnswerFactory } from './run-answer.factory.js';
+import type { RunAttemptControl, StopReason } from './run-attempt-control.js';
+import {
+  ANSWER_UNUSABLE,
+  CREDENTIAL_REVOKED,
+  describeRunFailure,
+  POSTER_GONE,
+  RUN_TIMEOUT,
+  WORKER_LOST,
+} from './run-failure.js';
+import { RunSlots } from './run-slots.js';
+import { RunSupervisor } from './run-supervisor.js';
+
+/** A run that has lost this many workers is not executed again. */
+const MAX_ATTEMPTS = 5;
+
+/** The failures of runs that were stopped. */
+const STOP_FAILURES: ReadonlyMap<StopReason | undefined, RunError> = new Map([
+  ['timeout', RUN_TIMEOUT],
+  ['revoked', CREDENTIAL_REVOKED],
+]);
+
+/** Executes one attempt at a run, from its claim to its end. */
+@Injectable()
+export class RunExecutorService {
+  private readonly logger = new Logger(RunExecutorService.name);
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly execution: RunExecution,
+    private readonly answers: RunAnswerFactory,
+    private readonly models: ModelsService,
+    private readonly sessions: AgentSessionService,
+    private readonly supervisor: RunSupervisor,
+    private readonly slots: RunSlots,
+    private readonly approvals: RunApprovals,
+    private readonly telemetry: RunTelemetry,
+  ) {}
+
+  /** Executes a claimed run. Returns the attempt to enqueue next: the thread's next run, or this one again. */
+  async execute(run: ClaimedRun): Promise<NextRun | undefined> {
+    const observation = this.telemetry.begin(run);
+    const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
+    const control = this.supervisor.superviseAttempt(claimOf(run));
+    const usedMs = databaseNow() - (run.startedAt?.getTime() ?? databaseNow()) - run.waitedMs;
+    const remaining = this.config.settings.runTimeoutMs - usedMs;
+    const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
+    try {
+      return await logContext.run(() => observation.within(() => this.attempt(run, control, observation)));
+    } catch (error) {
+      if (!isStale(error) && control.stopped !== 'stale') throw error;
+      // A live buffer that has lost the stream also rejects its writer, although no other attempt has started.
+      if (await this.execution.release(control.claim, { failed: true })) {
+        return { runId: run.id, attempt: run.attempt + 1 };
+      }
+      this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken over this run');
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+      this.supervisor.close(control);
+      observation.end();
+      logContext.end();
+    }
+  }
+
+  private async attempt(
+    run: ClaimedRun,
+    control: RunAttemptControl,
+    observation: RunObservation,
+  ): Promise<NextRun | undefined> {
+    try {
+      return await this.answerRun(run, control, observation);
+    } catch (error) {
+      if (control.stopped === 'stale' || !isFinal(error)) throw error;
+      this.logger.error({ run_id: run.id, err: error }, 'Cannot write an answer; its run fails');
+      return this.failWithoutAnswer(run, observation);
+    }
+  }
+
+  private async answerRun(
+    run: ClaimedRun,
+    control: RunAttemptControl,
+    observation: RunObservation,
+  ): Promise<NextRun | undefined> {
+    const { id: runId, attempt } = run;
+    const [answer, { model, name, price }, approvals] = await Promise.all([
+      this.answers.openAnswer(run, () => control.stop('stale')),
+      this.resolveModel(run),
+      AttemptApprovals.open(run, this.approvals),
+    ]);
+    answer.model = name;
+    observation.setModel(name);
+    try {
+      const conclusion = await this.conclusionOf(run, answer, { control, model, price, approvals, observation });
+      if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
+      if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
+        await answer.save();
+        if (conclusion === 'waiting' && (await this.wait(run, answer))) return undefined;
+        // A run that yields needs no job: the database returns it when its turn comes.
+        if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return undefined;
+        await this.execution.release(control.claim);
+        return { runId, attempt: attempt + 1 };
+      }
+      const next = await concludeAnswer(answer, approvals, conclusion);
+      this.report(run, conclusion, observation);
+      // The run has ended, and the thread's next run can start. Readers get missing parts from the transcript.
+      await answer.end().catch((error: Error) => {
+        this.logger.warn({ run_id: runId, err: error }, 'Cannot end the stream of a finished run');
+      });
+      return next;
+    } finally {
+      answer.close();
+    }
+  }
+
+  /** Lets the run wait without a worker; false if it can continue at once. */
+  private async wait(run: ClaimedRun, answer: RunAnswer): Promise<boolean> {
+    if (!(await throughOutage(() => this.execution.wait(claimOf(run))))) return false;
+    // Only wakes requests that wait for the run; they look by themselves, too.
+    await answer.pause().catch((error: Error) => {
+      if (!isStale(error)) this.logger.warn({ run_id: run.id, err: error }, 'Cannot signal that a run waits');
+    });
+    return true;
+  }
+
+  /** Ends a run whose answer cannot be written. The transcript keeps the parts stored so far. */
+  private async failWithoutAnswer(run: ClaimedRun, observation: RunObservation): Promise<NextRun | undefined> {
+    const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
+    const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
+    this.report(run, outcome, observation);
+    await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
+      this.logger.warn({ run_id: run.id, err: error }, 'Cannot end the stream of a failed run');
+    });
+    return next;
+  }
+
+  /** Reports the end of a run, once it is stored. */
+  private report(run: ClaimedRun, { status, error }: RunOutcome, observation: RunObservation): void {
+    observation.conclude({ status, errorCode: error?.code });
+    if (status !== 'failed') return;
+    const { id: run_id, threadId: thread_id, requestId: request_id, attempt } = run;
+    this.logger.warn({ run_id, thread_id, request_id, attempt, code: error?.code }, 'A run failed');
+  }
+
+  /** A provider whose key cannot be read fails the run, like a provider that rejects the request. */
+  private async resolveModel(
+    run: RunEntity,
+  ): Promise<Omit<ResolvedModel, 'model'> & { model: ResolvedModel['model'] | Error }> {
+    try {
+      return await throughOutage(() => this.models.resolveModel(run.organizationId, run.tier));
+    } catch (error) {
+      return { model: error as Error, name: '', price: null };
+    }
+  }
+
+  private async conclusionOf(
+    run: ClaimedRun,
+    answer: RunAnswer,
+    { control, model, price, approvals, observation }: AttemptParts,
+  ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
+    try {
+      if (model instanceof Error) throw model;
+      if (run.attempt - run.yields > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
+      if (run.cancelRequestedAt !== null) control.stop('cancelled');
+      if (run.hasLostCredential) control.stop('revoked');
+      control.signal.throwIfAborted();
+      const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
+      observation.setAgentName(session.agentName);
+      const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
+      const finishReason = await runAgentLoop(
+        { ...session, model, price, approvals, shouldYield, observation },
+        answer,
+        control,
+      );
+      return { status: 'completed', error: null, finishReason };
+    } catch (error) {
+      // Unavailable storage does not fail the run: another attempt continues when the storage is back.
+      if (isStale(error) || control.stopped === 'stale' || error instanceof StorageLostError) throw error;
+      if (control.stopped === 'handover' || control.stopped === 'yield' || control.stopped === 'waiting') {
+        return control.stopped;
+      }
+      if (control.stopped === 'cancelled') return { status: 'cancelled', error: null, finishReason: null };
+      const isDeserted = control.stopped === 'revoked' && approvals.posterIsGone;
+      const failure = isDeserted ? POSTER_GONE : (STOP_FAILURES.get(control.stopped) ?? describeRunFailure(error));
+      if (failure.code === 'internal') this.logger.error({ run_id: run.id, err: error }, 'A run failed unexpectedly');
+      return { status: 'failed', error: failure, finishReason: 'error' };
+    }
+  }
+}
+
+/** What an attempt uses besides its run and answer. */
+interface AttemptParts {
+  control: RunAttemptControl;
+  model: ResolvedModel['model'] | Error;
+  price: ResolvedModel['price'];
+  approvals: AttemptApprovals;
+  observation: RunObservation;
+}
+
+/** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */
+const DATA_ERROR = /^(?:22|23|42|54|XX)/;
+
+/**
+ * True if every attempt would fail in the same way, because the answer cannot be read or written. Unavailable storage
+ * recovers.
+ */
+function isFinal(error: unknown): boolean {
+  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return true;
+  if (UIMessageStreamError.isInstance(error)) return true;
+  return error instanceof Error && 'code' in error && DATA_ERROR.test(String(error.code));
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof StaleAttemptError || error instanceof StaleWriterError;
+}

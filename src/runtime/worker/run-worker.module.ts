@@ -1,0 +1,40 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../../agents/agents.module.js';
+import { EventsModule } from '../events/events.module.js';
+import { ModelsModule } from '../../agents/models/models.module.js';
+import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
+import { ThreadsModule } from '../threads/threads.module.js';
+import { AgentSessionService } from './agent-session.service.js';
+import { ApprovalDeadlines } from './approval-deadlines.js';
+import { LostWorkers } from './lost-workers.js';
+import { RunAnswerFactory } from './run-answer.factory.js';
+import { RunExecutorService } from './run-executor.service.js';
+import { RunProcessor } from './run.processor.js';
+import { RunRecordsModule } from '../runs/records/run-records.module.js';
+import { RunQueueMetrics } from '../runs/run-queue-metrics.js';
+import { RunQueueModule } from '../runs/run-queue.module.js';
+import { RunRevocations } from './run-revocations.js';
+import { RunSlots } from './run-slots.js';
+import { RunSupervisor } from './run-supervisor.js';
+import { RunSweeper } from './run-sweeper.js';
+import { WorkerLock } from './worker-lock.js';
+
+/** Executes runs. */
+@Module({
+  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
+  providers: [
+    RunProcessor,
+    RunExecutorService,
+    RunAnswerFactory,
+    AgentSessionService,
+    RunSlots,
+    RunSupervisor,
+    RunSweeper,
+    WorkerLock,
+    LostWorkers,
+    RunRevocations,
+    ApprovalDeadlines,
+    RunQueueMetrics,
+  ],
+})
+export class RunWorkerModule {}

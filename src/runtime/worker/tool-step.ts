@@ -1,0 +1,108 @@
+import type { UIMessageChunk } from 'ai';
+import type { AgentTool } from '../../agents/agent-toolset.js';
+import { isRecord } from '../../core/is-record.js';
+import { StorageLostError } from '../../core/through-outage.js';
+import { INTERRUPTED, NOT_LISTED, TOOL_ERROR } from '../../platform/telemetry/names.js';
+import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
+import type { IncomingTraceContext } from '../../platform/telemetry/trace-context.js';
+import type { PendingToolCall } from './pending-tool-calls.js';
+import type { RunAnswer } from './run-answer.js';
+import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
+import { toOutcome, type ToolOutcome } from './tool-output.js';
+
+export const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
+const NOT_DECLARED = 'The call was not repeated, because the tool is not declared read-only or idempotent.';
+
+/** How tool calls are executed. */
+export interface ToolStepOptions {
+  /** Why a call is not made, as its error text; undefined if it is made, right after that. */
+  refuse?: ((call: PendingToolCall, tool: AgentTool) => string | undefined | Promise<string | undefined>) | undefined;
+  /** For calls that somebody has approved: the `ToolTarget.place` that the approval is for. */
+  approvedPlaces?: ReadonlyMap<PendingToolCall, string>;
+  signal: AbortSignal;
+  observation: RunObservation;
+}
+
+/**
+ * Executes tool calls concurrently. Each outcome is streamed when it arrives and stored soon after.
+ * All outcomes are stored before the promise resolves.
+ */
+export async function executeToolCalls(
+  answer: RunAnswer,
+  calls: readonly PendingToolCall[],
+  tools: ReadonlyMap<string, AgentTool>,
+  options: ToolStepOptions,
+): Promise<void> {
+  const { signal } = options;
+  // All calls settle before anything else is streamed, even if one fails.
+  const settled = await Promise.allSettled(
+    calls.map(async (call) => {
+      const outcome = await executeInSpan(call, tools.get(call.toolName), options);
+      await answer.push(toChunk(call, outcome));
+      answer.saveSoon();
+    }),
+  );
+  signal.throwIfAborted();
+  for (const result of settled) if (result.status === 'rejected') throw result.reason;
+  await answer.save();
+}
+
+/** Executes a call in a span of the run. A refusal is an outcome too. */
+async function executeInSpan(
+  call: PendingToolCall,
+  tool: AgentTool | undefined,
+  options: ToolStepOptions,
+): Promise<ToolOutcome> {
+  const { observation, signal } = options;
+  const observedCall = observation.beginTool(call.toolName, call.toolCallId);
+  try {
+    const outcome = await observedCall.within(() =>
+      execute(call, tool, { ...options, trace: observedCall.traceContext }),
+    );
+    observedCall.end('errorText' in outcome ? TOOL_ERROR : undefined);
+    return outcome;
+  } catch (error) {
+    observedCall.end(signal.aborted ? INTERRUPTED : NOT_LISTED);
+    throw error;
+  }
+}
+
+async function execute(
+  call: PendingToolCall,
+  tool: AgentTool | undefined,
+  { refuse, approvedPlaces, signal, trace }: ToolStepOptions & { trace: IncomingTraceContext },
+): Promise<ToolOutcome> {
+  if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
+  if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
+  signal.throwIfAborted();
+  const refusal = await refuse?.(call, tool);
+  if (refusal !== undefined) return { errorText: refusal };
+  try {
+    return toOutcome(await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) }));
+  } catch (error) {
+    // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
+    signal.throwIfAborted();
+    // So does a call that cannot be recorded: the tool may have done its work, which must not be repeated unchecked.
+    if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
+    return { errorText: describeToolFailure(error, tool) };
+  }
+}
+
+/** Refuses calls that a lost attempt may have made, unless they can be repeated. */
+export function refuseUnrepeatable(_call: PendingToolCall, tool: AgentTool): string | undefined {
+  if (isRepeatable(tool)) return undefined;
+  // While the tool cannot be listed, its annotations are unknown.
+  const reason = tool.fault === undefined ? NOT_DECLARED : describeUnavailable(tool, tool.fault.reason);
+  return `${UNKNOWN_OUTCOME} ${reason}`;
+}
+
+function isRepeatable({ definition }: AgentTool): boolean {
+  const annotations = definition?.annotations;
+  return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
+}
+
+function toChunk({ toolCallId }: PendingToolCall, outcome: ToolOutcome): UIMessageChunk {
+  return 'output' in outcome
+    ? { type: 'tool-output-available', toolCallId, output: outcome.output, dynamic: true }
+    : { type: 'tool-output-error', toolCallId, errorText: outcome.errorText, dynamic: true };
+}
