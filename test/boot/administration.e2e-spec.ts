@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
-import { pathOf } from '../organizations/organizations.support.js';
-import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
+import { pathOf } from '../identity/organizations/organizations.support.js';
+import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 
 const LIMIT_MS = 60_000;

@@ -11,7 +11,7 @@ import {
   TAKES_JSON,
   toolCall,
 } from '../support/proxy-calls.js';
-import { answerOf, begin, connectOauth, type Person, signedIn } from '../upstream-oauth/log-in.support.js';
+import { answerOf, begin, connectOauth, type Person, signedIn } from '../connections/upstream-oauth/log-in.support.js';
 import { AUTH_EXCEPTIONS, AUTH_SCENARIOS } from './client-auth-scenarios.js';
 import { type ClientTask, listAuthScenarios, runClientScenario, SCENARIO_TIMEOUT_MS } from './run-client-scenario.js';
 

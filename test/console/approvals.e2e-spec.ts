@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
-import { createAskingAgent, SCRIPTED, startUpstream, useScriptedModel } from '../approvals/approvals.support.js';
+import {
+  createAskingAgent,
+  SCRIPTED,
+  startUpstream,
+  useScriptedModel,
+} from '../runtime/approvals/approvals.support.js';
 import { connect, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
-import { type OauthUpstream, startOauthUpstream } from '../upstream-oauth/oauth-upstream.js';
+import { type OauthUpstream, startOauthUpstream } from '../connections/upstream-oauth/oauth-upstream.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('kinds of connections in the console', () => {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { expect } from '@jest/globals';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { addPerson, Browser as HttpBrowser, newEmail } from '../sign-in/people.js';
+import { addPerson, Browser as HttpBrowser, newEmail } from '../identity/sign-in/people.js';
 import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
 import { launchChromium } from '../support/chromium.js';
 import { layoutFaults } from './layout-faults.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
+import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { ConsoleBrowser, signedIn } from './console.support.js';

@@ -1,6 +1,6 @@
 import type { Response } from 'supertest';
 import type { ConsoleSession } from '../../src/console/console-session.dto.js';
-import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
+import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import type { TestApp } from '../support/app.js';
 
 const SESSION_PATH = '/console/session';

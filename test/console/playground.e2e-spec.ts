@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
-import { useScriptedModel } from '../approvals/approvals.support.js';
+import { useScriptedModel } from '../runtime/approvals/approvals.support.js';
 import { startFakeOpenAI } from '../support/fake-openai.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { addPerson, newEmail, PASSWORD } from '../sign-in/people.js';
+import { addPerson, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
-import { createAskingAgent, startUpstream } from '../approvals/approvals.support.js';
+import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals.support.js';
 import { connect, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { until } from '../support/proxy-connections.js';

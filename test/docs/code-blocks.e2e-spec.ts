@@ -16,7 +16,7 @@ const NOT_CODE: Readonly<Record<string, string>> = {
   'docs/identity.md ': 'Addresses of the endpoints.',
   'docs/limits.md text': 'Headers of a response.',
   'docs/operations.md text':
-    'The user of Redis, which test/redis/redis-access.e2e-spec.ts reads and uses, and a tree of spans.',
+    'The user of Redis, which test/platform/redis/redis-access.e2e-spec.ts reads and uses, and a tree of spans.',
   'docs/tutorial.md text': 'Output that running-blocks.e2e-spec.ts compares.',
 };
 /** Languages that the tests below check. */

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { createAskingAgent, startUpstream } from '../approvals/approvals.support.js';
+import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals.support.js';
 import { connect, succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { inBrowser, launchChromium } from '../support/chromium.js';

@@ -1,0 +1,44 @@
+import { DataSource } from 'typeorm';
+import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
+import type { ScheduleItem } from '../../../src/automation/schedules/schedule.dto.js';
+import { succeed } from '../../support/agent-runs.js';
+import type { TestApp } from '../../support/app.js';
+import { eventually } from '../../support/webhook-receiver.js';
+
+/** Once a year, so that it fires only when a test makes it due. */
+const YEARLY = '0 0 1 1 *';
+
+export async function createSchedule(app: TestApp, agentId: string, data: object = {}): Promise<ScheduleItem> {
+  const schedule = { title: 'Report', virtual_mcp_id: agentId, cron: YEARLY, message: 'scheduled hello', ...data };
+  return (await succeed<{ item: ScheduleItem }>(app, 'SCHEDULE_CREATE', { data: schedule })).item;
+}
+
+export async function getSchedule(app: TestApp, id: string): Promise<ScheduleItem> {
+  return (await succeed<{ item: ScheduleItem }>(app, 'SCHEDULE_GET', { id })).item;
+}
+
+/** The schedule, once it is as expected. */
+export function scheduleWhen(
+  app: TestApp,
+  id: string,
+  isExpected: (schedule: ScheduleItem) => boolean,
+): Promise<ScheduleItem> {
+  return eventually(async () => {
+    const schedule = await getSchedule(app, id);
+    return isExpected(schedule) ? schedule : undefined;
+  }, `the schedule ${id} is as expected`);
+}
+
+/** Lets the next time of schedules have come some seconds ago. */
+export async function makeDue(app: TestApp, ids: readonly string[], secondsAgo = 1): Promise<void> {
+  await app.app
+    .get(DataSource)
+    .query(`UPDATE schedules SET next_run_at = now() - $2 * interval '1 second' WHERE id = ANY($1)`, [ids, secondsAgo]);
+}
+
+/** The runs of a schedule, the oldest first. */
+export async function runsOf(app: TestApp, scheduleId: string): Promise<RunItem[]> {
+  const where = { field: ['schedule_id'], operator: 'eq', value: scheduleId };
+  const orderBy = [{ field: ['created_at'], direction: 'asc' }];
+  return (await succeed<{ items: RunItem[] }>(app, 'RUN_LIST', { where, orderBy, limit: 1000 })).items;
+}

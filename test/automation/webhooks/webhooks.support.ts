@@ -1,0 +1,54 @@
+import { expect } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import type { WebhookDeliveryItem, WebhookItem } from '../../../src/automation/webhooks/webhook.dto.js';
+import { succeed } from '../../support/agent-runs.js';
+import type { TestApp } from '../../support/app.js';
+import { eventually } from '../../support/webhook-receiver.js';
+
+export interface CreatedWebhook {
+  readonly item: WebhookItem;
+  readonly secret: string;
+}
+
+/** Creates a webhook for all ends of runs. */
+export function createWebhook(app: TestApp, url: string, data: object = {}): Promise<CreatedWebhook> {
+  const events = ['run.completed', 'run.failed', 'run.cancelled'];
+  return succeed<CreatedWebhook>(app, 'WEBHOOK_CREATE', { data: { url, events, ...data } });
+}
+
+export async function deleteWebhook(app: TestApp, { item }: CreatedWebhook): Promise<void> {
+  await succeed(app, 'WEBHOOK_DELETE', { id: item.id });
+}
+
+/** The deliveries of a run, the oldest first. */
+export async function deliveriesOf(app: TestApp, runId: string): Promise<WebhookDeliveryItem[]> {
+  const where = { field: ['run_id'], operator: 'eq', value: runId };
+  const orderBy = [{ field: ['created_at'], direction: 'asc' }];
+  return (await succeed<{ items: WebhookDeliveryItem[] }>(app, 'WEBHOOK_DELIVERIES_LIST', { where, orderBy })).items;
+}
+
+/** The only delivery of a run, once it looks like this. */
+export function deliveryOf(
+  app: TestApp,
+  runId: string,
+  expected: Partial<WebhookDeliveryItem>,
+): Promise<WebhookDeliveryItem> {
+  return eventually(
+    async () => {
+      const deliveries = await deliveriesOf(app, runId);
+      expect(deliveries.length).toBeLessThanOrEqual(1);
+      const [delivery] = deliveries;
+      if (delivery === undefined) return undefined;
+      const isAsExpected = Object.entries(expected).every(([name, value]) => Reflect.get(delivery, name) === value);
+      return isAsExpected ? delivery : undefined;
+    },
+    `the delivery of the run ${runId} is ${JSON.stringify(expected)}`,
+  );
+}
+
+/** Lets the next try of a delivery, or the end of its claim, be now. */
+export async function makeDue(app: TestApp, deliveryId: string): Promise<void> {
+  await app.app
+    .get(DataSource)
+    .query(`UPDATE webhook_deliveries SET next_try_at = now() WHERE id = $1 AND status = 'pending'`, [deliveryId]);
+}

@@ -1,0 +1,86 @@
+import type supertest from 'supertest';
+import { ApiKeyService } from '../../../src/identity/api-keys/api-key.service.js';
+import { generateApiKey } from '../../../src/core/api-key-value.js';
+import { OrganizationsService } from '../../../src/identity/organizations/organizations.service.js';
+import type { TestApp } from '../../support/app.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { addPerson, Browser, newEmail } from '../../identity/sign-in/people.js';
+import type { OauthUpstream } from './oauth-upstream.js';
+
+const MAX_REDIRECTS = 20;
+
+/** Makes a connection with `auth.type` oauth; returns its id. */
+export function connectOauth(service: TestApp, { url }: { url: string }, auth: object = {}): Promise<string> {
+  return connectTo(service, url, { auth: { type: 'oauth', ...auth } });
+}
+
+/** A person who is signed in with a browser. */
+export interface Person {
+  readonly id: string;
+  readonly browser: Browser;
+}
+
+export async function signedIn(service: TestApp, role = 'owner'): Promise<Person> {
+  const email = newEmail();
+  const id = await addPerson(service, { email, role });
+  const browser = new Browser(service.url);
+  await browser.signIn(email);
+  return { id, browser };
+}
+
+/** A browser of its own for each log-in at the authorization server: follows its redirects and keeps its cookies. */
+export async function answerOf(authorizationUrl: string): Promise<URL> {
+  const cookies = new Map<string, string>();
+  let url = new URL(authorizationUrl);
+  const { origin } = url;
+  for (let redirects = 0; url.origin === origin; redirects++) {
+    if (redirects > MAX_REDIRECTS) throw new Error(`The log-in does not end: ${url.href}`);
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    const location = response.headers.get('location');
+    if (location === null) throw new Error(`${url.href} answered ${response.status}: ${await response.text()}`);
+    url = new URL(location, url);
+  }
+  return url;
+}
+
+/** Opens the page of a connection and follows its link; returns the answer, or that of the page if it has no link. */
+export async function start({ browser }: Person, connectionId: string): Promise<supertest.Response> {
+  const page = await browser.get(`/connections/${connectionId}/authorize`);
+  const [, link] = /href="([^"]*\/authorize\/continue\?[^"]*)"/.exec(page.text) ?? [];
+  return link === undefined ? page : browser.get(link.replaceAll('&amp;', '&'));
+}
+
+/** Begins the log-in; returns the address at the authorization server. */
+export async function begin(person: Person, connectionId: string): Promise<string> {
+  const response = await start(person, connectionId);
+  if (response.status !== 303) throw new Error(`The log-in did not begin: ${response.status} ${response.text}`);
+  return String(response.headers['location']);
+}
+
+/** Logs in at the upstream for the connection as `account`; returns the last page. */
+export async function authorize(
+  person: Person,
+  upstream: OauthUpstream,
+  connectionId: string,
+  account = 'alice',
+): Promise<supertest.Response> {
+  upstream.account = account;
+  const { pathname, search } = await answerOf(await begin(person, connectionId));
+  return person.browser.get(pathname + search);
+}
+
+/** Makes a key of a person, with all permissions of that person. */
+export async function keyOf(service: TestApp, { id: userId }: Person): Promise<string> {
+  const organization = await service.app.get(OrganizationsService, { strict: false }).ensure(service.org);
+  const key = generateApiKey();
+  const permissions = { self: ['*'], '*': ['*'] };
+  await service.app
+    .get(ApiKeyService, { strict: false })
+    .ensure(key, { organizationId: organization.id, userId, name: 'personal', permissions });
+  return key;
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+import { until } from '../../support/proxy-connections.js';
+import { startSecondOrganization } from '../../support/second-organization.js';
+
+/** With days of one second, an hour: older than anything that a test has just made. */
+const HOUR = 3_600;
+const MANY = 3_000;
+const MANY_ID = /^many-/;
+/** Messages that are posted at once to threads that are about to be deleted. */
+const POSTS = 200;
+const LONG_AGO = new Date(Date.now() - 3 * 3_600_000);
+
+let app: TestApp;
+let database: DataSource;
+let agentId: string;
+let organizationId: string;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { RETENTION_DAY_MS: '1000' } });
+  database = app.app.get(DataSource);
+  agentId = await createAgent(app);
+  organizationId = (await app.tool('ORGANIZATION_GET').expect(200)).body.item.id;
+});
+afterAll(() => app?.close());
+
+const retain = async (retention: unknown) => app.tool('ORGANIZATION_UPDATE', { retention });
+
+async function insertOldThreads(organization: string, prefix: string, count: number): Promise<void> {
+  await database.query(
+    `INSERT INTO threads (organization_id, id, title, virtual_mcp_id, status, created_at, updated_at)
+     SELECT $1, $2 || n, 'old', $3, 'completed', $4, $4 FROM generate_series(1, $5::int) n`,
+    [organization, prefix, agentId, LONG_AGO, count],
+  );
+}
+
+async function makeOld(threadId: string, { isThreadOld }: { isThreadOld: boolean }): Promise<void> {
+  const values = [threadId, LONG_AGO];
+  await database.query('UPDATE runs SET created_at = $2, updated_at = $2 WHERE thread_id = $1', values);
+  if (isThreadOld) await database.query('UPDATE threads SET created_at = $2, updated_at = $2 WHERE id = $1', values);
+}
+
+async function threadIds(organization: string): Promise<string[]> {
+  const query = 'SELECT id FROM threads WHERE organization_id = $1 ORDER BY id';
+  const rows: { id: string }[] = await database.query(query, [organization]);
+  return rows.map(({ id }) => id);
+}
+
+describe('the retention of an organization', () => {
+  it('keeps everything by default, can be set in part, and is cleared with null', async () => {
+    expect((await app.tool('ORGANIZATION_GET').expect(200)).body.item.retention).toEqual({});
+    expect((await retain({ threads_days: 30_000 })).body.item.retention).toEqual({ threads_days: 30_000 });
+    const both = { threads_days: 30_000, runs_days: 20_000 };
+    expect((await retain({ runs_days: 20_000 })).body.item.retention).toEqual(both);
+    expect((await retain({ threads_days: null })).body.item.retention).toEqual({ runs_days: 20_000 });
+    expect((await retain(null)).body.item.retention).toEqual({});
+  });
+
+  it.each([{ threads_days: 0 }, { runs_days: -1 }, { runs_days: 1.5 }, { days: 1 }])(
+    'must hold whole numbers from 1: not %j',
+    async (retention) => {
+      expect((await retain(retention)).status).toBe(400);
+    },
+  );
+
+  it('deletes old threads in batches, and keeps changed ones, those with an open run, and those of others', async () => {
+    const other = await startSecondOrganization(app.app, app.url, 'keeper');
+    await insertOldThreads(other.id, 'old-', 3);
+    await insertOldThreads(organizationId, 'old-', 45);
+    await insertOldThreads(organizationId, 'renamed-', 1);
+    await app.tool('COLLECTION_THREADS_UPDATE', { id: 'renamed-1', data: { title: 'new' } }).expect(200);
+    const [ended, open] = [await ThreadClient.create(app, agentId), await ThreadClient.create(app, agentId)];
+    await ended.ask('hello');
+    const openRun = await open.postMessage('/wait 600000');
+    await open.waitFor(openRun, 'running');
+    for (const { id } of [ended, open]) await makeOld(id, { isThreadOld: true });
+    expect(await threadIds(organizationId)).toHaveLength(48);
+
+    await retain({ threads_days: HOUR });
+    await until('the old threads are deleted', async () => (await threadIds(organizationId)).length <= 2);
+    expect(await threadIds(organizationId)).toEqual([open.id, 'renamed-1'].toSorted());
+    expect(await threadIds(other.id)).toHaveLength(3);
+    expect(await database.query('SELECT FROM messages WHERE thread_id = $1', [ended.id])).toEqual([]);
+    expect((await open.run(openRun)).status).toBe('running');
+    await retain(null);
+    await open.cancel(openRun).expect(202);
+  });
+
+  it('works next to its callers: runs complete, and a message to an old thread is answered or refused', async () => {
+    await insertOldThreads(organizationId, 'many-', MANY);
+    const left = async (): Promise<number> => (await threadIds(organizationId)).filter((id) => MANY_ID.test(id)).length;
+    await retain({ threads_days: HOUR });
+    await until('some are deleted', async () => (await left()) < MANY - 100);
+    const fresh = await ThreadClient.create(app, agentId);
+    await fresh.ask('hello');
+    expect(await left()).toBeGreaterThan(0);
+
+    // The oldest are deleted first, so some of these are deleted in the same moment.
+    const remaining = (await threadIds(organizationId)).filter((id) => MANY_ID.test(id));
+    const posts = await Promise.all(
+      remaining.slice(0, POSTS).map(async (id) => {
+        const thread = new ThreadClient(app, agentId, id);
+        const { status, body } = await thread.post(thread.request('hello'));
+        return { thread, status, taskId: (body as { taskId?: string }).taskId ?? '' };
+      }),
+    );
+    expect(posts.filter(({ status }) => status !== 202 && status !== 404)).toEqual([]);
+    const accepted = posts.filter(({ status }) => status === 202);
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const { thread, taskId } of accepted) {
+      expect((await thread.waitFor(taskId, 'completed', 'failed')).status).toBe('completed');
+      expect((await thread.answer(taskId)).parts).toContainEqual(expect.objectContaining({ text: 'You said: hello' }));
+    }
+    await until('all others are deleted', async () => (await left()) === accepted.length);
+    await retain(null);
+  }, 60_000);
+
+  it('deletes old ended runs, and keeps their messages and threads', async () => {
+    const [old, recent] = [await ThreadClient.create(app, agentId), await ThreadClient.create(app, agentId)];
+    const [first, second] = [await old.ask('one'), await recent.ask('two')];
+    const open = await ThreadClient.create(app, agentId);
+    const openRun = await open.postMessage('/wait 600000');
+    await open.waitFor(openRun, 'running');
+    const messages = await old.messages();
+    for (const { id } of [old, open]) await makeOld(id, { isThreadOld: false });
+
+    await retain({ runs_days: HOUR });
+    await until('the old run is deleted', async () => {
+      const { status } = await app.tool('RUN_GET', { id: first.taskId });
+      return status === 404;
+    });
+    expect(await old.messages()).toEqual(messages);
+    expect((await recent.run(second.taskId)).status).toBe('completed');
+    expect((await open.run(openRun)).status).toBe('running');
+    await old.ask('three');
+    await retain(null);
+    await open.cancel(openRun).expect(202);
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Fixture, startFixture } from '../../conformance/fixture/start-fixture.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+import { type EverythingServer, startEverything } from '../../support/everything-server.js';
+import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import { callProxy, eventsOf, rpc } from '../../support/proxy-calls.js';
+import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
+
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+let app: TestApp;
+let everything: EverythingServer;
+let fixture: Fixture;
+/** Offers only tools. */
+let plain: ScriptedServer;
+/** Does not answer `initialize`. */
+let silent: ScriptedServer;
+
+beforeAll(async () => {
+  [app, everything, fixture] = [await startTestApp(), await startEverything(), await startFixture()];
+  plain = await startScripted(
+    legacyServer(({ message }, response) => sendResult(response, message, { tools: [] })).script,
+  );
+  silent = await startScripted(() => undefined);
+});
+afterAll(async () => {
+  await app?.close();
+  await Promise.all([everything?.close(), fixture?.close(), plain?.close(), silent?.close()]);
+});
+
+type Promised = Record<string, { listChanged?: true; subscribe?: true }>;
+
+async function promisedBy(members: readonly string[], { key = app.apiKey, capabilities = {} } = {}): Promise<Promised> {
+  const path = gatewayPath(await agentOf(app, members));
+  const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } };
+  const headers = { accept: 'application/json, text/event-stream' };
+  const answer = await callProxy(app, path, { key, headers, body: rpc('initialize', params) });
+  const [{ result } = { result: undefined }] = eventsOf(answer);
+  return result?.['capabilities'] as Promised;
+}
+
+const kinds = (promised: Promised): string[] => Object.keys(promised).toSorted();
+
+describe('the declared capabilities of an agent', () => {
+  it('are those that an upstream offers', async () => {
+    expect(kinds(await promisedBy([await connectTo(app, plain.url)]))).toEqual(['tools']);
+    const both = [await connectTo(app, plain.url), await connectTo(app, everything.url)];
+    expect(kinds(await promisedBy(both))).toEqual(['completions', 'prompts', 'resources', 'tools']);
+    expect(kinds(await promisedBy([]))).toEqual(['tools']);
+  });
+
+  it('are those that the caller is permitted to use', async () => {
+    const id = await connectTo(app, everything.url);
+    const key = await keyWith(app, { [id]: ['echo', 'prompts'] });
+    expect(kinds(await promisedBy([id], { key }))).toEqual(['completions', 'prompts', 'tools']);
+    expect(kinds(await promisedBy([id], { key: await keyWith(app, { [id]: ['echo'] }) }))).toEqual(['tools']);
+  });
+
+  it('include logging and subscriptions for a client with client-upstream sessions', async () => {
+    const id = await connectTo(app, everything.url);
+    const promised = await promisedBy([id], { capabilities: { sampling: {} } });
+    expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
+    expect(promised['resources']).toMatchObject({ subscribe: true });
+    expect((await promisedBy([id]))['resources']).not.toHaveProperty('subscribe');
+    const tools = await promisedBy([await connectTo(app, plain.url)], { capabilities: { sampling: {} } });
+    expect(kinds(tools)).toEqual(['tools']);
+  });
+
+  it('include everything of an upstream whose capabilities are unknown', async () => {
+    const promised = await promisedBy([await connectTo(app, silent.url)]);
+    expect(kinds(promised)).toEqual(['completions', 'prompts', 'resources', 'tools']);
+  });
+
+  it('are the same in the modern era', async () => {
+    const discover = async (url: string) => {
+      const path = gatewayPath(await agentOf(app, [await connectTo(app, url)]));
+      const headers = {
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'server/discover',
+      };
+      const answer = await callProxy(app, path, {
+        key: app.apiKey,
+        headers,
+        body: rpc('server/discover', { _meta: MODERN }),
+      });
+      const { result } = JSON.parse(answer.text) as { result: { capabilities: Promised } };
+      return kinds(result.capabilities);
+    };
+    expect(await discover(plain.url)).toEqual(['tools']);
+    expect(await discover(fixture.url)).toEqual(['completions', 'prompts', 'resources', 'tools']);
+  });
+});

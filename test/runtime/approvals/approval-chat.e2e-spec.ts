@@ -1,0 +1,34 @@
+import { expect, it } from '@jest/globals';
+import { answerApproval } from '../../../examples/next-chat/lib/signalbox-chat.js';
+import { ThreadClient } from '../../support/agent-runs.js';
+import { chatOf, memoryChat } from '../../support/memory-chat.js';
+import { until } from '../../support/proxy-connections.js';
+import { useApprovalsApp } from './approvals.support.js';
+
+const own = useApprovalsApp();
+
+it.each([true, false])(
+  'a chat of the AI SDK shows the request and what came of the answer approved: %j',
+  async (approved) => {
+    const { app, agentId } = own;
+    const thread = await ThreadClient.create(app, agentId);
+    const chatHere = chatOf(app, agentId);
+    const chat = memoryChat({ id: thread.id, chat: chatHere });
+    const sending = chat.sendMessage({ text: '/call send {}' });
+    await until('the chat asks', () => chat.calls[0]?.state === 'approval-requested');
+    const id = chat.calls[0]?.approval?.id ?? '';
+    // As a page does it: shown at once, and sent to the service.
+    await chat.addToolApprovalResponse({ id, approved, reason: 'as you like' });
+    await answerApproval(chatHere, thread.id, id, { approved, reason: 'as you like' });
+    await sending;
+    expect(chat).toMatchObject({ status: 'ready', error: undefined });
+    expect(chat.calls).toMatchObject([
+      {
+        state: approved ? 'output-available' : 'output-denied',
+        approval: { id, approved, reason: 'as you like' },
+      },
+    ]);
+    const stored = (await thread.messages()).at(-1);
+    expect(chat.lastMessage).toMatchObject({ id: stored?.id, role: 'assistant', parts: stored?.parts });
+  },
+);

@@ -1,0 +1,4 @@
+import { postgresStreams } from '../../support/stream-backends.js';
+import { approvalsContract } from './approvals-between-processes.contract.js';
+
+approvalsContract('PostgreSQL', postgresStreams);

@@ -1,0 +1,246 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
+import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
+import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
+import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
+import {
+  legacyServer,
+  type ScriptedServer,
+  type SeenRequest,
+  sendResult,
+  startScripted,
+} from '../../support/scripted-upstream.js';
+import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+
+const RUN_LOCK_MS = 2000;
+/** For what waits for processes on a busy machine. */
+const START_MS = 60_000;
+const PATIENCE_MS = 40_000;
+const ENV = {
+  RUN_LOCK_MS: String(RUN_LOCK_MS),
+  ENCRYPTION_KEYS: generateEncryptionKey('recovery'),
+  UPSTREAM_ALLOW_PRIVATE: 'true',
+};
+
+let database: TestDatabase;
+let api: TestApp;
+let fake: FakeOpenAI;
+let upstream: ScriptedServer;
+let agentId: string;
+/** Each tool's first call gets no answer while this is set. */
+let swallowing = true;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  [api, fake, upstream] = await Promise.all([
+    startTestApp({ database, env: { ...ENV, ROLE: 'api' } }),
+    startFakeOpenAI(),
+    startScripted(legacyServer(answerToolRequest).script),
+  ]);
+  agentId = await createAgent(api, [await connect(api, upstream.url)]);
+  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
+  const { item } = await succeed<{ item: { id: string } }>(api, 'AI_PROVIDER_CREATE', { data });
+  await succeed(api, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+});
+
+afterAll(async () => {
+  await api?.close();
+  await fake?.close();
+  await upstream?.close();
+  await database?.drop();
+});
+
+const TOOLS = {
+  look: { readOnlyHint: true },
+  put: { readOnlyHint: false, idempotentHint: true },
+  send: { readOnlyHint: false, idempotentHint: false },
+};
+
+function answerToolRequest({ message }: SeenRequest, response: ServerResponse): void {
+  if (message.method === 'tools/call') {
+    const tool = String(message.params?.['name']);
+    if (!(swallowing && callsOf(tool) === 1))
+      sendResult(response, message, { content: [{ type: 'text', text: 'done' }] });
+    return;
+  }
+  const inputSchema = { type: 'object' };
+  const tools = Object.entries(TOOLS).map(([name, annotations]) => ({ name, annotations, inputSchema }));
+  sendResult(response, message, { tools });
+}
+
+function callsOf(tool: string): number {
+  return upstream.calls('tools/call').filter(({ message }) => message.params?.['name'] === tool).length;
+}
+
+/** A worker that can be killed: the built service as a process. */
+function startDoomedWorker(): Promise<WorkerProcess> {
+  return startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
+}
+
+/** The worker that takes over. */
+function startOtherWorker(): Promise<TestApp> {
+  return startTestApp({ database, env: { ...ENV, ROLE: 'worker' } });
+}
+
+async function until(moment: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!moment()) {
+    if (Date.now() > deadline) throw new Error('The moment did not come.');
+    await sleep(20);
+  }
+  // What has just happened shall have been streamed, too.
+  await sleep(200);
+}
+
+/** A run with a reader from before its start. */
+class WatchedRun {
+  private constructor(
+    readonly thread: ThreadClient,
+    readonly taskId: string,
+    private readonly collecting: Promise<CollectedStream>,
+  ) {}
+
+  static async start(text: string, tier?: string): Promise<WatchedRun> {
+    const thread = await ThreadClient.create(api, agentId);
+    const stream = await thread.stream();
+    const taskId = await thread.postMessage(text, tier === undefined ? {} : { tier });
+    return new WatchedRun(thread, taskId, stream.collectUntilDone(PATIENCE_MS));
+  }
+
+  /** What the reader got, after it was found to be the stored message; and the tool calls in it. */
+  async end(): Promise<CollectedStream & { message: MessageItem; toolParts: object[] }> {
+    const collected = await this.collecting;
+    const message = await this.thread.expectWhole(this.taskId, collected);
+    return { ...collected, message, toolParts: message.parts.filter((part) => 'toolCallId' in part) };
+  }
+
+  run(): Promise<RunItem> {
+    return this.thread.run(this.taskId);
+  }
+}
+
+describe('when a worker is killed', () => {
+  const runs = {} as Record<'answering' | 'look' | 'put' | 'send' | 'unwanted', WatchedRun>;
+  let survivor: TestApp;
+  let behind: string;
+  let killedAt: number;
+
+  beforeAll(async () => {
+    const doomed = await startDoomedWorker();
+    fake.script({ kind: 'tool-calls', calls: [{ name: 'put', arguments: { n: 1 } }] });
+    fake.script({ kind: 'hang-after', deltas: ['Half ', 'an '] }, { kind: 'text', deltas: ['A ', 'whole ', 'one.'] });
+    swallowing = false;
+    runs.answering = await WatchedRun.start('Go', 'thinking');
+    behind = await runs.answering.thread.postMessage('/words 3');
+    await until(() => fake.requests.length === 2);
+    upstream.requests.length = 0;
+    swallowing = true;
+    runs.look = await WatchedRun.start('/call look {}');
+    runs.put = await WatchedRun.start('/call put {}');
+    runs.send = await WatchedRun.start('/call send {}\nand on');
+    runs.unwanted = await WatchedRun.start('So far\n/wait 60000');
+    await runs.unwanted.thread.waitFor(runs.unwanted.taskId, 'running');
+    await until(() => callsOf('look') + callsOf('put') + callsOf('send') === 3);
+    survivor = await startOtherWorker();
+    await doomed.end('SIGKILL');
+    killedAt = Date.now();
+    await runs.unwanted.thread.cancel(runs.unwanted.taskId);
+  }, START_MS);
+
+  afterAll(() => survivor?.close());
+
+  it('another makes the open step again, and readers see one whole answer', async () => {
+    const { thread, taskId } = runs.answering;
+    const { message, toolParts, ...collected } = await runs.answering.end();
+    expect(collected.chunks.filter(({ type }) => type === 'reset-step')).toHaveLength(1);
+    expect(textOf(collected.chunks)).toBe('Half an A whole one.');
+    expect(message.parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'A whole one.', state: 'done' }]);
+    expect(toolParts).toMatchObject([{ toolName: 'put', state: 'output-available' }]);
+    expect(fake.requests).toHaveLength(3);
+    expect(await runs.answering.run()).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
+
+    // A reader that comes now gets the same.
+    expect(await thread.collect(taskId)).toEqual(collected);
+  });
+
+  it('it is noticed within the lock time', async () => {
+    await runs.look.end();
+    const { finished_at } = await runs.look.run();
+    // The rest is for taking over and ending, on a busy machine.
+    expect(Date.parse(finished_at ?? '') - killedAt).toBeLessThan(RUN_LOCK_MS + 2500);
+  });
+
+  it('the run behind it has its turn, and no message is lost or there twice', async () => {
+    const { thread } = runs.answering;
+    await thread.expectWhole(behind, await thread.collect(behind));
+    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    expect(await thread.status()).toBe('completed');
+  });
+
+  it.each(['look', 'put'] as const)('a call of %s, which is harmless to repeat, is repeated', async (tool) => {
+    const { chunks, toolParts } = await runs[tool].end();
+    expect(toolParts).toMatchObject([
+      { toolName: tool, state: 'output-available', output: { content: [{ text: 'done' }] } },
+    ]);
+    expect(callsOf(tool)).toBe(2);
+    expect(textOf(chunks)).toContain(`${tool} returned: done`);
+    expect(await runs[tool].run()).toMatchObject({ status: 'completed', attempt: 2, steps: 2 });
+  });
+
+  it('the model gets an unknown outcome for any other call', async () => {
+    const { chunks, toolParts } = await runs.send.end();
+    const errorText = expect.stringContaining('outcome is unknown');
+    expect(toolParts).toMatchObject([{ toolName: 'send', state: 'output-error', errorText }]);
+    expect(callsOf('send')).toBe(1);
+    expect(textOf(chunks)).toContain('send failed: ');
+    expect(await runs.send.run()).toMatchObject({ status: 'completed', attempt: 2 });
+  });
+
+  it('a cancellation still reaches the run', async () => {
+    const { message } = await runs.unwanted.end();
+    expect(message.metadata).toMatchObject({ aborted: true });
+    expect(await runs.unwanted.run()).toMatchObject({ status: 'cancelled', attempt: 2 });
+  });
+});
+
+describe('when there is no worker', () => {
+  it('runs wait for one, and keep their order', async () => {
+    const thread = await ThreadClient.create(api, agentId);
+    const taskIds = [await thread.postMessage('one'), await thread.postMessage('two')];
+    expect(await thread.run(taskIds[0] ?? '')).toMatchObject({ status: 'queued', attempt: 0 });
+    const worker = await startOtherWorker();
+    for (const taskId of taskIds) await thread.expectWhole(taskId, await thread.collect(taskId));
+    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    await worker.close();
+  });
+});
+
+describe('a worker that is stopped', () => {
+  it(
+    'lets short runs end, and hands long ones over',
+    async () => {
+      const stopped = await startDoomedWorker();
+      const before = fake.requests.length;
+      fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
+      const long = await WatchedRun.start('Go', 'thinking');
+      const short = await WatchedRun.start('/wait 1500\nAt ease');
+      await short.thread.waitFor(short.taskId, 'running');
+      await until(() => fake.requests.length === before + 1);
+      const other = await startOtherWorker();
+      expect(await stopped.end('SIGTERM')).toBe(0);
+
+      await short.end();
+      expect(await short.run()).toMatchObject({ status: 'completed', attempt: 1 });
+      const { message } = await long.end();
+      expect(message.parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'Whole.' }]);
+      expect(await long.run()).toMatchObject({ status: 'completed', attempt: 2 });
+      await other.close();
+    },
+    START_MS,
+  );
+});

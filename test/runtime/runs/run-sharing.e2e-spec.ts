@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+import { type RedisServer, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
+import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
+
+const STEP_MS = 300;
+const LONG = '/wait 600000';
+
+let upstream: ScriptedServer;
+
+beforeAll(async () => {
+  const { script } = legacyServer(async ({ message }, response) => {
+    if (message.method === 'tools/call') await sleep(STEP_MS);
+    const tools = [{ name: 'slow', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }];
+    const content = [{ type: 'text', text: 'done' }];
+    sendResult(response, message, message.method === 'tools/call' ? { content } : { tools });
+  });
+  upstream = await startScripted(script);
+});
+afterAll(() => upstream?.close());
+
+function slowSteps(count: number): string {
+  return Array.from({ length: count }, () => '/call slow {}').join('\n');
+}
+
+/** The same service as a caller with a key of its own sees it. */
+async function withNewKey(app: TestApp): Promise<TestApp> {
+  const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', {
+    name: 'sharer',
+    permissions: { self: ['*'], '*': ['*'] },
+  });
+  return { ...app, apiKey: key, tool: (name, body) => app.tool(name, body, key) };
+}
+
+interface Posted {
+  thread: ThreadClient;
+  taskId: string;
+}
+
+async function post(app: TestApp, agentId: string, text: string): Promise<Posted> {
+  const thread = await ThreadClient.create(app, agentId);
+  return { thread, taskId: await thread.postMessage(text) };
+}
+
+async function postMany(app: TestApp, agentId: string, count: number, text: string): Promise<Posted[]> {
+  return Promise.all(Array.from({ length: count }, () => post(app, agentId, text)));
+}
+
+describe.each([
+  ['PostgreSQL', false],
+  ['Redis', true],
+])('with the queue on %s', (_, onRedis) => {
+  let redis: RedisServer | undefined;
+  let agentId: string;
+  let apps: TestApp[] = [];
+
+  beforeAll(async () => {
+    if (onRedis) redis = await startRedisServer(redisServerCommand() ?? 'redis-server');
+  });
+  afterEach(async () => {
+    for (const app of apps.toReversed()) await app.close();
+    apps = [];
+  });
+  afterAll(() => redis?.stop());
+
+  async function start(slots: number, env: Record<string, string> = {}): Promise<TestApp> {
+    const redisUrl: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url };
+    const database = apps[0]?.database;
+    const app = await startTestApp({
+      env: { RUN_CONCURRENCY: String(slots), ...redisUrl, ...env },
+      ...(database && { database }),
+    });
+    apps.push(app);
+    if (database === undefined)
+      agentId = await createAgent(app, [await connect(app, upstream.url)], { max_steps: 100 });
+    return app;
+  }
+
+  async function running(app: TestApp): Promise<number> {
+    const [{ count }] = await app.app
+      .get(DataSource)
+      .query(`SELECT count(*)::int AS count FROM runs WHERE status = 'running'`);
+    return count as number;
+  }
+
+  async function untilRunning(app: TestApp, expected: number): Promise<void> {
+    for (const deadline = Date.now() + 10_000; Date.now() < deadline && (await running(app)) < expected;)
+      await sleep(20);
+    expect(await running(app)).toBe(expected);
+  }
+
+  it('one key uses most slots, and leaves some to other keys and organizations', async () => {
+    const app = await start(6);
+    await postMany(app, agentId, 12, LONG);
+    await untilRunning(app, 4);
+    const other = await withNewKey(app);
+    const guest = await post(other, agentId, 'Hello');
+    await guest.thread.waitFor(guest.taskId, 'completed');
+    const [occupying, waiting] = [await post(other, agentId, LONG), await post(other, agentId, LONG)];
+    await occupying.thread.waitFor(occupying.taskId, 'running');
+    await sleep(300);
+    expect(await running(app)).toBe(5);
+    expect((await waiting.thread.run(waiting.taskId)).status).toBe('queued');
+  });
+
+  it('a run yields its slot between two steps to a key with fewer, and continues later', async () => {
+    const app = await start(2);
+    const busy = await postMany(app, agentId, 3, slowSteps(8));
+    await untilRunning(app, 2);
+    const guest = await post(await withNewKey(app), agentId, 'Hello');
+    await guest.thread.waitFor(guest.taskId, 'completed');
+    const states = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));
+    expect(states.map(({ status }) => status)).not.toContain('completed');
+    for (const { thread, taskId } of busy) {
+      const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId, 30_000));
+      expect(parts.filter((part) => 'output' in part)).toHaveLength(8);
+    }
+    const ended = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));
+    expect(ended.map(({ status }) => status)).toEqual(['completed', 'completed', 'completed']);
+    expect(Math.max(...ended.map(({ attempt }) => attempt))).toBeGreaterThan(1);
+  });
+
+  it('a key does not yield to itself, nor to one that would then have less than it', async () => {
+    const app = await start(2);
+    const own = await postMany(app, agentId, 4, slowSteps(3));
+    for (const { thread, taskId } of own) {
+      expect(await thread.waitFor(taskId, 'completed')).toMatchObject({ attempt: 1 });
+    }
+  });
+
+  it('a run that has yielded can be cancelled, and keeps its answer', async () => {
+    const app = await start(2);
+    const own = await postMany(app, agentId, 2, slowSteps(30));
+    await untilRunning(app, 2);
+    const guest = await post(await withNewKey(app), agentId, LONG);
+    await guest.thread.waitFor(guest.taskId, 'running');
+    const states = await Promise.all(own.map(({ thread, taskId }) => thread.run(taskId)));
+    const { thread, taskId } = own[states.findIndex(({ status }) => status === 'queued')] as Posted;
+    expect((await thread.cancel(taskId)).status).toBe(202);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'cancelled', attempt: 2 });
+    const { chunks } = await thread.collect(taskId);
+    expect(chunks.at(-1)).toEqual({ type: 'abort', reason: 'cancelled' });
+    const { parts, metadata } = await thread.answer(taskId);
+    expect(parts.length).toBeGreaterThan(0);
+    expect(metadata).toMatchObject({ taskId, aborted: true });
+  });
+
+  it('one slot is shared by turns', async () => {
+    const app = await start(1);
+    const [first] = await postMany(app, agentId, 1, slowSteps(40));
+    await untilRunning(app, 1);
+    const guest = await post(await withNewKey(app), agentId, 'Hello');
+    await guest.thread.waitFor(guest.taskId, 'completed');
+    const { thread, taskId } = first as Posted;
+    expect(['queued', 'running']).toContain((await thread.run(taskId)).status);
+    await thread.cancel();
+  });
+
+  it('hundreds of waiting runs of one key do not keep another waiting', async () => {
+    const app = await start(2);
+    const threads = await Promise.all(Array.from({ length: 200 }, () => ThreadClient.create(app, agentId)));
+    const mine = await ThreadClient.create(await withNewKey(app), agentId);
+    await Promise.all(threads.map((thread) => thread.postMessage('/wait 300')));
+    const before = await unfinished(app);
+    expect(before).toBeGreaterThan(100);
+    const taskId = await mine.postMessage('Hello');
+    await mine.waitFor(taskId, 'completed');
+    expect(await unfinished(app)).toBeGreaterThan(before / 2);
+    await Promise.all(threads.map((thread) => thread.cancel()));
+  });
+
+  it('all runs of a waiting key are executed, in order on each thread, by several workers', async () => {
+    const app = await start(4);
+    await start(4, { ROLE: 'worker' });
+    const threads = await Promise.all(Array.from({ length: 12 }, () => ThreadClient.create(app, agentId)));
+    const posted = await Promise.all(
+      threads.map(async (thread) => {
+        const taskIds: string[] = [];
+        for (let n = 0; n < 5; n++) taskIds.push(await thread.postMessage(`/wait 20\n/call slow {}`));
+        return { thread, taskIds };
+      }),
+    );
+    for (const { thread, taskIds } of posted) {
+      for (const taskId of taskIds) await thread.waitFor(taskId, 'completed');
+      const runs = await Promise.all(taskIds.map((taskId) => thread.run(taskId)));
+      const times = runs.map(({ started_at, finished_at }) => [started_at, finished_at]).flat();
+      expect(times).toEqual(times.toSorted());
+    }
+  }, 60_000);
+
+  async function unfinished(app: TestApp): Promise<number> {
+    const [{ count }] = await app.app
+      .get(DataSource)
+      .query(`SELECT count(*)::int AS count FROM runs WHERE status IN ('queued', 'running')`);
+    return count as number;
+  }
+});

@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { newId } from '../../../src/core/ids.js';
+import type { NewRun } from '../../../src/runtime/runs/records/new-run.js';
+import { type RunClaim, StaleAttemptError } from '../../../src/runtime/runs/records/run-attempt.js';
+import { RunCancelling } from '../../../src/runtime/runs/records/run-cancelling.js';
+import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
+import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
+import { createAgent, createThread } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+
+const ANSWER = {
+  parts: [{ type: 'text' as const, text: 'yes' }],
+  metadata: { n: 1 },
+  step: 1,
+  usage: usageOf(3),
+  costUsd: 0.5,
+  modelCalls: [],
+};
+const COMPLETED = { status: 'completed' as const, error: null, finishReason: 'stop' };
+const FAILED = { status: 'failed' as const, error: { code: 'internal', message: 'no' }, finishReason: 'error' };
+
+let app: TestApp;
+let database: DataSource;
+let posting: RunPosting;
+let execution: RunExecution;
+let agentId: string;
+let otherAgentId: string;
+let request: NewRun;
+
+// Nobody executes what is posted here.
+beforeAll(async () => {
+  app = await startTestApp({ env: { ROLE: 'api' } });
+  database = app.app.get(DataSource);
+  posting = app.app.get(RunPosting);
+  execution = app.app.get(RunExecution);
+  agentId = await createAgent(app);
+  otherAgentId = await createAgent(app);
+});
+afterAll(() => app?.close());
+
+beforeEach(async () => {
+  const threadId = await createThread(app, agentId);
+  const [{ organization_id: organizationId, id: apiKeyId }] = await database.query(
+    'SELECT organization_id, id FROM api_keys LIMIT 1',
+  );
+  request = {
+    organizationId,
+    threadId,
+    agentId,
+    userId: null,
+    apiKeyId,
+    grantId: null,
+    requestId: 'r',
+    tier: 'smart',
+    temperature: 0.5,
+    messages: [{ id: newId(), role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
+    idempotency: undefined,
+  };
+});
+
+describe('posting at once', () => {
+  it('orders the runs and makes one of them the head', async () => {
+    const posted = await Promise.all(Array.from({ length: 20 }, () => posting.postRun(another())));
+    expect(posted.filter(({ isHead }) => isHead)).toHaveLength(1);
+    const rows: { id: string }[] = await runsInOrder();
+    expect(rows[0]?.id).toBe(posted.find(({ isHead }) => isHead)?.runId);
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(posted.map(({ runId }) => runId).toSorted());
+  });
+
+  it('runs one request of those with the same idempotency key, and refuses another body', async () => {
+    const idempotency = { key: 'k', hash: 'a'.repeat(64) };
+    const posted = await Promise.all(Array.from({ length: 10 }, () => posting.postRun({ ...another(), idempotency })));
+    expect(new Set(posted.map(({ runId }) => runId)).size).toBe(1);
+    expect(posted.filter(({ isHead }) => isHead)).toHaveLength(1);
+    const changed = { ...another(), idempotency: { key: 'k', hash: 'b'.repeat(64) } };
+    await expect(posting.postRun(changed)).rejects.toMatchObject({ code: 'idempotency_conflict' });
+    expect(await runsInOrder()).toHaveLength(1);
+    await database.query(`UPDATE runs SET created_at = now() - interval '25 hours' WHERE thread_id = $1`, [
+      request.threadId,
+    ]);
+    expect((await posting.postRun(changed)).runId).not.toBe(posted[0]?.runId);
+  });
+
+  it('lets 100 runs wait and no more', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => posting.postRun(another())));
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused).toHaveLength(5);
+    expect(refused[0]).toMatchObject({ reason: { code: 'too_many_runs' } });
+    expect(await runsInOrder()).toHaveLength(100);
+  });
+
+  it('stores nothing of a request whose message id is taken', async () => {
+    const outcomes = await Promise.allSettled([posting.postRun(request), posting.postRun(request)]);
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'conflict' } });
+    expect(await runsInOrder()).toHaveLength(1);
+  });
+
+  it.each([
+    ['an id that no thread has', () => ({ threadId: newId() }), 'thread_not_found'],
+    ['an id that no text in the database can be', () => ({ threadId: 'a\u0000b' }), 'thread_not_found'],
+    ['the thread of another organization', () => ({ organizationId: newId() }), 'thread_not_found'],
+    ['an agent that does not exist', () => ({ agentId: newId() }), 'agent_not_found'],
+    ['another agent', () => ({ agentId: otherAgentId }), 'agent_mismatch'],
+  ])('refuses %s', async (_, change, code) => {
+    await expect(posting.postRun({ ...request, ...change() })).rejects.toMatchObject({ code });
+    expect(await runsInOrder()).toEqual([]);
+    expect(await threadStatus()).toBe('completed');
+  });
+});
+
+describe('posting with an epoch', () => {
+  it('starts the first open run of the thread, and names the run before', async () => {
+    const { runId, isHead, started } = await posting.postRun(another(), { epoch: 'e1' });
+    expect(started).toMatchObject({ id: runId, status: 'running', attempt: 1, epoch: 'e1', previousId: null });
+    expect(started).toMatchObject({
+      tier: 'smart',
+      hasLostCredential: false,
+      isLimited: false,
+      startedAt: expect.any(Date),
+    });
+    expect(isHead).toBe(true);
+    const behind = await posting.postRun(another(), { epoch: 'e2' });
+    expect(behind).toMatchObject({ isHead: false, started: undefined });
+    expect(await runsInOrder()).toMatchObject([{ status: 'running' }, { status: 'queued' }]);
+    await execution.finish({ runId, attempt: 1, epoch: 'e1' }, null, ANSWER, COMPLETED);
+    await execution.claim({ runId: behind.runId, attempt: 1, epoch: 'e3' });
+    await execution.finish({ runId: behind.runId, attempt: 1, epoch: 'e3' }, null, ANSWER, COMPLETED);
+    const last = await posting.postRun(another(), { epoch: 'e4' });
+    expect(last.started?.previousId).toBe(behind.runId);
+  });
+
+  it('starts one of those that are posted at once', async () => {
+    const posted = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => posting.postRun(another(), { epoch: `e${i}` })),
+    );
+    expect(posted.filter(({ started }) => started !== undefined)).toHaveLength(1);
+    expect(posted.filter(({ isHead }) => isHead)).toEqual(posted.filter(({ started }) => started !== undefined));
+  });
+
+  it('queues the run while its organization has no room', async () => {
+    await database.query(
+      `UPDATE organizations SET limits = jsonb_build_object(
+         'concurrent_runs', 1 + (SELECT count(*) FROM runs WHERE organization_id = $1 AND status = 'running')) WHERE id = $1`,
+      [request.organizationId],
+    );
+    try {
+      const { started } = await posting.postRun(another(), { epoch: 'e1' });
+      expect(started?.isLimited).toBe(true);
+      const threadId = await createThread(app, agentId);
+      expect(await posting.postRun({ ...another(), threadId }, { epoch: 'e2' })).toMatchObject({
+        isHead: true,
+        started: undefined,
+      });
+    } finally {
+      await database.query(`UPDATE organizations SET limits = '{}' WHERE id = $1`, [request.organizationId]);
+    }
+  });
+});
+
+describe('claiming', () => {
+  it('lets one attempt through, when it is its turn, and names the run before', async () => {
+    const first = await posting.postRun(another());
+    const second = await posting.postRun(another());
+    expect(await execution.claim(firstClaim(second.runId))).toBeUndefined();
+    const claims = Array.from({ length: 5 }, () => execution.claim(firstClaim(first.runId)));
+    const claimed = (await Promise.all(claims)).filter((run) => run !== undefined);
+    expect(claimed).toMatchObject([{ id: first.runId, attempt: 1, status: 'running', previousId: null }]);
+    await execution.finish(firstClaim(first.runId), 'm', ANSWER, COMPLETED);
+    expect(await execution.claim(firstClaim(second.runId))).toMatchObject({ previousId: first.runId });
+  });
+});
+
+describe('finishing', () => {
+  let claim: RunClaim;
+
+  beforeEach(async () => {
+    const { runId } = await posting.postRun(request);
+    claim = firstClaim(runId);
+    await execution.claim(claim);
+  });
+
+  it('stores the answer, ends the run and hands the thread to the next run', async () => {
+    const next = await posting.postRun(another());
+    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual({ runId: next.runId, attempt: 1 });
+    expect(await threadStatus()).toBe('in_progress');
+    expect(await runsInOrder()).toMatchObject([
+      {
+        status: 'completed',
+        step: 1,
+        usage: ANSWER.usage,
+        cost_usd: 0.5,
+        model: 'm',
+        finish_reason: 'stop',
+        error: null,
+      },
+      { status: 'queued' },
+    ]);
+    expect(await answers()).toEqual([{ run_id: claim.runId, parts: ANSWER.parts, metadata: ANSWER.metadata }]);
+  });
+
+  it('answers a repeated call alike, and leaves the thread as later runs have left it', async () => {
+    const next = await posting.postRun(another());
+    const ended = await execution.finish(claim, 'm', ANSWER, COMPLETED);
+    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual(ended);
+    await execution.claim(firstClaim(next.runId));
+    await execution.finish(firstClaim(next.runId), 'm', ANSWER, FAILED);
+    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toBeUndefined();
+    expect(await threadStatus()).toBe('failed');
+    expect(await answers()).toHaveLength(2);
+  });
+
+  it('is refused to an attempt that is not the current one, and changes nothing', async () => {
+    await execution.claim({ ...claim, attempt: 2 });
+    for (const attempt of [1, 3]) {
+      await expect(execution.finish({ ...claim, attempt }, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
+    }
+    await execution.finish({ ...claim, attempt: 2 }, 'm', ANSWER, COMPLETED);
+    await expect(execution.finish({ ...claim, attempt: 2 }, 'm', ANSWER, FAILED)).rejects.toThrow(StaleAttemptError);
+    expect(await runsInOrder()).toMatchObject([{ status: 'completed', attempt: 2 }]);
+  });
+
+  it('is refused to a claim that was lost and made again, as every other write is', async () => {
+    await database.query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [claim.runId]);
+    const again = { ...claim, epoch: 'again' };
+    await execution.claim(again);
+    await expect(execution.saveAnswer(claim, 'm', ANSWER)).rejects.toThrow(StaleAttemptError);
+    await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
+    expect(await execution.heartbeat([claim])).toEqual({ cancelled: [], stale: [claim] });
+    expect(await execution.yield(claim)).toBe(false);
+    await execution.release(claim);
+    expect(await runsInOrder()).toMatchObject([{ status: 'running', attempt: 1, yields: 0 }]);
+    expect(await answers()).toEqual([]);
+    expect(await execution.heartbeat([again])).toEqual({ cancelled: [], stale: [] });
+    await execution.finish(again, 'm', ANSWER, COMPLETED);
+    await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
+  });
+
+  it('ends a queued run without an answer, and no run that has started', async () => {
+    const cancelling = app.app.get(RunCancelling);
+    const { runId } = await posting.postRun(another());
+    expect(await cancelling.cancelQueued(claim.runId)).toBeUndefined();
+    const ended = await cancelling.cancelQueued(runId);
+    expect(ended).toMatchObject({ run: { id: runId, threadId: request.threadId, attempt: 1 }, next: undefined });
+    expect(await cancelling.cancelQueued(runId)).toBeUndefined();
+    expect(await execution.claim(firstClaim(runId))).toBeUndefined();
+    expect(await threadStatus()).toBe('in_progress');
+    expect(await answers()).toEqual([]);
+  });
+});
+
+/** The same request with a message of its own. */
+function another(): NewRun {
+  return { ...request, messages: request.messages.map((message) => ({ ...message, id: newId() })) };
+}
+
+function firstClaim(runId: string): RunClaim {
+  return { runId, attempt: 1, epoch: 'first' };
+}
+
+function usageOf(tokens: number) {
+  return { inputTokens: tokens, outputTokens: tokens, totalTokens: 2 * tokens };
+}
+
+function runsInOrder(): Promise<{ id: string }[]> {
+  return database.query('SELECT * FROM runs WHERE thread_id = $1 ORDER BY position', [request.threadId]);
+}
+
+function answers(): Promise<unknown[]> {
+  return database.query(
+    `SELECT run_id, parts, metadata FROM messages WHERE thread_id = $1 AND role = 'assistant' ORDER BY run_position`,
+    [request.threadId],
+  );
+}
+
+async function threadStatus(): Promise<string | undefined> {
+  const [thread]: { status: string }[] = await database.query('SELECT status FROM threads WHERE id = $1', [
+    request.threadId,
+  ]);
+  return thread?.status;
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { QueryResultRow } from 'pg';
+import { DataSource } from 'typeorm';
+import { PreparedStatements } from '../../../src/platform/database/prepared-statements.js';
+import { NONE_PASSED_OVER, RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
+import { createAgent } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+
+const WAITING = 5000;
+const SILENT_MS = 30_000;
+
+let app: TestApp;
+let database: DataSource;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { ROLE: 'api' } });
+  database = app.app.get(DataSource);
+  const agentId = await createAgent(app);
+  await database.query(
+    `INSERT INTO threads (organization_id, id, title, virtual_mcp_id, status, created_by)
+     SELECT organizations.id, 't' || n, 't', $1, 'in_progress', gen_random_uuid() FROM organizations, generate_series(1, ${WAITING}) n`,
+    [agentId],
+  );
+  // Four keys of two users, who wait without a key, too; the first of the keys waits with nearly all.
+  await database.query(
+    `INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, holder_id, request_id, status, tier, message_id, turn_at)
+     SELECT gen_random_uuid(), organizations.id, 't' || n, $1, person, key, coalesce(key, person), 'r', 'queued', 'smart', 'm', now()
+       FROM organizations, generate_series(1, ${WAITING}) n,
+            LATERAL (SELECT uuid('00000000-0000-4000-8000-00000000000' || n % 2) AS person,
+                            CASE WHEN n > 100 THEN uuid('00000000-0000-4000-9000-000000000000')
+                                 WHEN n > 10 THEN uuid('00000000-0000-4000-9000-00000000000' || n % 4) END AS key) AS holder
+      ORDER BY random()`,
+    [agentId],
+  );
+  await database.query('ANALYZE runs');
+});
+afterAll(() => app?.close());
+
+it('the next run is the first of its tenant, whichever tenants are passed over', async () => {
+  const turns = app.app.get(RunTurns, { strict: false });
+  const found: string[] = [];
+  const holders: string[] = [];
+  for (;;) {
+    const next = await turns.findNext({ organizations: [], holders }, SILENT_MS);
+    if (next === undefined) break;
+    found.push(next.runId);
+    const [row] = await database.query<{ holder: string }[]>('SELECT holder_id AS holder FROM runs WHERE id = $1', [
+      next.runId,
+    ]);
+    holders.push(row?.holder ?? '');
+  }
+  expect(new Set(holders).size).toBe(6);
+  const first = await database.query<{ id: string; holder: string }[]>(
+    `SELECT DISTINCT ON (holder_id) id FROM runs ORDER BY holder_id, position`,
+  );
+  expect(first.map(({ id }) => id)).toEqual(expect.arrayContaining(found));
+});
+
+it('the choice does not read what one key has waiting', async () => {
+  let read = 0;
+  const explained = {
+    async rows<R extends QueryResultRow>({ text }: { text: string }, values: readonly unknown[]): Promise<R[]> {
+      const [{ 'QUERY PLAN': plan }] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [...values]);
+      read = rowsReadBy(plan[0].Plan as PlanNode);
+      return [];
+    },
+  } as PreparedStatements;
+  const turns = new RunTurns(explained, app.config);
+  await turns.findNext(NONE_PASSED_OVER, SILENT_MS);
+  expect(read).toBeGreaterThan(0);
+  expect(read).toBeLessThan(WAITING / 10);
+  await turns.isOwedBy({ organizationId: crypto.randomUUID(), holderId: crypto.randomUUID() }, 100);
+  expect(read).toBeLessThan(WAITING / 10);
+});
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+function rowsReadBy(node: PlanNode): number {
+  const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsReadBy(child), 0);
+  if (node['Relation Name'] !== 'runs') return below;
+  return below + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+}

@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import type { RunTopic } from '../../../src/runtime/events/run-event-store.js';
+import { RunEvents } from '../../../src/runtime/events/run-events.js';
+import { RunSupervisor } from '../../../src/runtime/worker/run-supervisor.js';
+import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
+import {
+  type CollectedStream,
+  connect,
+  createAgent,
+  type StreamFrame,
+  ThreadClient,
+} from '../../support/agent-runs.js';
+import type { TestApp } from '../../support/app.js';
+import { eventually } from '../../support/run-event-probes.js';
+import { framesUntilDone } from '../../support/stream-frames.js';
+import type { StreamBackend } from '../../support/stream-backends.js';
+import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { startWorkerProcess } from '../../support/worker-process.js';
+
+const RUN_LOCK_MS = 2_000;
+const START_MS = 60_000;
+const PATIENCE_MS = 40_000;
+
+type Reading = Promise<CollectedStream>;
+
+const MORE_THAN_ALL = 1_000_000;
+
+/** Where the live buffer's content ends when its server has crashed: frames after this one are lost. */
+const LOSSES: [name: string, keptOf: (frames: number) => number][] = [
+  ['nothing', () => MORE_THAN_ALL],
+  ['the last frames', (frames) => frames - 10],
+  ['all but the first frames', () => 3],
+  ['everything', () => 0],
+];
+
+/** What runs stream before their worker is killed. A second attempt says something else each time. */
+const MESSAGES: [name: string, text: string][] = [
+  ['in the first step', '/random 40\n/wait 3000\n/random 5'],
+  ['after a tool call', '/random 10\n/call search {}\n/random 40\n/wait 3000\n/random 5'],
+];
+
+/**
+ * What readers get when a worker dies and the live buffer has lost some of what they have: whatever was lost, what a reader has
+ * received in the end folds into the stored answer.
+ */
+export function streamRecoveryContract(name: string, startBackend: () => Promise<StreamBackend>): void {
+  describe(`recovery of streams on ${name}`, () => {
+    let backend: StreamBackend;
+    let api: TestApp;
+    let tools: ToolServer;
+    let agentId: string;
+
+    beforeAll(async () => {
+      [backend, tools] = await Promise.all([startBackend(), startToolServer('search')]);
+      api = await backend.start({
+        ROLE: 'api',
+        RUN_LOCK_MS: String(RUN_LOCK_MS),
+        STREAM_KEEP_ALIVE_MS: '200',
+        UPSTREAM_ALLOW_PRIVATE: 'true',
+      });
+      agentId = await createAgent(api, [await connect(api, tools.url)]);
+    });
+
+    afterAll(async () => {
+      await backend?.close();
+      await tools?.close();
+    });
+
+    describe('when a worker is killed', () => {
+      let survivor: TestApp;
+      const runs = MESSAGES.flatMap(([when, text]) => LOSSES.map(([lost, keptOf]) => ({ when, text, lost, keptOf })));
+      const watched = new Map<(typeof runs)[number], { thread: ThreadClient; taskId: string; readings: Reading[] }>();
+
+      beforeAll(async () => {
+        const env = { RUN_LOCK_MS: String(RUN_LOCK_MS), UPSTREAM_ALLOW_PRIVATE: 'true' };
+        const doomed = await startWorkerProcess({ ...backend.env, ...env });
+        const begun = await Promise.all(
+          runs.map(async (run) => {
+            const thread = await ThreadClient.create(api, agentId);
+            const [connected, left, behind] = await Promise.all([thread.stream(), thread.stream(), thread.stream()]);
+            const taskId = await thread.postMessage(run.text);
+            const frames = connected.frames()[Symbol.asyncIterator]();
+            const received = await take(frames, 40);
+            const leftWith = await take(left.frames()[Symbol.asyncIterator](), 40);
+            const behindWith = await take(behind.frames()[Symbol.asyncIterator](), 2);
+            left.close();
+            behind.close();
+            return { run, thread, taskId, frames, received, leftWith, behindWith };
+          }),
+        );
+        await doomed.end('SIGKILL');
+        for (const { run, thread, taskId, frames, received, leftWith, behindWith } of begun) {
+          await backend.lose(taskId, run.keptOf(received.length));
+          const readings = [
+            framesUntilDone(frames).then((rest) => join([toStream(received), rest])),
+            resume(thread, leftWith),
+            resume(thread, behindWith),
+          ];
+          for (const reading of readings) reading.catch(() => undefined);
+          watched.set(run, { thread, taskId, readings });
+        }
+        survivor = await backend.start({ ROLE: 'worker', ...env });
+      }, START_MS);
+
+      afterAll(() => survivor?.close());
+
+      it.each(runs)(
+        '$when, and the live buffer has lost $lost',
+        async (run) => {
+          const { thread, taskId, readings } = watched.get(run) ?? raise('The run was not started.');
+          for (const reading of readings) await thread.expectAnswer(taskId, await reading);
+          await thread.expectWhole(taskId, await thread.collect(taskId, PATIENCE_MS));
+          expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+        },
+        START_MS,
+      );
+    });
+
+    describe.each([
+      ['completed', '/random 10\n/call search {}\n/random 10', 'finish'],
+      ['failed', '/random 10\n/call search {}\n/random 10\n/fail out of coal', 'error'],
+    ])('of a run that is %s, but whose stream has no end', (status, text, last) => {
+      it.each(LOSSES)('when the live buffer has lost %s', async (_, keptOf) => {
+        const worker = await backend.start({ ROLE: 'worker', UPSTREAM_ALLOW_PRIVATE: 'true' });
+        const thread = await ThreadClient.create(api, agentId);
+        const { taskId, ...whole } = await thread.ask(text);
+        await worker.close();
+        expect((await thread.run(taskId)).status).toBe(status);
+        // The frames are kept, but for those that the loss takes; the end is not.
+        await backend.lose(taskId, keptOf(whole.ids.length));
+        await backdateEnd(api, taskId);
+
+        const kept = Math.min(keptOf(whole.ids.length), 5);
+        const options = kept > 0 ? { lastEventId: whole.ids[kept - 1] ?? '' } : undefined;
+        const begun = { ids: whole.ids.slice(0, kept), chunks: whole.chunks.slice(0, kept) };
+        // Of what is over and lost as a whole nothing is left to stream.
+        if (options === undefined) return expect((await thread.stream({ query: { taskId } })).status).toBe(410);
+        const rest = await (await thread.stream(options)).collectUntilDone();
+        await thread.expectAnswer(taskId, join([begun, rest]));
+        const replayed = await thread.collect(taskId);
+        await thread.expectAnswer(taskId, replayed);
+        expect(replayed.chunks.at(-1)?.type).toBe(last);
+        expect(replayed.chunks.filter(({ type }) => type === last)).toHaveLength(1);
+      });
+    });
+
+    it(
+      'keeps a worker out whose claim was lost with the stream, and made again',
+      async () => {
+        const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: String(RUN_LOCK_MS) });
+        const [events, execution] = [api.app.get(RunEvents), api.app.get(RunExecution)];
+        const thread = await ThreadClient.create(api, agentId);
+        const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
+        const taskId = await thread.postMessage('/random 20\n/wait 3000\n/random 20');
+        const received = await take(frames, 20);
+        await sleep(500);
+        const streamed = await events.readFrames(await topicOf(api, taskId), taskId);
+        await backend.lose(taskId, 0);
+        await api.app.get(DataSource).query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [taskId]);
+
+        // A second worker takes the run, and has streamed as much as the first when that goes on.
+        const second = { runId: taskId, attempt: 1, epoch: 'second' };
+        const run = (await execution.claim(second)) ?? raise('The run could not be claimed again.');
+        const publisher = events.startPublisher(run, taskId, { fence: 1, epoch: second.epoch }, null);
+        const others = streamed.map((frame) => frame.replace(/"delta":"[^"]*"/, '"delta":"other "'));
+        for (const frame of others) await publisher.push(JSON.parse(frame));
+        await publisher.flush();
+        await eventually(() => expect(worker.app.get(RunSupervisor).isIdle).toBe(true));
+        expect(await events.readFrames(run, taskId)).toEqual(others);
+
+        await execution.release(second);
+        const rest = await framesUntilDone(frames);
+        await thread.expectAnswer(taskId, join([toStream(received), rest]));
+        expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+        await worker.close();
+      },
+      START_MS,
+    );
+
+    it('begins again at once when the live buffer has lost the stream of a worker that lives', async () => {
+      const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: '600000' });
+      const thread = await ThreadClient.create(api, agentId);
+      const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
+      const taskId = await thread.postMessage('/random 20\n/wait 1000\n/random 20');
+      const received = await take(frames, 20);
+      await backend.lose(taskId, 0);
+      await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));
+      expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+      await worker.close();
+    });
+
+    it('ends a stream at once when the answer is whole and only the end is missing', async () => {
+      const worker = await backend.start({ ROLE: 'worker' });
+      const thread = await ThreadClient.create(api, agentId);
+      const { taskId, ...whole } = await thread.ask('/random 10');
+      await worker.close();
+      await backend.lose(taskId, whole.ids.length);
+      expect(await thread.collect(taskId)).toEqual(whole);
+    });
+
+    it('sends a reader that has the whole answer nothing again, whatever the live buffer has lost', async () => {
+      const worker = await backend.start({ ROLE: 'worker' });
+      const thread = await ThreadClient.create(api, agentId);
+      const { taskId, ...whole } = await thread.ask('/random 10');
+      await backend.lose(taskId, 3);
+      const lastEventId = whole.ids.at(-1) ?? '';
+      expect(await (await thread.stream({ lastEventId })).collectUntilDone()).toEqual({ ids: [], chunks: [] });
+
+      // With `follow`, it continues with the next run.
+      const following = await thread.stream({ lastEventId, query: { follow: 'true' } });
+      const next = await thread.postMessage('/random 5');
+      const frames = following.frames()[Symbol.asyncIterator]();
+      expect(await framesUntilDone(frames)).toEqual({ ids: [], chunks: [] });
+      await thread.expectAnswer(next, await framesUntilDone(frames));
+      await worker.close();
+
+      // The transcript completes the stream of a reader that lacks something; it has everything then.
+      await backdateEnd(api, taskId);
+      const first = await thread.stream({ lastEventId: whole.ids[4] ?? '' });
+      const completed = await first.collectUntilDone();
+      const again = await thread.stream({ lastEventId: completed.ids.at(-1) ?? '' });
+      expect(await again.collectUntilDone()).toEqual({ ids: [], chunks: [] });
+    });
+
+    it('goes on with a later position that a reader got from the transcript', async () => {
+      const worker = await backend.start({ ROLE: 'worker' });
+      const thread = await ThreadClient.create(api, agentId);
+      const { taskId } = await thread.ask('/random 20');
+      await worker.close();
+      await backend.lose(taskId, 3);
+      await backdateEnd(api, taskId);
+      const first = await (await thread.stream({ query: { taskId } })).collectUntilDone();
+      await thread.expectAnswer(taskId, first);
+      for (let n = 3; n < first.ids.length; n++) {
+        const lastEventId = first.ids.slice(0, n).findLast((id) => id !== '') ?? '';
+        const rest = await (await thread.stream({ lastEventId })).collectUntilDone();
+        const begun = { ids: first.ids.slice(0, n), chunks: first.chunks.slice(0, n) };
+        await thread.expectAnswer(taskId, join([begun, rest]));
+      }
+    });
+  });
+}
+
+async function resume(thread: ThreadClient, received: readonly StreamFrame[]): Reading {
+  const stream = await thread.stream({ lastEventId: received.at(-1)?.id ?? '' });
+  expect(stream.status).toBe(200);
+  return join([toStream(received), await stream.collectUntilDone(PATIENCE_MS)]);
+}
+
+async function take(frames: AsyncIterator<StreamFrame>, count: number): Promise<StreamFrame[]> {
+  const taken: StreamFrame[] = [];
+  while (taken.length < count) {
+    const { done, value } = await frames.next();
+    if (done === true) throw new Error(`The stream ended after ${taken.length} frames.`);
+    taken.push(value);
+  }
+  return taken;
+}
+
+function toStream(frames: readonly StreamFrame[]): CollectedStream {
+  return { ids: frames.map(({ id = '' }) => id), chunks: frames.map(({ data }) => JSON.parse(data)) };
+}
+
+/** What a reader has that received these one after the other. */
+function join(streams: readonly CollectedStream[]): CollectedStream {
+  return { ids: streams.flatMap(({ ids }) => ids), chunks: streams.flatMap(({ chunks }) => chunks) };
+}
+
+/** Makes a run one that was over a minute ago, so that nobody waits for its worker any more. */
+async function backdateEnd({ app }: TestApp, taskId: string): Promise<void> {
+  await app.get(DataSource).query(`UPDATE runs SET finished_at = now() - interval '1 minute' WHERE id = $1`, [taskId]);
+}
+
+function raise(message: string): never {
+  throw new Error(message);
+}
+
+async function topicOf({ app }: TestApp, runId: string): Promise<RunTopic> {
+  const [topic] = await app
+    .get(DataSource)
+    .query('SELECT organization_id AS "organizationId", thread_id AS "threadId" FROM runs WHERE id = $1', [runId]);
+  return topic as RunTopic;
+}
