@@ -48,7 +48,7 @@ async function download(program, name) {
   return { id, file: join(folder, filename) };
 }
 
-/** Is the text in a file of the archive? */
+/** True if the text is in a file of the archive. */
 async function contains(file, text) {
   let end = Buffer.alloc(0);
   for await (const piece of createReadStream(file).pipe(createGunzip())) {

@@ -68,7 +68,7 @@ export interface OpenToolset {
   readonly unavailable: readonly UnavailableMember[];
 }
 
-/** Is the tool only for the app of its server, and not for models (MCP Apps, `visibility`)? */
+/** True if the tool is only for the app of its server, and not for models (MCP Apps, `visibility`). */
 function isForAppAlone(meta: UpstreamTool['_meta']): boolean {
   const ui = meta?.['ui'];
   const visibility = isRecord(ui) ? ui['visibility'] : undefined;

@@ -3,7 +3,7 @@ import type { Connection } from './connection.js';
 /** By connection object, which is cached for less than a second: the same object again keeps what is cached by it. */
 const ofMembers = new WeakMap<Connection, Map<string, Connection>>();
 
-/** Does each person use an own account at the upstream? */
+/** True if each person uses an own account at the upstream. */
 export function hasMemberAccounts({ oauth }: Pick<Connection, 'oauth'>): boolean {
   return oauth?.account === 'member';
 }

@@ -74,7 +74,7 @@ export class ConnectionDirectory {
     return hasMemberAccounts(connection) ? undefined : this.repository.findTools(connection.id);
   }
 
-  /** Do other organizations have connections that run programs? */
+  /** True if other organizations have connections that run programs. */
   hasProgramsBeside(organizationId: string): Promise<boolean> {
     return this.repository.existsProgramBeside(organizationId);
   }

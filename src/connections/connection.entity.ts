@@ -108,7 +108,7 @@ export class ConnectionEntity {
   @Column({ type: 'jsonb', name: 'rate_limit', nullable: true })
   rateLimit: ConnectionRateLimit | null;
 
-  /** Do callers share one session with the upstream, although it keeps state in it? */
+  /** True if callers share one session with the upstream, although the upstream keeps state in it. */
   @Column({ type: 'boolean', name: 'shared_state', default: false })
   sharedState: boolean;
 

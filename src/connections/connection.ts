@@ -74,9 +74,9 @@ export interface Connection {
   readonly publicTools: PublicToolsRule;
   /** Of its tool calls; null: no limit. */
   readonly rateLimit: ConnectionRateLimit | null;
-  /** Do callers share one session with the upstream, although it keeps state in it? */
+  /** True if callers share one session with the upstream, although the upstream keeps state in it. */
   readonly sharedState: boolean;
-  /** Does the organization record the arguments and results of its calls? */
+  /** True if the organization records the arguments and results of its calls. */
   readonly auditContent: boolean;
   /** Increases with every change of where and how the upstream is called. */
   readonly revision: number;
@@ -109,7 +109,7 @@ export interface ConnectionCredentials {
   readonly bearerToken?: string;
 }
 
-/** Can a caller open a session with the upstream itself? For types of other modules, the service opens them. */
+/** True if a caller can open a session with the upstream. For types of other modules, the service opens them. */
 export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
   return type === 'HTTP' || type === 'STDIO';
 }

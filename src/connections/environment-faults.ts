@@ -36,14 +36,14 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(`${OF_THE_SYSTEM} ${OF_RUNT
 
 /** The variables that STDIO connections can set. */
 export interface VariableRule {
-  /** Did the operator choose the commands? Then callers can by default set only variables for credentials. */
+  /** True if the operator chose the commands. Callers can then set only variables for credentials by default. */
   readonly isRestricted: boolean;
   /** Names, or prefixes followed by `*`, that the operator allows. */
   readonly allowed: readonly string[];
 }
 
 /**
- * Can STDIO connections set this variable? They can set those that the operator allows. By default, if the operator has
+ * True if STDIO connections can set this variable. They can set those that the operator allows. By default, if the operator has
  * chosen the commands, they can set variables whose upper-case names mark credentials or identifiers. A list of
  * dangerous variables would never be complete, since every program reads variables of its own (`GIT_EXTERNAL_DIFF`,
  * `LESSOPEN`, …).
@@ -60,7 +60,7 @@ function isOfCredential(name: string): boolean {
 }
 
 /**
- * Is this variable closed to STDIO connections? It is if it decides which code a program runs or where it fetches code:
+ * True if this variable is closed to STDIO connections. It is if it decides which code a program runs or where it fetches code:
  * it would turn the one command that an operator allows into another program. Names are compared without case, as npm
  * does.
  */

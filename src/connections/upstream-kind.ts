@@ -14,7 +14,7 @@ export interface UpstreamAccess extends ConnectionCredentials {
 
 /** A kind of upstream: how its MCP server is reached. */
 export interface UpstreamConnector {
-  /** Do connections of this kind require a URL? */
+  /** True if connections of this kind require a URL. */
   readonly needsUrl?: boolean;
   /**
    * Creates an MCP SDK transport that has not been started. Called once for each session: clients, threads, and callers have their

@@ -12,12 +12,12 @@ export function generateApiKey(): string {
   return FORM.generate();
 }
 
-/** Does this text have the form of an API key, with a valid checksum? */
+/** True if the text has the form of an API key, with a valid checksum. */
 export function isWellFormedApiKey(value: string): boolean {
   return FORM.matches(value);
 }
 
-/** Does the secret look random? Refuses placeholders such as one repeated character. */
+/** True if the secret looks random. Refuses placeholders such as one repeated character. */
 export function isStrongApiKey(value: string): boolean {
   return new Set(FORM.secretOf(value)).size >= LEAST_DIFFERENT_CHARACTERS;
 }

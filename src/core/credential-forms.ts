@@ -11,7 +11,7 @@ const FORM_IN_TEXT = new RegExp(CREDENTIAL_FORM);
 /** A path that is percent-encoded more often than this cannot match a route. */
 const MAX_DECODINGS = 3;
 
-/** Does the text contain anything in the form of our credentials? */
+/** True if the text contains anything in the form of our credentials. */
 export function holdsCredential(text: string): boolean {
   // Few texts contain the start of the prefixes, and searching for it costs a fraction of the expression.
   return text.includes('sb') && FORM_IN_TEXT.test(text);

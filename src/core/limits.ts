@@ -47,7 +47,7 @@ export function changedRateLimit<T extends object>(...change: Parameters<typeof 
   return Object.keys(changed).length === 0 ? null : changed;
 }
 
-/** Is one of the limits higher than in the other set, or absent where the other has one? */
+/** True if one of the limits is higher than in the other set, or absent where the other has one. */
 export function isLifted<T extends object>(changed: T | null, stored: T | null): boolean {
   return Object.entries(stored ?? {}).some(([name, limit]) => {
     const value = (changed as Record<string, number> | null)?.[name];

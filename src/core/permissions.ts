@@ -12,22 +12,22 @@ const FEW = 16;
 /** Sets of longer lists, cached for the lifetime of their map. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Does the map allow this tool of this resource? Pure; the only function that interprets wildcards. */
+/** True if the map allows this tool of this resource. Pure; the only function that interprets wildcards. */
 export function allows(map: PermissionMap, resource: string, tool: string): boolean {
   return listAllows(map, resource, tool) || (resource !== SELF && listAllows(map, ANY, tool));
 }
 
-/** Does the map allow at least one tool of this resource? */
+/** True if the map allows at least one tool of this resource. */
 export function allowsAny(map: PermissionMap, resource: string): boolean {
   return listOf(map, resource).length > 0 || (resource !== SELF && listOf(map, ANY).length > 0);
 }
 
-/** Does the map allow only management tools? */
+/** True if the map allows only management tools. */
 export function allowsNothing(map: PermissionMap): boolean {
   return Object.entries(map).every(([resource, tools]) => resource === SELF || tools.length === 0);
 }
 
-/** Does `outer` grant everything that `inner` grants? The rule against widening permissions. */
+/** True if `outer` grants everything that `inner` grants: the rule against widening permissions. */
 export function isWithin(inner: PermissionMap, outer: PermissionMap): boolean {
   return Object.entries(inner).every(([resource, tools]) => {
     const held = new Set(granted(outer, resource));

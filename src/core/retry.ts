@@ -10,7 +10,7 @@ export function backoffMs(attempt: number): number {
 }
 
 export interface RetryOptions {
-  /** Can a retry succeed after this error? Any other error is thrown at once. */
+  /** True if a retry can succeed after this error. Any other error is thrown at once. */
   readonly isRetryable: (error: unknown) => boolean;
   /** The last error is thrown once this much time has passed; without it, retries are unlimited. */
   readonly giveUpAfterMs?: number;

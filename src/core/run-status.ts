@@ -8,7 +8,7 @@ export const OPEN_RUN_STATUSES = ['queued', 'running', 'waiting'] as const satis
 /** The same as an SQL list: `status IN (…)`. */
 export const OPEN_RUN_STATUS_LIST = OPEN_RUN_STATUSES.map((status) => `'${status}'`).join(', ');
 
-/** Is a run with this status not over? */
+/** True if a run with this status is not over. */
 export function isOpenRunStatus(status: RunStatus): boolean {
   return (OPEN_RUN_STATUSES as readonly RunStatus[]).includes(status);
 }

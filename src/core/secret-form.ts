@@ -25,7 +25,7 @@ export class SecretForm {
     return this.prefix + secret + checksum(secret);
   }
 
-  /** Does the text have this form, with a valid checksum? */
+  /** True if the text has this form, with a valid checksum. */
   matches(value: string): boolean {
     return this.format.test(value) && checksum(this.secretOf(value)) === value.slice(-CHECKSUM_LENGTH);
   }

@@ -10,7 +10,7 @@ let turns: Promise<void> = Promise.resolve();
 export class TimeSlices {
   private startedAt = performance.now();
 
-  /** Has the work blocked the event loop for long enough? Then await `next`. */
+  /** True once the work has blocked the event loop for long enough. The caller then awaits `next`. */
   get isOver(): boolean {
     return performance.now() - this.startedAt > SLICE_MS;
   }

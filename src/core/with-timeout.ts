@@ -26,7 +26,7 @@ export async function withTimeout<T, F>(
   }
 }
 
-/** Did the work settle within `milliseconds`? Never rejects. */
+/** True if the work settles within `milliseconds`. Never rejects. */
 export function endsWithin(work: Promise<unknown>, milliseconds: number, options?: TimeoutOptions): Promise<boolean> {
   const ended = work.then(
     () => true,

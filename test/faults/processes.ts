@@ -89,13 +89,13 @@ export class Processes {
     }
   }
 
-  /** Has the process in this place completed its start? */
+  /** True once the process in this place has completed its start. */
   isReady({ process }: Place): boolean {
     if (!this.ready.has(process) && process.output.includes(READY)) this.ready.add(process);
     return this.ready.has(process);
   }
 
-  /** Does the process in this place run, without a signal that is to end it? A second SIGTERM would end it at once. */
+  /** True while the process in this place runs and no signal to end it was sent. A second SIGTERM would end it at once. */
   isUndisturbed({ process }: Place): boolean {
     return !process.hasEnded && !this.ending.has(process);
   }

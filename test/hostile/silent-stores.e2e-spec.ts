@@ -189,7 +189,7 @@ describe.each(backends)('with the queue on $queue', ({ redis, cases }) => {
   }, 240_000);
 });
 
-/** Has the body the form of an error, with a code that tells the caller to retry? */
+/** True if the body has the form of an error, with a code that tells the caller to retry. */
 function isRefusal({ text, headers }: Answer): boolean {
   if (String(headers['content-type']).startsWith('text/html')) return true;
   const body = JSON.parse(text) as { code?: string; error?: string | { data?: { code?: string } } };

@@ -129,7 +129,7 @@ async function isOk(redis: Redis): Promise<boolean> {
   return String(await redis.cluster('INFO')).includes('cluster_state:ok');
 }
 
-/** Does the node know all slots, and a replica of each master that is in step with it? */
+/** True if the node knows all slots, and a replica of each master that is in step with it. */
 async function isWhole(redis: Redis): Promise<boolean> {
   const replicas = (await known(redis)).filter((line) => line.includes('slave'));
   const isInStep = !(await redis.info('replication')).includes('master_link_status:down');

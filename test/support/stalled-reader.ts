@@ -39,7 +39,7 @@ export class StalledReader {
     }
   }
 
-  /** Has the server closed the connection? */
+  /** True once the server has closed the connection. */
   get isCutOff(): boolean {
     return this.served.destroyed;
   }

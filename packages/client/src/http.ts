@@ -26,7 +26,7 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
-  /** Has a second request the same effect as one? Otherwise only refused requests are repeated. */
+  /** True if a second request has the same effect as one. Otherwise only refused requests are repeated. */
   readonly isRepeatable: boolean;
 }
 

@@ -175,7 +175,7 @@ function pauseBefore({ made }: KeptComposition): number {
   return made.at + Math.min(VALID_MS, made.tookMs * PAUSE_FACTOR) - Date.now();
 }
 
-/** Do both lead to the same composition? Lists of tools stay the same objects while their content is unchanged. */
+/** True if both lead to the same composition. Lists of tools stay the same objects while their content is unchanged. */
 function isSameParts(a: AgentParts, b: AgentParts): boolean {
   return isSameLists(a.lists, b.lists) && digestOf(a) === digestOf(b);
 }

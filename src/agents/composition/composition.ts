@@ -66,7 +66,7 @@ export function isWaiting(member: UnavailableMember): member is WaitingMember {
 export interface Composition {
   /** By composed name, in the order of the agent's connections and by name within each. */
   readonly places: ReadonlyMap<string, ToolPlace>;
-  /** Is there a listable tool whose members allow calls without a credential? */
+  /** True if there is a listable tool whose members allow calls without a credential. */
   readonly hasPublic: boolean;
   /** Each connection once, in the agent's order. */
   readonly sources: readonly Source[];

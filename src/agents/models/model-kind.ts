@@ -18,7 +18,7 @@ export interface LanguageModelSettings {
 export interface LanguageModels {
   /** The address of the kind when a provider stores no base URL; undefined if there is no default address. */
   readonly ownBaseUrl?: string | undefined;
-  /** Do providers of this kind require a base URL? */
+  /** True if providers of this kind require a base URL. */
   readonly needsBaseUrl?: boolean;
   /** Creates a callable model without calling it. */
   openModel(settings: LanguageModelSettings): LanguageModelV4;

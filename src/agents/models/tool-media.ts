@@ -30,12 +30,12 @@ export function withNewestToolMedia(prompt: Prompt, limit: number): Prompt {
   return left <= limit ? prompt : keepingToolMedia(prompt, () => left-- <= limit);
 }
 
-/** Do results of tools in the prompt hold images or sounds? */
+/** True if results of tools in the prompt hold images or sounds. */
 export function hasToolMedia(prompt: Prompt): boolean {
   return countToolMedia(prompt) > 0;
 }
 
-/** Can the reason of this error be an image or a sound that the model does not take? */
+/** True if the reason of this error can be an image or a sound that the model does not take. */
 export function mayRefuseMedia(error: unknown): boolean {
   if (UnsupportedFunctionalityError.isInstance(error)) return true;
   const status = APICallError.isInstance(error) ? error.statusCode : undefined;

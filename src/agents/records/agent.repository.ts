@@ -99,7 +99,7 @@ export class AgentRepository {
     await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [COMPOSITION_LOCK, organizationId]);
   }
 
-  /** Does the agent contain itself, directly or through other agents? Reliable only under `lockCompositions`. */
+  /** True if the agent contains itself, directly or through other agents. Reliable only under `lockCompositions`. */
   async reachesItself(manager: EntityManager, id: string): Promise<boolean> {
     const rows: unknown[] = await manager.query(
       `WITH RECURSIVE reached (id) AS (

@@ -31,7 +31,7 @@ export function addedSelections(before: readonly AgentConnection[], after: reado
   });
 }
 
-/** Could a call that needed an approval before need none now? */
+/** True if a call that needed an approval before the change needs none after it. */
 function isLoosened(before: ApprovalRule, after: ApprovalRule): boolean {
   if (before === 'none' || after === 'all' || before === after) return false;
   if (typeof before === 'string' || typeof after === 'string') return true;

@@ -60,7 +60,7 @@ export class AuditWriter {
   ) {}
 
   /**
-   * Can another invocation start? Not while its record would probably be lost: a tool must not run for a caller who then waits in
+   * True if another invocation can start. It cannot while its record would probably be lost: a tool must not run for a caller who then waits in
    * vain. Invocations in progress can exceed the limits.
    */
   get hasCapacity(): boolean {

@@ -27,7 +27,7 @@ export class AnswerRooms {
 
   constructor(private readonly budget: AnswerBudget) {}
 
-  /** Has the response room, or does it wait for some? */
+  /** True if the response has room, false while it waits for some. */
   has(reply: FastifyReply): boolean {
     return this.rooms.has(reply);
   }

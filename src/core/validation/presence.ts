@@ -18,7 +18,7 @@ function isMarked(marked: WeakMap<object, Set<string>>, type: new () => object, 
   return false;
 }
 
-/** Is the property always there, although it can be null? */
+/** True if the property is always there, although it can be null. */
 export function isPresentOrNull(type: new () => object, property: string): boolean {
   return isMarked(nullable, type, property) && !isMarked(absent, type, property);
 }

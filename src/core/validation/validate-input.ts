@@ -70,7 +70,7 @@ function isUnknown({ constraints = {} }: ValidationError): boolean {
  * list, whose items class-validator would attribute to the outer list. The depth of bodies is limited where they are
  * parsed.
  * @param openMaps the members that class-transformer does not read
- * @param isOpen is the value within such a member?
+ * @param isOpen true if the value is within such a member
  */
 function findUnusable(
   value: unknown,

@@ -102,7 +102,7 @@ export class ConsentController {
     return undefined;
   }
 
-  /** Has the person signed in with this browser since the request began? Both times are of the database. */
+  /** True if the person has signed in with this browser since the request began. Both times come from the database. */
   private async hasSignedInFor({ uid }: Interaction, { signedInAt }: SignedInUser): Promise<boolean> {
     const begun = await this.records.createdAt('Interaction', uid);
     return begun !== undefined && signedInAt >= begun;

@@ -3,7 +3,7 @@ export const OAUTH_TOKEN_PREFIX = 'sbo_';
 
 const FORMAT = /^sbo_[A-Za-z0-9_-]{43}$/;
 
-/** Does this text have the form of an access token of this service? */
+/** True if the text has the form of an access token of this service. */
 export function isOauthToken(value: string): boolean {
   return FORMAT.test(value);
 }

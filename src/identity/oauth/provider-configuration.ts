@@ -178,7 +178,7 @@ function consentPolicy(): interactionPolicy.DefaultPolicy {
   return policy;
 }
 
-/** Does a consent count for later sign-ins of a client with this redirect? */
+/** True if a consent counts for later sign-ins of a client with this redirect. */
 export function isRemembered(redirectUri: string): boolean {
   return redirectUri.startsWith('https://');
 }

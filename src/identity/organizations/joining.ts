@@ -142,7 +142,7 @@ export class Joining {
   }
 }
 
-/** Has only the owner of the address received this link? */
+/** True if only the owner of the address has received this link. */
 function isMailed({ mailedHash }: InvitationEntity, token: string): boolean {
   return mailedHash === hashOfLinkToken(token);
 }

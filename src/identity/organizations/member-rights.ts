@@ -28,7 +28,7 @@ export function permissionsOfMember({ role, rolePermissions, memberPermissions }
   return unionOf(rolePermissions ?? {}, memberPermissions);
 }
 
-/** Does one role hold something that the other does not? An owner holds more than an admin. */
+/** True if one role holds something that the other does not. An owner holds more than an admin. */
 export function holdsMore(one: MemberRights, other: MemberRights): boolean {
   if (one.role === OWNER && other.role !== OWNER) return true;
   return !isWithin(permissionsOfMember(one), permissionsOfMember(other));

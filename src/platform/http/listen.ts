@@ -49,7 +49,7 @@ export async function listenWidely(
   }
 }
 
-/** Can several sockets listen on one port? Not on every operating system. */
+/** True if several sockets can listen on one port. Not every operating system permits that. */
 async function isSupported(host: string): Promise<boolean> {
   const probe = createServer();
   try {

@@ -66,7 +66,7 @@ function writeAllNow(text: Buffer): void {
   }
 }
 
-/** Is the pipe full? */
+/** True while the pipe is full. */
 function isBusy(error: NodeJS.ErrnoException | null): boolean {
   return error?.code === 'EAGAIN';
 }

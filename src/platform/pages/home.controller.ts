@@ -48,7 +48,7 @@ export class HomeController {
   }
 }
 
-/** Does the caller name HTML, and not JSON before it? Browsers do; a client that takes anything gets JSON. */
+/** True if the caller names HTML, and not JSON before it. Browsers do; a client that accepts anything gets JSON. */
 function prefersPage(accept = ''): boolean {
   const types = accept.split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase());
   const [page, data] = [types.indexOf('text/html'), types.indexOf('application/json')];

@@ -36,7 +36,7 @@ export class EventStoreClosedError extends Error {
   }
 }
 
-/** Can repeating a call of the event store mend this error? */
+/** True if repeating the call of the event store can succeed. */
 export function isRetryable(error: unknown): boolean {
   return !(error instanceof StaleWriterError) && !(error instanceof EventStoreClosedError);
 }

@@ -83,7 +83,7 @@ export class UsageStats {
   @Type(() => UsageGroup)
   groups: UsageGroup[];
 
-  /** Were there more groups than are listed? Their runs count in the total. */
+  /** True if there are more groups than are listed. Their runs count in the total. */
   @IsBoolean()
   truncated: boolean;
 }

@@ -8,7 +8,7 @@ export interface ReaderPosition extends FramePosition {
    * How often it had to start over. Frames that are sent again have new ids, so that clients do not skip them as known.
    */
   readonly round: number;
-  /** Has it received the chunk that closes the answer of this attempt? */
+  /** True once it has received the chunk that closes the answer of this attempt. */
   readonly isLast: boolean;
 }
 

@@ -39,7 +39,7 @@ export class RunFrames {
     return this.current;
   }
 
-  /** Has the reader received the chunk that closes an answer? */
+  /** True once the reader has received the chunk that closes an answer. */
   get isAnswerClosed(): boolean {
     return LAST_OF_AN_ANSWER.test(this.lastFrame);
   }

@@ -94,7 +94,7 @@ export class RunStreamService {
   }
 
   /**
-   * Can the reader still reach the end of the run? Frames of an open run that the live buffer has lost are streamed
+   * True if the reader can still reach the end of the run. Frames of an open run that the live buffer has lost are streamed
    * again.
    */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {

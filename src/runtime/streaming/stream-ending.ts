@@ -27,7 +27,7 @@ export class StreamEnding {
     private readonly events: RunEvents,
   ) {}
 
-  /** Has every worker finished writing this run's stream? */
+  /** True once every worker has finished writing this run's stream. */
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
     const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;

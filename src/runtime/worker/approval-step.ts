@@ -128,7 +128,7 @@ async function targetNow(
   return tool.readTarget(signal);
 }
 
-/** Is this what somebody has approved? */
+/** True if this is what a person has approved. */
 function isApproved(target: ToolTarget, { connectionId, targetPlace, targetDefinition }: Decision): boolean {
   const isSamePlace = targetPlace === null ? target.connectionId === connectionId : target.place === targetPlace;
   // What cannot be listed at the moment cannot be compared.

@@ -26,12 +26,12 @@ export class AttemptApprovals {
     return approvals;
   }
 
-  /** Is any approval of the run still open, as far as this attempt knows? */
+  /** True while an approval of the run is open, as far as this attempt knows. */
   get areOpen(): boolean {
     return [...this.states.values()].some(({ closedAt }) => closedAt === null);
   }
 
-  /** Was the run's credential lost while it waited? */
+  /** True if the run's credential was lost while the run waited. */
   get posterIsGone(): boolean {
     return [...this.states.values()].some(({ closedAs }) => closedAs === 'poster_gone');
   }

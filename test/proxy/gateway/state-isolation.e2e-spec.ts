@@ -174,7 +174,7 @@ async function placeOf(notepad: Notepad, more: object = {}): Promise<Place> {
   return { connectionId, agentId: await agentOf(app, [connectionId]) };
 }
 
-/** Does the second caller read what the first one has noted? The first one reads it in any case. */
+/** True if the second caller reads what the first one has noted. The first one reads it in any case. */
 async function verdict([first, second]: [Caller, Caller]): Promise<'own' | 'shared'> {
   const secret = randomUUID();
   await first('note', { text: secret });

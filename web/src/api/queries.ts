@@ -136,7 +136,7 @@ export function useList<Name extends ListToolName>(
     query,
     rows: query.data?.pages.flatMap((page) => page.items) ?? [],
     totalCount,
-    /** Were only `totalCount - 1` items counted, and there are more? */
+    /** True if only `totalCount - 1` items were counted and there are more. */
     isCountCut: totalCount !== undefined && totalCount > (request.count_limit ?? COUNT_LIMIT),
   };
 }

@@ -70,7 +70,7 @@ export type ChoiceKind = keyof typeof SOURCES;
 
 const FOUND = 20;
 
-/** Can the caller list what there is to choose from? */
+/** True if the caller can list what there is to choose from. */
 export function useMayChoose(kind: ChoiceKind): boolean {
   return useOrganization().may(SOURCES[kind].tool);
 }

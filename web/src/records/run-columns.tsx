@@ -8,7 +8,7 @@ export type Run = ListItem<'RUN_LIST'>;
 /** A run with its model calls. */
 export type RunDetails = ToolOutput<'RUN_GET'>['item'];
 
-/** Is the run not over? */
+/** True if the run is not over. */
 export function isOpen({ status }: { readonly status: string }): boolean {
   return status === 'queued' || status === 'running' || status === 'waiting';
 }

@@ -11,7 +11,7 @@ export interface Organization extends Membership {
   readonly url: string;
   /** `fetch` with the caller's credential, for what the client has no method for. */
   readonly fetch: typeof fetch;
-  /** Can the caller use this management tool (or permission without a tool)? */
+  /** True if the caller can use this management tool (or permission without a tool). */
   readonly may: (tool: string) => boolean;
 }
 

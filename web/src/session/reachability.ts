@@ -6,7 +6,7 @@ const OF_PROXIES = new Set([502, 503, 504]);
 let isAway = false;
 const listeners = new Set<() => void>();
 
-/** Did the service not answer the last request? */
+/** True if the service did not answer the last request. */
 export function isServiceAway(): boolean {
   return isAway;
 }

@@ -10,7 +10,7 @@ export interface List<Row> {
   readonly query: UseInfiniteQueryResult<InfiniteData<unknown>>;
   readonly rows: readonly Row[];
   readonly totalCount: number | undefined;
-  /** Are there more, of which `totalCount` counts only the first? */
+  /** True if there are more, of which `totalCount` counts only the first. */
   readonly isCountCut: boolean;
 }
 

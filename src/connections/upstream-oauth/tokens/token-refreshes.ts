@@ -50,7 +50,7 @@ export class TokenRefreshes {
     private readonly requests: TokenRequests,
   ) {}
 
-  /** Is it of no use to ask the account's authorization server now? */
+  /** True while asking the account's authorization server is of no use. */
   isPaused(connection: Connection, { tokens }: Account): boolean {
     return tokens.refreshToken === undefined || this.isBackingOff(connection, endpointOf(connection, tokens));
   }
@@ -156,7 +156,7 @@ export class TokenRefreshes {
   }
 }
 
-/** Has no process got a newer access token yet? */
+/** True while no process has got a newer access token. */
 function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
   return tokens.accessToken === outdated || databaseNow() >= refreshAt;
 }

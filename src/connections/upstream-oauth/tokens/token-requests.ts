@@ -24,7 +24,7 @@ const ERRORS_OF_SERVERS: ReadonlySet<string> = new Set([
   'slow_down',
 ]);
 
-/** Does the error of a refresh concern the account alone, and not the authorization server? */
+/** True if the error of a refresh concerns the account alone, and not the authorization server. */
 export function concernsAccount(error: unknown): boolean {
   return error instanceof OAuthError && !ERRORS_OF_SERVERS.has(error.code);
 }

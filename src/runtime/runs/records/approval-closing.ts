@@ -31,7 +31,7 @@ export async function continueRun(manager: EntityManager, runId: string): Promis
   return rows[0];
 }
 
-/** Has a run requested approvals and no worker at the moment? Then its answer exists, and a worker has to end it. */
+/** True if a run has requested approvals and has no worker. Its answer then exists, and a worker has to end it. */
 export const IS_SUSPENDED = `status IN ('waiting', 'queued')
   AND (status = 'waiting' OR EXISTS (SELECT FROM run_approvals WHERE run_id = runs.id))`;
 

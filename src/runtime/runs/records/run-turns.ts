@@ -114,7 +114,7 @@ export class RunTurns {
     return next;
   }
 
-  /** Has a tenant with less than its share waited for `waitedMs`, while this tenant has more than its own? */
+  /** True if a tenant with less than its share has waited for `waitedMs`, while this tenant has more than its own. */
   async isOwedBy({ organizationId, holderId }: Tenant, waitedMs: number): Promise<boolean> {
     const [row] = await this.statements.rows<{ owed: boolean }>(IS_OWED, [
       organizationId,

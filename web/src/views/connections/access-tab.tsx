@@ -10,7 +10,7 @@ import { formatNumber, Time } from '../../ui/time.js';
 
 /**
  * Who can call what of a connection or an agent, in words: by role, by membership, by key.
- * @param isPublic are tools that the upstream marks as public open to callers without a credential?
+ * @param isPublic true if tools that the upstream marks as public are open to callers without a credential
  */
 export function AccessTab({ id, isPublic }: { readonly id: string; readonly isPublic?: boolean }) {
   return (

@@ -12,7 +12,7 @@ const STATUSES = [
   { value: 'failed', label: 'Failed' },
 ];
 
-/** Can metadata have this key? */
+/** True if metadata can have this key. */
 export function isMetadataKey(key: string): boolean {
   return /^[A-Za-z0-9_.-]{1,64}$/.test(key);
 }
