@@ -41,7 +41,7 @@ const WALLS = {
   'proxy/translation': ['forwarding', 'protocol'],
   'proxy/agent-server': ['forwarding', 'protocol', 'translation'],
   'proxy/http': ['agent-server', 'forwarding', 'protocol', 'translation'],
-  'proxy/self': ['http', 'protocol'],
+  'proxy/self': ['.', 'http', 'protocol'],
 };
 
 /** It puts the process together: it imports what it starts. */

@@ -22,7 +22,7 @@ import { EventsModule } from './runtime/events/events.module.js';
 import { HealthModule } from './platform/health/health.module.js';
 import { ModelsModule } from './agents/models/models.module.js';
 import { OrganizationsModule } from './identity/organizations/organizations.module.js';
-import { McpHttpModule } from './proxy/http/mcp-http.module.js';
+import { ProxyModule } from './proxy/proxy.module.js';
 import { SelfModule } from './proxy/self/self.module.js';
 import { OauthModule } from './identity/oauth/oauth.module.js';
 import { QueueModule } from './platform/queue/queue.module.js';
@@ -82,7 +82,7 @@ const API = [
   SchedulesModule,
   OauthModule,
   SelfModule,
-  McpHttpModule,
+  ProxyModule,
 ];
 
 /** What executes runs, delivers webhooks, and deletes what organizations no longer keep. */

@@ -1,0 +1,55 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { AgentsModule } from '../agents/agents.module.js';
+import { CredentialsModule } from '../identity/credentials/credentials.module.js';
+import { AuthModule } from '../identity/auth/auth.module.js';
+import { ConnectionsModule } from '../connections/connections.module.js';
+import { UpstreamsModule } from '../upstreams/upstreams.module.js';
+import { AgentServerModule } from './agent-server/agent-server.module.js';
+import { ForwardingModule } from './forwarding/forwarding.module.js';
+import { TranslationModule } from './translation/translation.module.js';
+import { AnonymousAdmission } from './http/anonymous-admission.js';
+import { CallerResolver } from './http/caller-resolver.js';
+import { ActiveCalls } from './http/active-calls.js';
+import { Deprecation } from './http/deprecation.js';
+import { DirectController } from './http/direct.controller.js';
+import { GatewayController } from './http/gateway.controller.js';
+import { LegacyController } from './http/legacy.controller.js';
+import { McpErrorResponder } from './http/mcp-error-responder.js';
+import { McpRequestHandler } from './http/mcp-request-handler.js';
+import { McpRoutes } from './http/mcp-routes.js';
+import { OriginPolicy } from './http/origin-policy.js';
+import { PipelineAdditions } from './http/pipeline-additions.js';
+import { SessionHandler } from './http/session-handler.js';
+import { ToolCallHandler } from './http/tool-call-handler.js';
+
+/** The MCP endpoints of connections and agents: routes, origin and header rules, errors as JSON-RPC. */
+@Module({
+  imports: [
+    AgentServerModule,
+    AgentsModule,
+    CredentialsModule,
+    AuthModule,
+    ConnectionsModule,
+    DiscoveryModule,
+    ForwardingModule,
+    TranslationModule,
+    UpstreamsModule,
+  ],
+  controllers: [GatewayController, DirectController, LegacyController],
+  providers: [
+    AnonymousAdmission,
+    CallerResolver,
+    ActiveCalls,
+    Deprecation,
+    McpErrorResponder,
+    McpRequestHandler,
+    McpRoutes,
+    OriginPolicy,
+    PipelineAdditions,
+    SessionHandler,
+    ToolCallHandler,
+  ],
+  exports: [OriginPolicy],
+})
+export class ProxyModule {}
