@@ -54,7 +54,7 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
 /** Configures every instance of the application, in production and in tests. */
 export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
   const fastify = app.getHttpAdapter().getInstance();
-  const anonymousConnections = new AnonymousConnections(config.settings.maxAnonymousConnections);
+  const anonymousConnections = new AnonymousConnections(config.settings.maxUnauthenticatedConnections);
   anonymousConnections.watch(fastify.server as Server);
   anonymousConnections.limitPipelining(fastify);
   registerUnreadBodies(fastify);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 describe('GET /console/session', () => {
-  it('tells a stranger how to sign in, and gives a CSRF token', async () => {
+  it('tells a caller without a session how to sign in, and gives a CSRF token', async () => {
     const answer = await new ConsoleBrowser(service.url).readSession();
     expect(answer.status).toBe(200);
     expect(answer.headers['cache-control']).toBe('no-store');

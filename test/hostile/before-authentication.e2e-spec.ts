@@ -13,7 +13,7 @@ const MAX_STRANGERS = 200;
 
 let target: HostileTarget;
 beforeAll(async () => {
-  target = await startHostileTarget({ env: { MAX_STRANGER_CONNECTIONS: String(MAX_STRANGERS) } });
+  target = await startHostileTarget({ env: { MAX_UNAUTHENTICATED_CONNECTIONS: String(MAX_STRANGERS) } });
 });
 afterAll(() => target?.close());
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
     BOOTSTRAP_OWNER_EMAIL: OWNER.email,
     BOOTSTRAP_OWNER_PASSWORD: OWNER.password,
     // The neighbour has the same address as the load, whose connections are all new at once.
-    MAX_STRANGER_CONNECTIONS: '4000',
+    MAX_UNAUTHENTICATED_CONNECTIONS: '4000',
   };
   target = await startHostileTarget({ env });
   load = fork(new URL('./combined-load.mjs', import.meta.url), { execArgv: [] });

@@ -64,8 +64,8 @@ export async function startOutageTarget({ redis: hasRedis }: { redis: boolean })
     BOOTSTRAP_OWNER_PASSWORD: PASSWORD,
     UPSTREAM_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'error',
-    // Without the database no credential can be verified, so all callers count as strangers, and all have one address here.
-    MAX_STRANGER_CONNECTIONS: '4000',
+    // Without the database no credential can be verified, so no caller counts as authenticated, and all have one address here.
+    MAX_UNAUTHENTICATED_CONNECTIONS: '4000',
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB} ${HEAP_PROBE_OPTION}`,
   });
   const { url } = await service.listening();

@@ -42,8 +42,8 @@ if (!isPossible) {
       ENCRYPTION_KEYS: generateEncryptionKey('pressure'),
       BOOTSTRAP_API_KEY: apiKey,
       LOG_LEVEL: 'error',
-      // Connections count as strangers until their first request is verified.
-      MAX_STRANGER_CONNECTIONS: '4000',
+      // Connections count as unauthenticated until their first request is verified.
+      MAX_UNAUTHENTICATED_CONNECTIONS: '4000',
       NODE_OPTIONS: '--max-old-space-size=512',
     });
     ({ url } = await service.listening());

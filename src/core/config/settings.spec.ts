@@ -28,7 +28,7 @@ describe('readSettings', () => {
       port: 3000,
       headersTimeoutMs: 15_000,
       requestTimeoutMs: 120_000,
-      maxAnonymousConnections: 1_000,
+      maxUnauthenticatedConnections: 1_000,
       baseUrl: undefined,
       isConsoleEnabled: true,
       dataDir: resolve('.data'),

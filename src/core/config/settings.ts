@@ -21,7 +21,7 @@ export interface Settings {
   headersTimeoutMs: number;
   requestTimeoutMs: number;
   /** Limit of caller connections without a verified credential. */
-  maxAnonymousConnections: number;
+  maxUnauthenticatedConnections: number;
   /** Limit of the memory of all responses in flight, in bytes; undefined for an eighth of the heap. */
   answerMemoryBytes: number | undefined;
   baseUrl: string | undefined;
@@ -145,7 +145,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: read.integer('PORT', 0, 65_535, 3000),
     headersTimeoutMs,
     requestTimeoutMs: read.integer('REQUEST_TIMEOUT_MS', headersTimeoutMs, 3_600_000, 120_000),
-    maxAnonymousConnections: read.integer('MAX_STRANGER_CONNECTIONS', 16, 1_000_000, 1_000),
+    maxUnauthenticatedConnections: read.integer('MAX_UNAUTHENTICATED_CONNECTIONS', 16, 1_000_000, 1_000),
     answerMemoryBytes: readAnswerMemory(read),
     baseUrl: readBaseUrl(read),
     isConsoleEnabled: read.oneOf('CONSOLE', ['on', 'off'], 'on') === 'on',

@@ -93,7 +93,7 @@ describe('failed sign-ins', () => {
     for (let i = 0; i < 12; i++) expect((await browserAt(source).signIn(email)).status).toBe(303);
   });
 
-  it('of strangers do not lock out a browser that was signed in to the account', async () => {
+  it('of other browsers do not lock out a browser that was signed in to the account', async () => {
     const email = await newPerson();
     const own = browserAt();
     await own.signIn(email);

@@ -9,7 +9,7 @@ import { connectTo, until } from '../../support/proxy-connections.js';
 import { requestText } from '../../support/raw-http.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { Upstreams } from '../../support/upstreams.js';
-import { ENDPOINTS, JSON_TYPE, MAX_STRANGERS, MEBIBYTE, useStrictApp } from './before-authentication.support.js';
+import { ENDPOINTS, JSON_TYPE, MAX_UNAUTHENTICATED, MEBIBYTE, useStrictApp } from './before-authentication.support.js';
 
 const setUp = useStrictApp();
 const { bearer, send } = setUp;
@@ -74,7 +74,7 @@ describe('an anonymous caller', () => {
     const body = JSON.stringify(rpc('tools/call', { name: 'open', arguments: {} }));
     try {
       const text = requestText('POST', path(), { ...JSON_TYPE, 'content-length': body.length }, body);
-      const strangers = await Promise.all(Array.from({ length: MAX_STRANGERS / 4 }, () => send(text)));
+      const strangers = await Promise.all(Array.from({ length: MAX_UNAUTHENTICATED / 4 }, () => send(text)));
       await until('all are about to be admitted', () => sockets.length === strangers.length);
       for (const stranger of strangers) stranger.close();
       await until('all have hung up', () => sockets.every(({ destroyed }) => destroyed));

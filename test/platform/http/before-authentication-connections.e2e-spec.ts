@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { HealthService } from '../../../src/platform/health/health.service.js';
 import { until } from '../../support/proxy-connections.js';
 import { type RawConnection, requestText } from '../../support/raw-http.js';
-import { HEADERS_TIMEOUT_MS, JSON_TYPE, MAX_STRANGERS, useStrictApp } from './before-authentication.support.js';
+import { HEADERS_TIMEOUT_MS, JSON_TYPE, MAX_UNAUTHENTICATED, useStrictApp } from './before-authentication.support.js';
 
 const setUp = useStrictApp();
 const { bearer, connection, send } = setUp;
@@ -23,10 +23,13 @@ describe('unauthenticated connections', () => {
     const list = requestText('GET', '/api/default/tools', bearer());
     const known = await send(list);
     await known.until(/"items":/);
-    const strangers: RawConnection[] = [];
-    for (let i = 0; i < 3 * MAX_STRANGERS; i++) strangers.push(await connection('127.0.0.2'));
-    await until('the oldest are closed', () => strangers.filter(({ ended }) => !ended).length <= MAX_STRANGERS / 4);
-    expect(strangers.at(-1)?.ended).toBe(false);
+    const connections: RawConnection[] = [];
+    for (let i = 0; i < 3 * MAX_UNAUTHENTICATED; i++) connections.push(await connection('127.0.0.2'));
+    await until(
+      'the oldest are closed',
+      () => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED / 4,
+    );
+    expect(connections.at(-1)?.ended).toBe(false);
     known.received = '';
     known.send(list);
     await known.until(/"items":/);
@@ -35,10 +38,10 @@ describe('unauthenticated connections', () => {
   });
 
   it('are closed in favor of newer ones of other addresses', async () => {
-    const strangers: RawConnection[] = [];
-    for (let i = 0; i < 2 * MAX_STRANGERS; i++) strangers.push(await connection(`127.0.1.${i + 1}`));
-    await until('the oldest are closed', () => strangers.filter(({ ended }) => !ended).length <= MAX_STRANGERS);
-    expect(strangers.at(-1)?.ended).toBe(false);
+    const connections: RawConnection[] = [];
+    for (let i = 0; i < 2 * MAX_UNAUTHENTICATED; i++) connections.push(await connection(`127.0.1.${i + 1}`));
+    await until('the oldest are closed', () => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED);
+    expect(connections.at(-1)?.ended).toBe(false);
   });
 
   it('are closed when they pipeline too many requests', async () => {

@@ -9,11 +9,11 @@ export const MEBIBYTE = 1_048_576;
 export const JSON_TYPE = { 'content-type': 'application/json' };
 export const HEADERS_TIMEOUT_MS = 500;
 const REQUEST_TIMEOUT_MS = 1_000;
-export const MAX_STRANGERS = 64;
+export const MAX_UNAUTHENTICATED = 64;
 const ENV = {
   HEADERS_TIMEOUT_MS: String(HEADERS_TIMEOUT_MS),
   REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
-  MAX_STRANGER_CONNECTIONS: String(MAX_STRANGERS),
+  MAX_UNAUTHENTICATED_CONNECTIONS: String(MAX_UNAUTHENTICATED),
 };
 
 @Controller('extension/:org')

@@ -11,7 +11,7 @@ let otherKey: string;
 /** Keeps the connections of the first round for the second. */
 const agent = new Agent({ keepAlive: true, maxFreeSockets: BURST + 1 });
 beforeAll(async () => {
-  app = await startTestApp({ env: { MAX_STRANGER_CONNECTIONS: '4000' } });
+  app = await startTestApp({ env: { MAX_UNAUTHENTICATED_CONNECTIONS: '4000' } });
   const permissions = { self: ['COLLECTION_CONNECTIONS_LIST'] };
   otherKey = (await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'other', permissions })).key;
 });
