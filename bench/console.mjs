@@ -4,15 +4,12 @@
  *
  * --rounds <n>   how often each view is opened (5)
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
 import { chromium } from 'playwright-core';
 import { generateApiKey } from '../dist/core/api-key-value.js';
-import { startEmbeddedPostgres } from '../dist/platform/embedded-postgres/embedded-postgres.js';
 import { actIn, openView, signIn, VIEWS } from './lib/console-views.mjs';
+import { onDatabase, withPostgres } from './lib/databases.mjs';
 import { measureLatency } from './lib/measure.mjs';
 import { logPlans, PlanLog } from './lib/query-plans.mjs';
 import { layOut, machine, number, quantile, ratio } from './lib/report.mjs';
@@ -25,58 +22,35 @@ const OWNER = { email: 'owner@example.com', password: 'bench correct horse batte
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
 const rounds = Number(values.rounds);
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
-const stops = [() => rm(folder, { recursive: true, force: true })];
-try {
-  console.log(`${machine()}\n`);
-  const serverFolder = join(folder, 'server');
-  const server = await startEmbeddedPostgres({ dataDir: serverFolder });
-  stops.push(() => server.stop());
+console.log(`${machine()}\n`);
+await withPostgres(async (scope) => {
   const browser = await chromium.launch(CHROMIUM);
-  stops.push(() => browser.close());
-
-  const empty = await openInstallation(server, browser, 'small');
-  const full = await openInstallation(server, browser, 'large');
+  scope.defer(() => browser.close());
+  const empty = await openInstallation(scope, browser, 'small');
+  const full = await openInstallation(scope, browser, 'large');
   await measureLatency(full.service, 1);
   await onDatabase(full.databaseUrl, (client) => storeOrganization(client));
   console.log(await reportViews(browser, full, empty));
   console.log(await reportActs(browser, full));
   await full.service.stop();
-  console.log(await reportPlans(browser, full, new PlanLog(join(serverFolder, 'postgres.log'))));
-} finally {
-  for (const stop of stops.toReversed()) await stop();
-}
+  console.log(await reportPlans(browser, full, new PlanLog(join(scope.serverFolder, 'postgres.log'))));
+});
 
 /** Starts a service on a database of its own, and signs its owner in. */
-async function openInstallation(server, browser, name) {
-  const url = new URL(server.url);
-  url.pathname = name;
-  await onDatabase(server.url, (client) => client.query(`CREATE DATABASE ${name}`));
-  const installation = { name, databaseUrl: url.href, apiKey: generateApiKey() };
+async function openInstallation(scope, browser, name) {
+  const installation = { scope, name, databaseUrl: await scope.createDatabase(name), apiKey: generateApiKey() };
   return { ...installation, ...(await start(browser, installation)) };
 }
 
-async function start(browser, { name, databaseUrl, apiKey }) {
+async function start(browser, { scope, name, databaseUrl, apiKey }) {
   const service = await startService({
-    dataDir: join(folder, name),
+    dataDir: join(scope.folder, name),
     apiKey,
     databaseUrl,
     env: { BOOTSTRAP_OWNER_EMAIL: OWNER.email, BOOTSTRAP_OWNER_PASSWORD: OWNER.password },
   });
-  stops.push(() => service.stop());
+  scope.defer(() => service.stop());
   return { service, session: await signIn(browser, service.url, OWNER) };
-}
-
-async function onDatabase(url, work) {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 async function measureView(browser, { service, session }, view) {

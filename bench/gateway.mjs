@@ -9,11 +9,11 @@
  * --seconds <n>       duration of each row (4); the targets alternate call by call
  * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and agents too
  */
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { makeFolder } from './lib/folder.mjs';
 import { Child } from './lib/child.mjs';
 import { Caller } from './lib/gateway-caller.mjs';
 import { postJson } from './lib/http-client.mjs';
@@ -45,9 +45,7 @@ const { values } = parseArgs({
   },
 });
 const ms = Number(values.seconds) * 1000;
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
+const folder = await makeFolder();
 const started = [];
 
 try {

@@ -10,10 +10,10 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeFolder } from './lib/folder.mjs';
 import { postJson } from './lib/http-client.mjs';
 import {
   EVERYTHING_PROGRAM,
@@ -44,9 +44,7 @@ const [ms, rounds] = [Number(values.seconds) * 1000, Number(values.rounds)];
 const isMeasured = (name) => values.only.split(',').includes(name);
 
 await installPeers();
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
+const folder = await makeFolder();
 const started = [];
 const callers = startCallers();
 

@@ -13,10 +13,10 @@
  * --oauth             also calls the service with an OAuth access token instead of an API key
  * --cpu-prof          profiles the service and prints where its main thread spent its time
  */
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeFolder } from './lib/folder.mjs';
 import { oauthToken } from './lib/oauth-token.mjs';
 import { topOfProfile } from './lib/proxy-profile.mjs';
 import { recordedCalls } from './lib/proxy-recorded.mjs';
@@ -44,9 +44,7 @@ const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
 const only = values.only.split(',');
 const isMeasured = (name) => only.includes(name);
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
+const folder = await makeFolder();
 const profiles = join(folder, 'profiles');
 const profiling = values['cpu-prof'] ? ['--cpu-prof', '--cpu-prof-dir', profiles] : [];
 const started = [];

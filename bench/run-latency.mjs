@@ -1,31 +1,29 @@
 /**
  * `npm run bench:run-latency`: measures the time to the first chunk of a run, the runs per second, and the memory of an idle
- * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run, and the forms of a request (`Prefer: wait`, the stream from the
- * POST) with each other. It starts everything that
- * it needs, on loopback and in a temporary folder, and cleans up.
+ * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run, and the forms of a request (`Prefer:
+ * wait`, the stream from the POST) with each other. It starts everything that it needs, on loopback and in a temporary folder, and
+ * cleans up.
  *
  * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
 import { generateApiKey } from '../dist/core/api-key-value.js';
 import { startEmbeddedPostgres } from '../dist/platform/embedded-postgres/embedded-postgres.js';
 import { migrateQueue } from '../dist/platform/queue/migrate-queue.js';
 import { compare, METHOD } from './lib/compare.mjs';
+import { createDatabase } from './lib/databases.mjs';
+import { makeFolder } from './lib/folder.mjs';
 import { formsTable } from './lib/forms.mjs';
 import { startPeer } from './lib/peer.mjs';
-import { startRedis } from './lib/platform/redis.mjs';
+import { startRedis } from './lib/redis.mjs';
 import { machine, table } from './lib/report.mjs';
 
 const PEER_DATABASE = 'peer';
 
 const { values } = parseArgs({ options: { against: { type: 'string' } } });
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
+const folder = await makeFolder();
 const apiKey = generateApiKey();
 const checkouts = { ours: undefined, ...(values.against && { before: resolve(values.against) }) };
 
@@ -83,12 +81,7 @@ function servicesOn(redisServers) {
 
 /** Creates a database with BullMQ's schema on a server. */
 async function openPeerDatabase(url) {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${PEER_DATABASE}`);
-  await client.end();
-  const peer = new URL(url);
-  peer.pathname = PEER_DATABASE;
-  await migrateQueue(peer.href);
-  return peer.href;
+  const databaseUrl = await createDatabase(url, PEER_DATABASE);
+  await migrateQueue(databaseUrl);
+  return databaseUrl;
 }

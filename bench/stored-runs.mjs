@@ -5,17 +5,14 @@
  * --sizes <n,…>  the numbers of stored runs (1000,100000,1000000)
  * --rounds <n>   number of rounds (8)
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
 import { generateApiKey } from '../dist/core/api-key-value.js';
-import { startEmbeddedPostgres } from '../dist/platform/embedded-postgres/embedded-postgres.js';
+import { onDatabase, withPostgres } from './lib/databases.mjs';
 import { measureLatency, measureThroughput } from './lib/measure.mjs';
 import { layOut, machine, number, quantile, ratio } from './lib/report.mjs';
 import { startService } from './lib/service.mjs';
-import { storeRuns } from './lib/store-runs.mjs';
+import { storeRuns } from './lib/store-organization.mjs';
 
 const WARM_UP_RUNS = 50;
 const LATENCY_RUNS = 25;
@@ -28,17 +25,10 @@ const { values } = parseArgs({
 const sizes = values.sizes.split(',').map(Number);
 const rounds = Number(values.rounds);
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
-// The embedded server can run as another user, who needs to traverse the folder.
-await chmod(folder, 0o711);
-const stops = [() => rm(folder, { recursive: true, force: true })];
-try {
-  console.log(`${machine()}\n`);
-  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'server') });
-  stops.push(() => server.stop());
+console.log(`${machine()}\n`);
+await withPostgres(async (scope) => {
   const targets = [];
-  for (const size of sizes)
-    targets.push({ size, service: await openSize(server, size), firstChunk: [], perSecond: [] });
+  for (const size of sizes) targets.push({ size, service: await openSize(scope, size), firstChunk: [], perSecond: [] });
   for (let round = 0; round < rounds; round++) {
     // Each round starts with another size.
     const first = round % targets.length;
@@ -48,35 +38,17 @@ try {
     }
   }
   console.log(report(targets));
-} finally {
-  for (const stop of stops.toReversed()) await stop();
-}
+});
 
 /** Starts a service on a database of its own, and stores the runs. */
-async function openSize(server, size) {
+async function openSize({ folder, createDatabase, defer }, size) {
   const name = `size_${size}`;
-  await onDatabase(server.url, (client) => client.query(`CREATE DATABASE ${name}`));
-  const url = new URL(server.url);
-  url.pathname = name;
-  const service = await startService({
-    dataDir: join(folder, name),
-    apiKey: generateApiKey(),
-    databaseUrl: url.href,
-  });
-  stops.push(() => service.stop());
+  const databaseUrl = await createDatabase(name);
+  const service = await startService({ dataDir: join(folder, name), apiKey: generateApiKey(), databaseUrl });
+  defer(() => service.stop());
   await measureLatency(service, WARM_UP_RUNS);
-  await onDatabase(url.href, (client) => storeRuns(client, size));
+  await onDatabase(databaseUrl, (client) => storeRuns(client, size));
   return service;
-}
-
-async function onDatabase(url, work) {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 function report(targets) {

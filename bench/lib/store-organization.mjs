@@ -1,5 +1,3 @@
-import { copyOf } from './copy-of.mjs';
-
 const DAYS = 30;
 const RUNS_PER_THREAD = 2;
 const RECORDS_PER_STATEMENT = 200_000;
@@ -15,15 +13,25 @@ export const SIZES = { threads: 100_000, records: 1_000_000, connections: 500, a
  * @param {typeof SIZES} sizes
  */
 export async function storeOrganization(client, sizes = SIZES) {
-  const { rows } = await client.query(
-    `SELECT id, thread_id, agent_id, organization_id FROM runs WHERE status = 'completed' ORDER BY position DESC LIMIT 1`,
-  );
-  const [template] = rows;
+  const template = await findTemplate(client);
   await storeConnections(client, template, sizes);
   await storeKeys(client, sizes);
   await storeThreads(client, template, sizes);
   await storeRecords(client, template, sizes);
   await client.query('VACUUM ANALYZE');
+}
+
+/** Stores as many copies of the newest completed run, with their messages and threads. */
+export async function storeRuns(client, count) {
+  await storeThreads(client, await findTemplate(client), { threads: Math.ceil(count / RUNS_PER_THREAD) });
+  await client.query('VACUUM ANALYZE');
+}
+
+async function findTemplate(client) {
+  const { rows } = await client.query(
+    `SELECT id, thread_id, agent_id, organization_id FROM runs WHERE status = 'completed' ORDER BY position DESC LIMIT 1`,
+  );
+  return rows[0];
 }
 
 async function storeConnections(client, { organization_id: organization, agent_id: agent }, { connections, agents }) {
@@ -156,4 +164,20 @@ async function storeRecords(client, { organization_id: organization }, { records
        FROM generate_series($2::int, 1, -1) n`,
     [organization, events, people[0]],
   );
+}
+
+/**
+ * The columns of an INSERT and its SELECT list, for copies of one row (`template`).
+ * @param {import('pg').Client} client
+ * @param {string} table
+ * @param {Readonly<Record<string, string>>} changed SQL of the columns that differ from the template's
+ */
+async function copyOf(client, table, changed) {
+  const { rows } = await client.query(
+    `SELECT column_name AS name FROM information_schema.columns
+      WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'NO' AND is_generated = 'NEVER'`,
+    [table],
+  );
+  const names = rows.map(({ name }) => name);
+  return `(${names.join(', ')}) SELECT ${names.map((name) => changed[name] ?? `template.${name}`).join(', ')}`;
 }
