@@ -20,7 +20,7 @@ import { placeOf, targetOf, type ToolTarget } from './tool-target.js';
 const LIMIT_PATIENCE_MS = 5_000;
 
 /** The caller on whose behalf an agent's tools are opened and called. */
-export interface ToolsetContext {
+interface ToolsetContext {
   readonly caller: ToolCaller;
   /** Who has sessions of its own with upstreams that have state. */
   readonly owner: StateOwner;
@@ -28,7 +28,7 @@ export interface ToolsetContext {
   readonly signal?: AbortSignal;
 }
 
-export interface AgentToolCallOptions {
+interface AgentToolCallOptions {
   /** Aborting it cancels the call. */
   readonly signal?: AbortSignal;
   /** The trace context under which the call is made (W3C), unchecked. */

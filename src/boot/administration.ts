@@ -14,7 +14,7 @@ import { runningDatabaseUrl } from './running-database.js';
 import { sentenceFor } from './start-failure.js';
 
 /** What the operator's commands work with. */
-export interface Administration {
+interface Administration {
   readonly baseUrl: string;
   readonly organizations: OrganizationsService;
   readonly ownership: Ownership;

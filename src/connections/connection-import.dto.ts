@@ -28,8 +28,8 @@ export class ConnectionImportInput {
   dry_run?: boolean;
 }
 
-export const IMPORT_ACTIONS = ['create', 'update', 'unchanged', 'refused'] as const;
-export type ImportAction = (typeof IMPORT_ACTIONS)[number];
+const IMPORT_ACTIONS = ['create', 'update', 'unchanged', 'refused'] as const;
+type ImportAction = (typeof IMPORT_ACTIONS)[number];
 
 /** What was done with one entry, or would be. */
 export class ConnectionImportItem {

@@ -43,7 +43,7 @@ export const MASK = '***';
 const MAX_DESCRIPTION_LENGTH = 2000;
 const ALTERNATIVES = new Intl.ListFormat('en', { type: 'disjunction' });
 
-export class ConnectionHeaders {
+class ConnectionHeaders {
   @IsHeaderMap()
   headers: Record<string, string>;
 }
@@ -137,7 +137,7 @@ export class ConnectionAuthItem {
 }
 
 /** Counts tool calls in windows of 60 s. An absent member keeps its value, and null clears it. */
-export class ConnectionRateLimitInput {
+class ConnectionRateLimitInput {
   /** Calls of all callers together. */
   @MayBeAbsent()
   @MayBeNull()
@@ -152,7 +152,7 @@ export class ConnectionRateLimitInput {
 }
 
 /** The limits that are set. */
-export class ConnectionRateLimitItem {
+class ConnectionRateLimitItem {
   @MayBeAbsent()
   @IsLimit(MAX_LIMIT_VALUE)
   per_minute?: number;

@@ -7,7 +7,7 @@ import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 
 /** The columns of a new connection that the caller sets; the others have defaults. */
-export type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
+type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
   Partial<Pick<ConnectionEntity, 'importName'>> &
   ConnectionColumns;
 

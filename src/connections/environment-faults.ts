@@ -1,5 +1,5 @@
 /** One fault of a STDIO connection's environment. The message is a sentence and never contains a value. */
-export interface EnvironmentFault {
+interface EnvironmentFault {
   /** The faulty variable; null when the fault concerns all variables together. */
   name: string | null;
   message: string;

@@ -4,7 +4,7 @@ import { MASK } from './connection.dto.js';
 type Values = Readonly<Record<string, string>>;
 
 /** How the names in a map of secrets are compared, and the path of each name in the request. */
-export interface SecretNames {
+interface SecretNames {
   readonly fold: (name: string) => string;
   readonly pathOf: (name: string) => string;
 }

@@ -8,7 +8,7 @@ import { ConnectionRepository } from './connection.repository.js';
 const CHECK_EVERY_MS = 500;
 
 /** `edited`: its target or credentials have changed. `closed`: it was deleted or switched off. */
-export type ConnectionEnd = 'edited' | 'closed';
+type ConnectionEnd = 'edited' | 'closed';
 
 interface Watch {
   readonly revision: number;

@@ -10,7 +10,7 @@ const BEARER = /^bearer +(\S+)$/i;
 const PLACEHOLDER = /\$\{[^}]*\}/;
 
 /** An entry of `mcpServers` as the input of a new connection, or why it cannot be one. */
-export type ServerEntry =
+type ServerEntry =
   | { readonly data: ConnectionCreateData; readonly reason?: undefined }
   | { readonly data?: undefined; readonly reason: string };
 

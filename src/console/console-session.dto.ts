@@ -18,7 +18,7 @@ export class ConsoleSignIn {
 }
 
 /** An organization that the caller can work in. */
-export interface ConsoleOrganization {
+interface ConsoleOrganization {
   readonly slug: string;
   readonly name: string;
   /** Of the person; null for a key or a token. */

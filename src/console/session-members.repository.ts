@@ -7,7 +7,7 @@ import type { RunAccess } from '../core/principal.js';
 import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights } from '../identity/organizations/member-rights.js';
 
 /** A signed-in browser, and an organization that it wants to work in. */
-export interface SessionAt {
+interface SessionAt {
   /** SHA-256 of the session's cookie, in hex. */
   readonly secretHash: string;
   /** The slug of the organization. */
@@ -29,7 +29,7 @@ export type FoundSession = SessionAt &
   (SessionMember | { readonly sessionId: string; readonly role: null }) & { readonly isStale: boolean };
 
 /** What `findUsable` needs of a principal of a session. */
-export interface SessionOfMember {
+interface SessionOfMember {
   readonly sessionId: string;
   readonly organizationId: string;
 }

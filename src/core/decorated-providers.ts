@@ -2,7 +2,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { MetadataScanner } from '@nestjs/core';
 
 /** A decorated method of a provider, with the decorator's metadata. */
-export interface DecoratedMethod<Metadata> {
+interface DecoratedMethod<Metadata> {
   readonly metadata: Metadata;
   /** `Class.method`, for messages. */
   readonly place: string;
@@ -11,7 +11,7 @@ export interface DecoratedMethod<Metadata> {
 }
 
 /** A decorated provider, with the metadata of its class. */
-export interface DecoratedProvider<Metadata> {
+interface DecoratedProvider<Metadata> {
   readonly metadata: Metadata;
   readonly instance: object;
 }

@@ -6,7 +6,7 @@ import { backoffMs } from './retry.js';
 /** Also limits every statement on the connection. */
 const CONNECT_WITHIN_MS = 5_000;
 
-export interface KeptConnectionOptions {
+interface KeptConnectionOptions {
   readonly databaseUrl: string;
   /** `pg_stat_activity` shows the connection under this name. */
   readonly applicationName: string;

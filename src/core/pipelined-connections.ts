@@ -5,7 +5,7 @@ import { storageUnavailable } from './storage-unavailable.js';
 /** How many statements one connection can have without a result. */
 const MAX_PENDING = 2_000;
 
-export interface PipelinedConnectionsOptions {
+interface PipelinedConnectionsOptions {
   /** Needs `connectionTimeoutMillis` and `query_timeout`, in milliseconds: nobody else ends a silent connection. */
   readonly config: ClientConfig;
   readonly connections: number;

@@ -4,7 +4,7 @@ import { DomainError, type FieldError } from './domain-error.js';
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json; charset=utf-8';
 
 /** An error outside JSON-RPC (RFC 9457). `type` links to the documentation of the code. */
-export interface ProblemDetails {
+interface ProblemDetails {
   type: string;
   title: string;
   status: number;

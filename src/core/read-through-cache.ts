@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { TtlCache, type WeightLimit } from './ttl-cache.js';
 
-export interface ReadThroughCacheOptions<T> {
+interface ReadThroughCacheOptions<T> {
   /** How long a value is valid, in milliseconds from the start of its read. */
   readonly ttlMs: number;
   readonly maxEntries: number;

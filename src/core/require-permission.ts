@@ -20,7 +20,7 @@ export function RequirePermission(permission: string): MethodDecorator & ClassDe
 }
 
 /** Refuses callers without the permissions of the route. Runs after the guard that verifies the credential. */
-export class PermissionGuard implements CanActivate {
+class PermissionGuard implements CanActivate {
   private readonly reflector = new Reflector();
 
   /** @throws DomainError `credential_missing` or `permission_denied` */

@@ -9,7 +9,7 @@ export function backoffMs(attempt: number): number {
   return full / 2 + Math.random() * (full / 2);
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   /** True if a retry can succeed after this error. Any other error is thrown at once. */
   readonly isRetryable: (error: unknown) => boolean;
   /** The last error is thrown once this much time has passed; without it, retries are unlimited. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-export interface TtlCacheOptions<T> {
+interface TtlCacheOptions<T> {
   /** How long a value is valid, in milliseconds from the start of its read; by default until it is evicted. */
   readonly ttlMs?: number;
   /** Above this number of keys, the least recently used one is evicted. */

@@ -1,4 +1,4 @@
-export interface TimeoutOptions {
+interface TimeoutOptions {
   /** `false` lets the process end while the timer is active. */
   readonly ref?: boolean;
 }

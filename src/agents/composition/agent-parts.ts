@@ -27,7 +27,7 @@ export interface AgentToCompose {
 }
 
 /** The agents and connections that make up an agent. */
-export interface AgentMembers {
+interface AgentMembers {
   readonly id: string;
   /** The agent and all nested agents within the limits, by id. */
   readonly agents: ReadonlyMap<string, RunnableAgent>;

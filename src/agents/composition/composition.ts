@@ -56,7 +56,7 @@ export interface UnavailableMember {
 }
 
 /** A connection whose tools are unavailable until a person has signed in at its upstream. */
-export type WaitingMember = UnavailableMember & { readonly signInPage: string };
+type WaitingMember = UnavailableMember & { readonly signInPage: string };
 
 export function isWaiting(member: UnavailableMember): member is WaitingMember {
   return member.signInPage !== undefined;

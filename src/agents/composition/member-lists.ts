@@ -11,7 +11,7 @@ import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 
 /** Why the tools of a connection are unavailable. */
-export interface MemberFault {
+interface MemberFault {
   readonly list?: undefined;
   /** A sentence. */
   readonly fault: string;

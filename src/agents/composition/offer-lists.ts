@@ -22,7 +22,7 @@ export type OfferList = keyof typeof LISTED_IN;
 export type Offer = Readonly<Record<string, unknown>>;
 
 /** What a connection lists, or why listing failed, in a sentence. */
-export type Offers =
+type Offers =
   | { readonly offers: readonly Offer[]; readonly fault?: undefined }
   | { readonly offers?: undefined; readonly fault: string };
 

@@ -18,7 +18,7 @@ export interface NamedConnection {
 }
 
 /** Composed names by connection id and upstream name. */
-export type ToolNames = ReadonlyMap<string, ReadonlyMap<string, string>>;
+type ToolNames = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 interface Tool {
   readonly connectionId: string;

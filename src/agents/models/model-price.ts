@@ -13,7 +13,7 @@ export interface ModelPrice {
 }
 
 /** The tokens of one model call. */
-export interface PricedTokens {
+interface PricedTokens {
   /** Including the cached ones. */
   readonly input: number;
   readonly cachedInput: number;

@@ -9,7 +9,7 @@ import { ItemOf } from '../../core/paging/page-of.js';
 const MAX_PRICE_USD = 1_000_000;
 
 /** US dollars per million tokens. */
-export class TierPrice {
+class TierPrice {
   @IsPrice()
   input: number;
 

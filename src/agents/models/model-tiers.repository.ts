@@ -13,7 +13,7 @@ import { DEFAULT_TIER, type Tier, TIERS } from '../../core/tier.js';
 export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model' | 'price'> | null>>;
 
 /** The model that serves a tier, and its provider. */
-export interface ServingModel {
+interface ServingModel {
   provider: StoredProvider;
   model: string;
   price: ModelPrice | null;

@@ -25,7 +25,7 @@ import type { ProviderFailureCode } from './provider-failure-codes.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
 
 /** Why a model call failed, in a form that a run, its stream and the transcript can show. */
-export interface ProviderFailure {
+interface ProviderFailure {
   code: ProviderFailureCode;
   /**
    * A sentence of this service, after which it can quote the message of a provider that refused the call. Contains no URL, header or

@@ -182,7 +182,7 @@ export class AgentIdInput {
   id: string;
 }
 
-export class AgentConnectionItem {
+class AgentConnectionItem {
   @IsUUID()
   connection_id: string;
 
@@ -199,7 +199,7 @@ export class AgentConnectionItem {
   approval: ApprovalRule;
 }
 
-export class AgentHistoryItem {
+class AgentHistoryItem {
   @IsInt()
   max_messages: number;
 
@@ -254,7 +254,7 @@ export class AgentItem {
 export class AgentAnswer extends ItemOf(AgentItem) {}
 
 /** The origin of a tool of an agent. */
-export class AgentToolItem {
+class AgentToolItem {
   /** The composed name, which the gateway and the agent's runs use. */
   @IsString()
   name: string;

@@ -8,7 +8,7 @@ export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;
 export type NestedSelection = Selection & { readonly isAgent: boolean };
 
 /** Returns the selections of the agents among these connections, by agent id. */
-export type ReadNested = (connectionIds: readonly string[]) => Promise<ReadonlyMap<string, readonly NestedSelection[]>>;
+type ReadNested = (connectionIds: readonly string[]) => Promise<ReadonlyMap<string, readonly NestedSelection[]>>;
 
 /** Number of agents per read; their selections are large and not cached. */
 const READ_AT_ONCE = 20;

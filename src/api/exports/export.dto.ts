@@ -1,10 +1,10 @@
 import { IsIn, IsObject, IsOptional } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 
-export const EXPORTED_RECORDS = ['calls', 'events'] as const;
-export type ExportedRecords = (typeof EXPORTED_RECORDS)[number];
+const EXPORTED_RECORDS = ['calls', 'events'] as const;
+type ExportedRecords = (typeof EXPORTED_RECORDS)[number];
 
-export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
+const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** The body of an export. */

@@ -51,7 +51,7 @@ const PROBLEM_EXAMPLE = {
 };
 
 /** The OpenAPI document: the routes of the controllers, and one path for each management tool. */
-export function createOpenApiDocument(app: INestApplication, version: string): Document {
+function createOpenApiDocument(app: INestApplication, version: string): Document {
   const base = new DocumentBuilder()
     // The schemas are JSON Schema 2020-12 (nullable properties use the type null), which OpenAPI 3.0 does not support.
     .setOpenAPIVersion('3.1.0')

@@ -10,7 +10,7 @@ const APPROVAL_ID = '01a1fc0f-ac13-7cb1-8f4e-5d9d3c1f7a20';
 const TASK_ID = '01a1fc0f-ac11-77b3-84e0-942cb7270dad';
 
 /** Bodies by operation id, where one that is made from the schema would explain too little. */
-export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
+const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   COLLECTION_CONNECTIONS_CREATE: {
     data: { title: 'Search', connection_type: 'HTTP', connection_url: 'http://127.0.0.1:3001/mcp' },
   },
@@ -53,7 +53,7 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
 };
 
 /** Responses by operation id. */
-export const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
+const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
   callTool: { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: 'Echo: hi' }] } },
 };
 
@@ -61,7 +61,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
 const MCP_STREAM_EXAMPLE = 'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n\n';
 
 /** Values of path parameters. */
-export const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
+const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
   org: 'default',
   threadId: THREAD_ID,
   taskId: TASK_ID,

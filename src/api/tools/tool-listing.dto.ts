@@ -5,7 +5,7 @@ import { MayBeAbsent } from '../../core/validation/presence.js';
 import type { JsonSchema } from '../../core/validation/schema-of.js';
 
 /** Hints about a tool's behavior, as MCP names them. */
-export class ToolAnnotationsItem implements ToolAnnotations {
+class ToolAnnotationsItem implements ToolAnnotations {
   @MayBeAbsent()
   @IsBoolean()
   readOnlyHint?: boolean;

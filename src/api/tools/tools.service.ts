@@ -15,7 +15,7 @@ import type { ToolListing } from './tool-listing.dto.js';
 import { ToolRegistry } from './tool-registry.js';
 
 /** Where a call of a management tool comes from. */
-export interface ToolCallOrigin {
+interface ToolCallOrigin {
   readonly entryPoint: Extract<EntryPoint, 'api' | 'self'>;
   readonly caller: Principal;
   readonly requestId: string;

@@ -18,17 +18,17 @@ export interface ToolCounts extends Counts {
   toolName: string;
 }
 
-export interface GroupCounts extends Counts {
+interface GroupCounts extends Counts {
   /** The id of the connection, agent, key or person. */
   group: string | null;
 }
 
-export interface ToolCountsAt extends ToolCounts {
+interface ToolCountsAt extends ToolCounts {
   /** The start of the bucket; null for the total of the tool. */
   at: Date | null;
 }
 
-export interface StatsQuestion extends StatsRange {
+interface StatsQuestion extends StatsRange {
   readonly organizationId: string;
   readonly connectionId: string | null;
   readonly toolName: string | null;

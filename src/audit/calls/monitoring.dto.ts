@@ -93,7 +93,7 @@ export class MonitoringLogItem {
 
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}
 
-export const CALL_GROUPINGS = ['connection', 'agent', 'key', 'person'] as const;
+const CALL_GROUPINGS = ['connection', 'agent', 'key', 'person'] as const;
 export type CallGrouping = (typeof CALL_GROUPINGS)[number];
 
 export class MonitoringStatsInput {
@@ -128,7 +128,7 @@ export class MonitoringStatsInput {
 }
 
 /** Milliseconds, without denied calls. */
-export class LatencyPercentiles {
+class LatencyPercentiles {
   @IsNumber()
   p50: number;
 
@@ -164,13 +164,13 @@ export class CallStats {
   latency_ms: LatencyPercentiles | null;
 }
 
-export class CallStatsAt extends CallStats {
+class CallStatsAt extends CallStats {
   /** Start of the bucket, which is `bucket_seconds` long. */
   @IsISO8601()
   at: string;
 }
 
-export class ToolStats extends CallStats {
+class ToolStats extends CallStats {
   @MayBeNull()
   @IsUUID()
   connection_id: string | null;
@@ -189,7 +189,7 @@ export class ToolStats extends CallStats {
   over_time: CallStatsAt[];
 }
 
-export class CallGroup extends CallStats {
+class CallGroup extends CallStats {
   /** The id of the connection, agent, API key or person; null for calls without one. */
   @MayBeNull()
   @IsUUID()

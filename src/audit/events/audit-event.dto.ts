@@ -5,7 +5,7 @@ import { AnyJson, MayBeNull } from '../../core/validation/presence.js';
 import { AUDIT_EVENT_NAMES, type AuditEventName, EVENT_TARGET_TYPES, type EventTargetType } from './audit-event.js';
 
 /** Who caused an event. All properties are null for failed sign-ins and for what the service does at its start. */
-export class AuditEventActor {
+class AuditEventActor {
   @MayBeNull()
   @IsUUID()
   user_id: string | null;
@@ -31,7 +31,7 @@ export class AuditEventActor {
 }
 
 /** What an event is about. */
-export class AuditEventTarget {
+class AuditEventTarget {
   @IsIn(EVENT_TARGET_TYPES)
   type: EventTargetType;
 

@@ -14,7 +14,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const SOCKETS_PER_ORIGIN = 512;
 
 /** What is sent, and where. */
-export interface WebhookMessage {
+interface WebhookMessage {
   /** The `webhook-id`. */
   readonly id: string;
   readonly url: string;

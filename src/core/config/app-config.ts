@@ -3,7 +3,7 @@ import type { RedisAddress } from './redis-address.js';
 import type { Settings } from './settings.js';
 
 /** Values determined during the start: the database in use and the keys of the vault. */
-export interface ResolvedParts {
+interface ResolvedParts {
   databaseUrl: string;
   encryptionKeys: readonly EncryptionKey[];
 }

@@ -26,7 +26,7 @@ const OF_THE_SERVICE =
   /^(?:ENCRYPTION_KEYS|DATABASE_URL|REDIS_URL|REDIS_SENTINEL_PASSWORD|BOOTSTRAP_API_KEY|BOOTSTRAP_OWNER_PASSWORD|OIDC_CLIENT_SECRET|SMTP_URL|OTEL_.*)$/;
 
 /** Validates one entry of `STDIO_ENV_PASS`: a variable name that is not one of the service's secrets. @throws ConfigError */
-export function toPassedVariable(name: string): string {
+function toPassedVariable(name: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     throw new ConfigError('STDIO_ENV_PASS must be variable names such as HTTPS_PROXY, separated by commas.');
   }

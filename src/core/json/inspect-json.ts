@@ -10,7 +10,7 @@ export interface TextRange {
 }
 
 /** Positions of the values of a JSON-RPC message that the proxy can rewrite. */
-export interface ValueRanges {
+interface ValueRanges {
   /** The id; undefined if it is neither a string nor a number. */
   readonly id: TextRange | undefined;
   /** `params.name`; undefined if it is missing, or neither a string nor a number. */

@@ -5,7 +5,7 @@ import type { ListSpec } from './list-spec.js';
 import { compileWhere } from './where-clause.js';
 
 /** How many rows a query of a scan examines at most, whatever the filter selects of them. */
-export const ROWS_PER_BATCH = 500;
+const ROWS_PER_BATCH = 500;
 
 /** A row of a log: rows are added with the time of their insertion, and never change. */
 export interface LogRow extends ObjectLiteral {

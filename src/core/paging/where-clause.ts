@@ -5,9 +5,9 @@ import { findField, type ListField, type ListMap, type ListSpec } from './list-s
 import { arrayPlaceholder, placeholder, type SqlClause } from './sql-clause.js';
 
 export const MAX_DEPTH = 5;
-export const MAX_CONDITIONS = 50;
-export const MAX_IN_VALUES = 100;
-export const MAX_TEXT_LENGTH = 1000;
+const MAX_CONDITIONS = 50;
+const MAX_IN_VALUES = 100;
+const MAX_TEXT_LENGTH = 1000;
 
 const GROUPS = ['and', 'or', 'not'] as const;
 type Group = (typeof GROUPS)[number];

@@ -12,7 +12,7 @@ import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
 
 /** An absent member keeps its value, and null clears it. */
-export class KeyRateLimitInput {
+class KeyRateLimitInput {
   /** HTTP requests of the key, in windows of 60 s. */
   @MayBeAbsent()
   @MayBeNull()
@@ -21,7 +21,7 @@ export class KeyRateLimitInput {
 }
 
 /** The limits that are set. */
-export class KeyRateLimitItem {
+class KeyRateLimitItem {
   @MayBeAbsent()
   @IsLimit(MAX_LIMIT_VALUE)
   per_minute?: number;
@@ -74,7 +74,7 @@ export class ApiKeyUpdateInput {
   rate_limit?: KeyRateLimitInput | null;
 }
 
-export const CHILDREN_OF_DELETED = ['delete', 'keep'] as const;
+const CHILDREN_OF_DELETED = ['delete', 'keep'] as const;
 
 export class ApiKeyDeleteInput {
   @IsUUID()
@@ -87,7 +87,7 @@ export class ApiKeyDeleteInput {
 }
 
 /** A key that made another. */
-export class MakerKeyItem {
+class MakerKeyItem {
   @IsUUID()
   id: string;
 

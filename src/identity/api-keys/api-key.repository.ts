@@ -62,7 +62,7 @@ export interface LockedMaker {
 }
 
 export type NewApiKey = Omit<ApiKeyEntity, 'createdAt' | 'updatedAt' | 'lastUsedAt'>;
-export type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions' | 'rateLimit' | 'expiresAt'>>;
+type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions' | 'rateLimit' | 'expiresAt'>>;
 
 @Injectable()
 export class ApiKeyRepository {

@@ -6,7 +6,7 @@ import type { CredentialKind } from '../../core/principal.js';
 import { CREDENTIAL_SOURCE, type CredentialSource } from './credential-source.js';
 
 /** A source, and the key of a credential there. */
-export interface IdentifiedCredential {
+interface IdentifiedCredential {
   readonly source: CredentialSource;
   readonly key: string;
 }

@@ -8,7 +8,7 @@ import { CredentialSources } from './credential-sources.js';
 const CHECK_EVERY_MS = 500;
 
 /** A credential, as `Principal` names it. */
-export type WatchedCredential = Pick<Principal, 'kind' | 'credentialId'>;
+type WatchedCredential = Pick<Principal, 'kind' | 'credentialId'>;
 
 /** An open response. */
 interface Watch {

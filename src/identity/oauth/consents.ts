@@ -8,7 +8,7 @@ import { recordId } from './records/record-id.js';
 import { isRemembered } from './provider-configuration.js';
 
 /** What a person allows a client. */
-export interface ConsentRequest {
+interface ConsentRequest {
   readonly userId: string;
   readonly organizationId: string;
   readonly client: { readonly clientId: string; readonly clientName?: string | undefined };

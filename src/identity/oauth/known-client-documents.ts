@@ -1,5 +1,5 @@
 /** A client id metadata document, as its publisher showed it. */
-export interface KnownClientDocument {
+interface KnownClientDocument {
   readonly client_id: string;
   readonly client_name: string;
   readonly redirect_uris: readonly string[];

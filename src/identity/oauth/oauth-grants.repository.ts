@@ -30,7 +30,7 @@ export interface ActiveToken {
 type TokenRow = Omit<ActiveToken, 'permissions' | 'scopes'> & MemberRights & { id: string; scope: string | null };
 
 /** A consent that a person gave earlier. */
-export type RememberedConsent = Pick<OauthGrantEntity, 'userId' | 'clientId' | 'resource'>;
+type RememberedConsent = Pick<OauthGrantEntity, 'userId' | 'clientId' | 'resource'>;
 
 /** A grant with the address of its person. */
 export type NamedGrant = OauthGrantEntity & { userEmail: string };

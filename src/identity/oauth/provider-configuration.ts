@@ -25,7 +25,7 @@ const UNSHOWABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const CLOCK_TOLERANCE_S = 30;
 
 /** What the configuration needs from the service. */
-export interface ProviderParts {
+interface ProviderParts {
   readonly adapter: NonNullable<Configuration['adapter']>;
   readonly findAccount: NonNullable<Configuration['findAccount']>;
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;

@@ -3,7 +3,7 @@ import { ANY, isWithin, type PermissionMap, SELF } from '../../core/permissions.
 import { EVERYTHING, type MemberRights, OWNER, permissionsOfMember } from './member-rights.js';
 
 /** Who changes members, roles and the organization, with the rights of this moment. */
-export interface Actor {
+interface Actor {
   /** Null for a key of the organization. */
   readonly userId: string | null;
   /** The role of the person. */

@@ -9,11 +9,11 @@ import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, OWNER } fro
 import { OrganizationPersonEntity } from './organization-person.entity.js';
 import { PasswordLinkEntity } from './password-link.entity.js';
 
-export type NewInvitation = Pick<
+type NewInvitation = Pick<
   InvitationEntity,
   'organizationId' | 'email' | 'role' | 'tokenHash' | 'mailedHash' | 'madeBy' | 'expiresAt'
 >;
-export type NewPasswordLink = Omit<PasswordLinkEntity, 'createdAt'>;
+type NewPasswordLink = Omit<PasswordLinkEntity, 'createdAt'>;
 
 /** Members, invitations and password links of organizations. Changes take the transaction of `OrganizationLock`. */
 @Injectable()

@@ -20,7 +20,7 @@ const RUN_ACCESS_DESCRIPTION =
 const MAX_DAYS = 36_500;
 
 /** An absent member keeps its value, and null clears it. */
-export class OrganizationLimitsInput {
+class OrganizationLimitsInput {
   /** HTTP requests with a credential of the organization, in windows of 60 s. */
   @MayBeAbsent()
   @MayBeNull()
@@ -47,7 +47,7 @@ export class OrganizationLimitsInput {
 }
 
 /** An absent member keeps its value. Null keeps the data forever, which is the default. */
-export class RetentionInput {
+class RetentionInput {
   /** Threads without an open run are deleted this many days after their last change, with their messages and runs. */
   @MayBeAbsent()
   @MayBeNull()
@@ -62,7 +62,7 @@ export class RetentionInput {
 }
 
 /** The limits that are set. */
-export class OrganizationLimitsItem {
+class OrganizationLimitsItem {
   @MayBeAbsent()
   @IsLimit(MAX_LIMIT_VALUE)
   requests_per_minute?: number;
@@ -81,7 +81,7 @@ export class OrganizationLimitsItem {
 }
 
 /** The times that are set. */
-export class RetentionItem {
+class RetentionItem {
   @MayBeAbsent()
   @IsLimit(MAX_DAYS)
   threads_days?: number;

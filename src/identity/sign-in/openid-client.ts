@@ -4,7 +4,7 @@ import { isMistakable } from '../../core/email-address.js';
 import { isLoopback } from '../../core/loopback.js';
 import { AppConfig } from '../../core/config/app-config.js';
 
-export const OIDC_CALLBACK_PATH = '/auth/oidc/callback';
+const OIDC_CALLBACK_PATH = '/auth/oidc/callback';
 const TIMEOUT_S = 5;
 
 /** What the callback compares with the request that started the sign-in. */

@@ -8,7 +8,7 @@ import { UserRepository } from './user.repository.js';
 import { UserService } from './user.service.js';
 
 /** A person as an issuer has authenticated them. */
-export interface IssuerIdentity {
+interface IssuerIdentity {
   readonly issuer: string;
   readonly subject: string;
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
 /** Ends what a former password opened, in the transaction that changes it. */
-export type EndAccess = (manager: EntityManager, userId: string) => Promise<void>;
+type EndAccess = (manager: EntityManager, userId: string) => Promise<void>;
 
 /**
  * What ends when a person's password is changed, reset or removed, and what else when an account gets another owner. Modules that

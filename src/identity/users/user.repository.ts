@@ -4,12 +4,12 @@ import { type EntityManager, Repository } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
 /** An account with what a sign-in compares. */
-export interface UserWithPassword {
+interface UserWithPassword {
   readonly user: UserEntity;
   readonly passwordHash: string | null;
 }
 
-export type NewUser = Pick<UserEntity, 'id' | 'name' | 'email' | 'emailVerifiedAt' | 'passwordHash'>;
+type NewUser = Pick<UserEntity, 'id' | 'name' | 'email' | 'emailVerifiedAt' | 'passwordHash'>;
 
 @Injectable()
 export class UserRepository {

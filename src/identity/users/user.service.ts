@@ -9,7 +9,7 @@ import type { UserEntity } from './user.entity.js';
 import { UserRepository } from './user.repository.js';
 
 /** What a new account consists of. The password has passed `passwordFault`. */
-export interface NewAccount {
+interface NewAccount {
   readonly email: string;
   readonly name: string;
   /** From `hashPassword`; null for a person who signs in with an issuer. */

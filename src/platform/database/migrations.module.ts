@@ -3,7 +3,7 @@ import type { MigrationInterface } from 'typeorm';
 import { MIGRATIONS } from './migrations.js';
 
 /** The class of a migration. Its name ends with the time at which it was written, in milliseconds since the epoch. */
-export type Migration = new () => MigrationInterface;
+type Migration = new () => MigrationInterface;
 
 const TIMESTAMP_AT_END = /\D(\d{13})$/;
 

@@ -9,7 +9,7 @@ import { failureReason, runProgram, type SystemUser } from './program.js';
 import { clustersFolder } from './shared-clusters.js';
 import { canEnter } from './system-user.js';
 
-export interface NewCluster {
+interface NewCluster {
   folder: DataFolder;
   user: SystemUser | undefined;
   binaries: Binaries;

@@ -10,7 +10,7 @@ import { ensureServer } from './server.js';
 import { noteOwner, removeAbandonedClusters } from './shared-clusters.js';
 import { chooseUser } from './system-user.js';
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** DATA_DIR. Created if it is missing; the cluster is its folder `postgres`. */
   dataDir: string;
   /** Receives messages for the operator: a new cluster, an adopted server, a restart. */

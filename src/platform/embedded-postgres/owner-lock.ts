@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { EmbeddedPostgresError, errorCode, errorMessage } from './embedded-postgres-error.js';
 
 /** The server's port and the superuser's password. */
-export interface ServerAddress {
+interface ServerAddress {
   port: number;
   password: string;
 }

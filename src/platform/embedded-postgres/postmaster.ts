@@ -6,7 +6,7 @@ import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { runProgram } from './program.js';
 
 /** The main process of a running server, as described by its cluster's `postmaster.pid`. */
-export interface Postmaster {
+interface Postmaster {
   pid: number;
   port: number;
   /** `starting` includes crash recovery. */

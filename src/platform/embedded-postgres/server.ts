@@ -27,7 +27,7 @@ const START_TIMEOUT_MS = 120_000;
 const RETRY_MS = 100;
 const POLL_MS = 10;
 
-export interface RunningServer {
+interface RunningServer {
   port: number;
   /** True if it was already running, left behind by a service that died. */
   found: boolean;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-export interface CookieOptions {
+interface CookieOptions {
   /** Lifetime in seconds; without it, the cookie ends with the browser session. 0 deletes it. */
   readonly maxAge?: number;
   readonly isSecure: boolean;

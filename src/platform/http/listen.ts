@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 /** How many connections are accepted in one turn of the event loop. */
 const SOCKETS = 16;
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly port: number;
   readonly host: string;
 }

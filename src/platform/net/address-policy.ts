@@ -4,7 +4,7 @@ import { AddressRefusedError } from './address-refused-error.js';
 import { rangeOf, type AddressRange } from './address-range.js';
 import { listsAddress, listsHost, normalizeHost, type AllowEntry } from './allow-list.js';
 
-export interface AddressPolicyOptions {
+interface AddressPolicyOptions {
   /** Allows private, loopback, link-local and metadata addresses (`UPSTREAM_ALLOW_PRIVATE`). */
   allowPrivate: boolean;
   /** Hosts and networks that are allowed although they are not public (`UPSTREAM_ALLOW`). */

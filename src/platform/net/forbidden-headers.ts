@@ -1,5 +1,5 @@
 /** One fault of the stored headers. The message never contains a value. */
-export interface HeaderFault {
+interface HeaderFault {
   /** The invalid header, or null if the fault concerns all headers together. */
   name: string | null;
   message: string;

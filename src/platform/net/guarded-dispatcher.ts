@@ -9,7 +9,7 @@ import { CONNECT_TIMEOUT_MS } from './http-limits.js';
 /** Resolves a name to all its addresses, at least one; rejects like `dns.lookup`. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-export interface GuardedDispatcherOptions {
+interface GuardedDispatcherOptions {
   /** Sockets per origin. Further requests are queued. */
   connections?: number;
   /** Time limit in milliseconds for a connection, including name resolution and TLS handshake. */

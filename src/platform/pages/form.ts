@@ -19,7 +19,7 @@ export interface Field {
   readonly hasFocus?: boolean;
 }
 
-export interface FormOptions {
+interface FormOptions {
   /** The path to post to; the address of the page if omitted. */
   readonly action?: string;
   /** From `CsrfTokens.tokenFor`. */

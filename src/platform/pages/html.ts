@@ -8,7 +8,7 @@ export class Html {
 }
 
 /** What a template can contain. Text is escaped; false and undefined are empty. */
-export type HtmlPart = Html | string | number | false | undefined | readonly HtmlPart[];
+type HtmlPart = Html | string | number | false | undefined | readonly HtmlPart[];
 
 /** Template tag for markup: `html`<p>${text}</p>``. Escapes every value that is not markup itself. */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {

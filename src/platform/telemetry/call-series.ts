@@ -2,7 +2,7 @@ import { DurationHistogram } from './duration-histogram.js';
 import { NOT_LISTED } from './names.js';
 
 /** The labels of a series of calls. The number of values is bounded. */
-export interface CallLabels {
+interface CallLabels {
   readonly connectionId: string;
   /** Undefined for a request that is not a tool call. */
   readonly tool: string | undefined;

@@ -21,7 +21,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
  * The requests of one method to one route, by status: routes and statuses bound the number of series, so callers cannot
  * raise it.
  */
-export class HttpSeries {
+class HttpSeries {
   readonly byStatus = new Map<number, DurationHistogram>();
 
   constructor(readonly attributes: Attributes) {}

@@ -22,7 +22,7 @@ export interface MeasuredTime {
 }
 
 /** The name and description of a metric. */
-export interface NamedMetric {
+interface NamedMetric {
   readonly name: string;
   readonly description: string;
 }

@@ -3,7 +3,7 @@ import { Metering } from './metering.js';
 import { Tracing } from './tracing.js';
 
 /** How the providers of an application are opened. */
-export interface OpenOptions {
+interface OpenOptions {
   /**
    * Registers them globally, so that `MetricService`, `@Span` and every other user of the OpenTelemetry API reach the same
    * readers and exporters. Only for an application that has its own process; others do not register theirs.

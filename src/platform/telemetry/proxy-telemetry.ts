@@ -45,7 +45,7 @@ export interface ProxiedCall {
   readonly isOwn?: boolean;
 }
 
-export interface ProxiedOutcome {
+interface ProxiedOutcome {
   readonly status: 'success' | 'error';
   /** A stable code (`ErrorCode`, `tool_error`); `_OTHER` if absent. */
   readonly errorCode?: string | undefined;

@@ -53,7 +53,7 @@ import { Tracing } from './tracing.js';
 const MAX_ATTRIBUTE_LENGTH = 256;
 
 /** A run as its worker claimed it. */
-export interface ObservedRun {
+interface ObservedRun {
   readonly id: string;
   readonly threadId: string;
   readonly agentId: string;
@@ -69,7 +69,7 @@ export interface ObservedRun {
 }
 
 /** The parameters of a model call. */
-export interface ObservedChat {
+interface ObservedChat {
   readonly temperature: number | null;
 }
 
@@ -220,7 +220,7 @@ export class RunObservation {
 }
 
 /** Observes one model call. */
-export class ChatObservation {
+class ChatObservation {
   private readonly beganAt = performance.now();
   private firstChunkMs: number | undefined;
 
@@ -269,7 +269,7 @@ export class ChatObservation {
 }
 
 /** Observes one tool call. */
-export class ToolObservation {
+class ToolObservation {
   constructor(
     private readonly span: Span | undefined,
     private readonly context: Context,

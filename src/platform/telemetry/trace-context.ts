@@ -23,7 +23,7 @@ const TRACESTATE_MEMBER =
   /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /** A valid `traceparent` in its parts. */
-export interface TraceParent {
+interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly flags: number;

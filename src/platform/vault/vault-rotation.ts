@@ -14,7 +14,7 @@ export interface UnreadableEnvelope {
 }
 
 /** The outcome for one column, in rows. */
-export interface RotationResult {
+interface RotationResult {
   readonly resealed: number;
   /** Already sealed under the first key. */
   readonly current: number;

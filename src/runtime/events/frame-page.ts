@@ -3,14 +3,14 @@ import type { FramePage } from './run-event-store.js';
 import { splitFrames } from './signal-codec.js';
 
 /** The state of a stream in a backend, with the stored batches around the requested frames, oldest first. */
-export interface StoredSlice {
+interface StoredSlice {
   readonly ended: boolean;
   readonly nextFrame: number;
   /** Starts with the batch that holds the reader's frame. If it ends with that frame, its frames may be omitted. */
   readonly batches: readonly StoredBatch[];
 }
 
-export interface StoredBatch {
+interface StoredBatch {
   readonly first: number;
   readonly last: number;
   readonly epoch: string;

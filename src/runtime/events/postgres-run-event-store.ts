@@ -74,7 +74,7 @@ interface ReadRow {
   frames: string;
 }
 
-export interface PostgresRunEventStoreOptions extends RunEventExpiry {
+interface PostgresRunEventStoreOptions extends RunEventExpiry {
   readonly databaseUrl: string;
   readonly log: (message: string) => void;
 }

@@ -29,7 +29,7 @@ import { SignalHub } from './signal-hub.js';
 /** API callers wait for some of the commands; writers and followers retry them. */
 const ANSWER_WITHIN_MS = 2_000;
 
-export interface RedisRunEventStoreOptions extends RunEventExpiry {
+interface RedisRunEventStoreOptions extends RunEventExpiry {
   readonly address: RedisAddress;
   /** Prefix of every key and channel. Default: `sbx:`. */
   readonly keyPrefix?: string;

@@ -24,7 +24,7 @@ export interface SignalledRun {
 }
 
 /** How to get the frames after a given one: use this batch, read the store, or wait. */
-export type NextStep = FrameBatch | 'read' | 'wait';
+type NextStep = FrameBatch | 'read' | 'wait';
 
 /**
  * Buffers the signals of one reader by run, in bounded memory. Drops batches that do not fit and marks their run as

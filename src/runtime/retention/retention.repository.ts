@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 
 /** How long an organization keeps threads and runs, in days; absent: forever. */
-export interface RetainedOrganization {
+interface RetainedOrganization {
   readonly id: string;
   readonly retention: { readonly threads_days?: number; readonly runs_days?: number };
 }

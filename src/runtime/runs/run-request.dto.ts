@@ -17,7 +17,7 @@ import { CALLER_ID } from '../../core/ids.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 
-export class RunRequestPart {
+class RunRequestPart {
   @IsIn(['text'])
   type: 'text';
 
@@ -25,7 +25,7 @@ export class RunRequestPart {
   text: string;
 }
 
-export class RunRequestMessage {
+class RunRequestMessage {
   /** Your own id for the message. It must be unique within the thread. */
   @MayBeAbsent()
   @Matches(CALLER_ID, { message: 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -, and must not contain a credential' })
@@ -42,7 +42,7 @@ export class RunRequestMessage {
   parts: RunRequestPart[];
 }
 
-export class RunRequestAgent {
+class RunRequestAgent {
   @IsString()
   @Length(1, 128)
   id: string;

@@ -19,7 +19,7 @@ export class RunStatsInput {
 }
 
 /** Milliseconds from the start of a run to its end, without the time that it waited for approvals. */
-export class RunDurations {
+class RunDurations {
   @IsNumber()
   p50: number;
 
@@ -75,13 +75,13 @@ export class RunCounts {
   duration_ms: RunDurations | null;
 }
 
-export class RunCountsAt extends RunCounts {
+class RunCountsAt extends RunCounts {
   /** Start of the bucket, which is `bucket_seconds` long. */
   @IsISO8601()
   at: string;
 }
 
-export class AgentRunCounts extends RunCounts {
+class AgentRunCounts extends RunCounts {
   @IsUUID()
   agent_id: string;
 
@@ -91,7 +91,7 @@ export class AgentRunCounts extends RunCounts {
   agent_title: string | null;
 }
 
-export class ModelRunCounts extends RunCounts {
+class ModelRunCounts extends RunCounts {
   /** Null for runs that no model has answered. */
   @MayBeNull()
   @IsString()

@@ -27,7 +27,7 @@ export interface CountedSet extends CountedRuns {
   readonly model: string | null;
 }
 
-export interface RunQuestion extends StatsRange {
+interface RunQuestion extends StatsRange {
   readonly organizationId: string;
   readonly agentId: string | null;
 }

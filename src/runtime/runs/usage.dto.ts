@@ -2,7 +2,7 @@ import { Type } from 'class-transformer';
 import { IsArray, IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, ValidateNested } from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
-export const USAGE_GROUPINGS = ['agent', 'model', 'key', 'day'] as const;
+const USAGE_GROUPINGS = ['agent', 'model', 'key', 'day'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
 export class UsageStatsInput {

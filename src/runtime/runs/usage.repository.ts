@@ -31,7 +31,7 @@ const COUNTS = `
 const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3';
 
 /** What is counted, of one organization. */
-export interface UsageQuestion extends TimeRange {
+interface UsageQuestion extends TimeRange {
   readonly organizationId: string;
   readonly by: UsageGrouping;
 }

@@ -2,7 +2,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { elementsOf } from '../../core/list-header.js';
 
 /** How a caller asks for an event stream. */
-export interface EventStreamRange {
+interface EventStreamRange {
   /** The major version of the npm package `ai` that reads the stream; undefined if the caller does not say. */
   readonly aiVersion: number | undefined;
 }

@@ -24,7 +24,7 @@ export interface StreamStart {
 }
 
 /** The database queries of a stream. */
-export interface RunRecords {
+interface RunRecords {
   /** The run that was posted to the thread next after this one. */
   findNext(previousId: string | undefined): Promise<StreamedRun | undefined>;
   /**

@@ -11,7 +11,7 @@ import { SseResponse } from './sse-response.js';
 import { StreamEnding } from './stream-ending.js';
 
 /** The HTTP request and response of a stream. */
-export interface StreamExchange {
+interface StreamExchange {
   caller: Principal;
   request: FastifyRequest;
   reply: FastifyReply;

@@ -15,7 +15,7 @@ import { CALLER_ID } from '../../core/ids.js';
 import { THREAD_PERMISSIONS, type ThreadPermission } from '../../core/principal.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 
-export const MAX_LIFETIME_SECONDS = 3600;
+const MAX_LIFETIME_SECONDS = 3600;
 
 export class ThreadTokenCreateInput {
   @IsString()

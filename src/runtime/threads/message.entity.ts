@@ -2,7 +2,7 @@ import type { UIMessage } from 'ai';
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { BIGINT_AS_NUMBER } from '../../platform/database/bigint-as-number.js';
 
-export type MessageRole = 'system' | 'user' | 'assistant';
+type MessageRole = 'system' | 'user' | 'assistant';
 
 /** The ordinal of an answer: after every message of the request that it answers. */
 export const ANSWER_ORDINAL = 2_147_483_647;

@@ -78,7 +78,7 @@ export class ThreadIdInput {
   id: string;
 }
 
-export class RunFailureItem {
+class RunFailureItem {
   @IsString()
   code: string;
 
@@ -87,7 +87,7 @@ export class RunFailureItem {
 }
 
 /** The run of a thread that was accepted last. */
-export class LastRunItem {
+class LastRunItem {
   @IsUUID()
   id: string;
 

@@ -5,7 +5,7 @@ import type { RunStatus } from '../../core/run-status.js';
 import { ThreadEntity } from './thread.entity.js';
 
 /** The changes that callers can make to a thread. */
-export type ThreadChanges = Partial<Pick<ThreadEntity, 'title' | 'metadata'>>;
+type ThreadChanges = Partial<Pick<ThreadEntity, 'title' | 'metadata'>>;
 
 export interface LastRun {
   readonly id: string;

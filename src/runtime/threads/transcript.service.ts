@@ -16,7 +16,7 @@ import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto
 export type TranscriptMessage = UIMessage & { isRequest: boolean };
 
 /** The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer. */
-export interface TranscriptRun {
+interface TranscriptRun {
   readonly organizationId: string;
   readonly threadId: string;
   readonly agentId: string;

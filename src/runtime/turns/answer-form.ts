@@ -4,7 +4,7 @@ import { elementsOf } from '../../core/list-header.js';
 import { preferredEventStream } from '../streaming/event-stream-range.js';
 
 /** How a run request is answered: at once, when the run is over or a time has passed, or with the stream of the run. */
-export type AnswerForm =
+type AnswerForm =
   | { readonly type: 'accepted' }
   | { readonly type: 'result'; readonly waitSeconds: number }
   | { readonly type: 'stream'; readonly aiVersion: number | undefined };

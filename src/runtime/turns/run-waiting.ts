@@ -14,21 +14,21 @@ const LOOK_EVERY_MS = 2_000;
 const SEND_WITHIN_MS = 2_000;
 
 /** A run that a request waits for. */
-export interface AwaitedRun {
+interface AwaitedRun {
   readonly id: string;
   readonly organizationId: string;
   readonly threadId: string;
 }
 
 /** A request that waits. */
-export interface WaitingRequest {
+interface WaitingRequest {
   readonly caller: Principal;
   readonly reply: FastifyReply;
   readonly withinMs: number;
 }
 
 /** Why a request no longer waits. `revoked`: the credential has ended, or its permissions have changed. */
-export type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
+type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
 
 /**
  * Waits until runs are over or wait for approvals, in whichever process that happens. A waiting request holds a subscription and no

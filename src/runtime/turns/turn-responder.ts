@@ -15,7 +15,7 @@ import { RunResultService } from './run-result.service.js';
 import { RunWaiting } from './run-waiting.js';
 
 /** A request that starts a run, and its response. */
-export interface TurnExchange {
+interface TurnExchange {
   readonly caller: Principal;
   readonly threadId: string;
   readonly request: FastifyRequest;

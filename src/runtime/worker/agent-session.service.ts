@@ -13,7 +13,7 @@ import { ownerOfThread } from '../../upstreams/contract/state-owner.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-export type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
+type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
   agentName: string;
 };
 

@@ -48,7 +48,7 @@ export class ModelCallLog {
 }
 
 /** A model call in progress. End it once, with `succeed` or `fail`. */
-export class OpenModelCall {
+class OpenModelCall {
   private readonly startedAt = databaseDate().toISOString();
   private readonly beganAt = performance.now();
   private retries = 0;

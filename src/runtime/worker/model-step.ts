@@ -51,7 +51,7 @@ export interface ModelStepInput {
 }
 
 /** Told what happens during a call. */
-export interface ModelStepWatch {
+interface ModelStepWatch {
   /** Called once, when the first content of the answer arrives. */
   onFirstChunk(): void;
   /** Called before the provider is called again. */

@@ -40,7 +40,7 @@ export class RunAttemptControl {
 }
 
 /** The error with which the work of a stopped attempt rejects. */
-export class RunStoppedError extends Error {
+class RunStoppedError extends Error {
   constructor(readonly reason: StopReason) {
     super(`The run was stopped: ${reason}.`);
     this.name = 'RunStoppedError';

@@ -4,7 +4,7 @@ import { plainText } from '../../core/plain-text.js';
 import { excessOf } from './answer-limits.js';
 
 /** Replaces a stored part that cannot be sent to a model. */
-export const LEFT_OUT = '[A part of this message cannot be used and was left out.]';
+const LEFT_OUT = '[A part of this message cannot be used and was left out.]';
 /** Replaces a user message without text: some providers reject empty messages. */
 export const NO_TEXT = '[This message holds no text.]';
 

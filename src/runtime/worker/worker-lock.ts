@@ -6,7 +6,7 @@ import { newEpoch, newWorkerId } from '../../core/epochs.js';
 import { LOCK_WORKER } from '../runs/records/lost-attempts.js';
 
 /** `pg_stat_activity` shows the connection under this name. */
-export const WORKER_APPLICATION_NAME = 'signalbox-worker';
+const WORKER_APPLICATION_NAME = 'signalbox-worker';
 
 /** A check also finds out that the database has given the connection up. */
 const CHECK_EVERY_MS = 2_000;

@@ -37,7 +37,7 @@ import { type LogIn, type SignedInBrowser, UpstreamLogInRepository } from './ups
 const PERMISSION = 'CONNECTION_AUTHORIZE';
 
 /** The parameters of the authorization server's answer (RFC 6749 §4.1.2, RFC 9207). */
-export interface AuthorizationAnswer {
+interface AuthorizationAnswer {
   readonly state?: string | undefined;
   readonly code?: string | undefined;
   readonly iss?: string | undefined;
@@ -47,7 +47,7 @@ export interface AuthorizationAnswer {
 }
 
 /** What an account is for. */
-export interface LogInPurpose {
+interface LogInPurpose {
   /** Of the connection. */
   readonly title: string;
   /** The upstream's host, and its port if it has an unusual one. */

@@ -8,7 +8,7 @@ import { VaultService } from '../../../platform/vault/vault.service.js';
 import { UpstreamClientEntity } from './upstream-log-in.entity.js';
 
 /** Where a client is registered, and with which redirect URI. */
-export interface Registration {
+interface Registration {
   readonly connectionId: string;
   readonly issuer: string;
   readonly redirectUri: string;

@@ -22,7 +22,7 @@ const METADATA_PATH = '/oauth/client-metadata';
 const PLACE = /^[\w-]{43}$/;
 
 /** This service as a client at one authorization server. */
-export interface LocalClient {
+interface LocalClient {
   readonly information: OAuthClientInformationMixed;
   readonly redirectUri: string;
 }

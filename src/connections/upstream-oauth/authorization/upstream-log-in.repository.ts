@@ -12,7 +12,7 @@ import { UpstreamLogInEntity } from './upstream-log-in.entity.js';
 const LIFETIME_MINUTES = 30;
 
 /** What the answer of the authorization server is checked against and redeemed with. Secret: never log it. */
-export interface LogInDetails extends Omit<AccountTokens, 'accessToken' | 'refreshToken'> {
+interface LogInDetails extends Omit<AccountTokens, 'accessToken' | 'refreshToken'> {
   readonly server: TokenServer & { readonly authorization_response_iss_parameter_supported?: boolean | undefined };
   readonly client: OAuthClientInformationMixed;
   readonly codeVerifier: string;

@@ -13,7 +13,7 @@ export function uniteScopes(...scopes: readonly (string | undefined)[]): string 
 }
 
 /** What a demand for more scopes means for an account. */
-export type ScopeDemand = 'noted' | 'new' | 'useless';
+type ScopeDemand = 'noted' | 'new' | 'useless';
 
 /**
  * `new` if a log-in that requests these scopes can help, `noted` if the next log-in will request them anyway, `useless` if the last

@@ -10,7 +10,7 @@ import type { Account, AccountTokens } from './account-tokens.js';
 import { UpstreamAuthorizationEntity } from './upstream-authorization.entity.js';
 
 /** Whose account it is: with `accountUserId` a member's, otherwise the connection's. */
-export interface AccountOwner {
+interface AccountOwner {
   readonly id: string;
   readonly organizationId: string;
   readonly accountUserId?: string | undefined;
@@ -20,7 +20,7 @@ export interface AccountOwner {
 const LEASE_S = 10;
 
 /** An account, and the lease with which this process refreshes it; without one, that is not needed. */
-export interface LeasedAccount {
+interface LeasedAccount {
   readonly account: Account;
   readonly lease?: string;
 }

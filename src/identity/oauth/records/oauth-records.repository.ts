@@ -15,7 +15,7 @@ const SWEEP_BATCH = 1_000;
 const REGISTRATION_LOCK = 0x53424f52;
 
 /** What is stored in addition to a payload. */
-export interface RecordDetails {
+interface RecordDetails {
   /** In seconds; absent for a record that does not expire. */
   readonly expiresIn?: number | undefined;
   readonly clientId?: string | undefined;

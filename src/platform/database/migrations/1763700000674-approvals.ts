@@ -91,7 +91,7 @@ const WAIT = `
   $$`;
 
 const POSTS: readonly Change[] = [...POST_CHANGES, ...TRACE_CHANGES, ...CALLER_CHANGES, ...THREAD_METADATA_CHANGES];
-export const OPEN_CHANGE: Change = ["status IN ('queued', 'running')", "status IN ('queued', 'running', 'waiting')"];
+const OPEN_CHANGE: Change = ["status IN ('queued', 'running')", "status IN ('queued', 'running', 'waiting')"];
 
 // A run with approvals has an answer that must tell how they ended, so a worker ends it, even while it is queued. No approval of a run
 // outlasts it.

@@ -5,14 +5,14 @@ import type { RunApprovalEntity } from './run-approval.entity.js';
 import type { NextRun } from './run-finish.js';
 
 /** An approval of a thread. */
-export interface ApprovalPlace {
+interface ApprovalPlace {
   readonly organizationId: string;
   readonly threadId: string;
   readonly approvalId: string;
 }
 
 /** Somebody's answer. */
-export interface ApprovalAnswer {
+interface ApprovalAnswer {
   readonly approved: boolean;
   readonly reason: string | null;
   readonly userId: string | null;

@@ -35,7 +35,7 @@ const GIVE_UP = {
 };
 
 /** An attempt whose worker holds no lock. */
-export interface SuspectedAttempt {
+interface SuspectedAttempt {
   readonly runId: string;
   readonly epoch: string;
   /** The time of the last heartbeat, as the database writes it. */

@@ -4,7 +4,7 @@ import type { RunClaim } from './run-attempt.js';
 import type { RunEntity } from './run.entity.js';
 
 /** A message of a run request as it is stored. */
-export interface NewMessage {
+interface NewMessage {
   id: string;
   role: 'system' | 'user';
   parts: UIMessage['parts'];
@@ -54,7 +54,7 @@ export const THREAD_CREATED_AT = `(
   SELECT threads.created_at FROM threads WHERE threads.organization_id = runs.organization_id AND threads.id = runs.thread_id)`;
 
 /** A row read with `RUN_COLUMNS`. */
-export type RunRow = RunEntity;
+type RunRow = RunEntity;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {

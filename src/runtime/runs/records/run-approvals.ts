@@ -18,7 +18,7 @@ export interface GatedCall {
 }
 
 /** What the call reaches. The approval is for this. */
-export interface ApprovedTarget {
+interface ApprovedTarget {
   readonly connectionId: string;
   /** The name of the tool at its upstream. */
   readonly upstreamName: string;

@@ -18,7 +18,7 @@ export interface FinishedRun {
 }
 
 /** The attempt that ends its run, and the final answer; without one, the last stored answer is kept. */
-export interface FinishingAttempt {
+interface FinishingAttempt {
   attempt: number;
   epoch: string;
   model: string | null;

@@ -14,7 +14,7 @@ const REGENERATE = {
 };
 
 /** A request to answer a question again. The tier is for a question whose own run is no longer stored. */
-export interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tier'> {
+interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tier'> {
   readonly tier: Tier;
   /** The answer or its question; undefined means the last question of the thread. */
   readonly messageId: string | undefined;

@@ -151,7 +151,7 @@ export class RunItem {
 }
 
 /** One model call of a run. */
-export class ModelCallItem implements ModelCall {
+class ModelCallItem implements ModelCall {
   /** The step that the call was for, from 1. */
   @IsInt()
   step: number;

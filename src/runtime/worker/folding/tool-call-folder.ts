@@ -12,7 +12,7 @@ import {
 } from './tool-part.js';
 import { withoutUndefined } from './without-undefined.js';
 
-export type ToolChunk = Extract<UIMessageChunk, { toolCallId: string } | { approvalId: string }>;
+type ToolChunk = Extract<UIMessageChunk, { toolCallId: string } | { approvalId: string }>;
 type ChunkOf<Type extends ToolChunk['type']> = Extract<ToolChunk, { type: Type }>;
 
 /** Folds the chunks about tool calls into the parts of a message. */
