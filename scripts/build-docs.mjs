@@ -72,9 +72,10 @@ async function lookUp(path) {
   );
 }
 
-/** The file of a page in the site: pages of `docs/` first, the others by their path. */
+/** The file of a page in the site: the README first, pages of `docs/` next to it, the others by their path. */
 function outputOf(path) {
   return path
+    .replace(/^README\.md$/, 'index.md')
     .replace(/^docs\//, '')
     .replace(/\.md$/, '.html')
     .toLowerCase();

@@ -1,6 +1,6 @@
 /**
  * Every error code of the service with its HTTP status and title. The problem-details filter, the JSON-RPC filter and
- * `docs/errors.md` read this table. A published code keeps its meaning.
+ * `docs/api/errors.md` read this table. A published code keeps its meaning.
  */
 export const ERROR_CODES = {
   // 400: the request is invalid.

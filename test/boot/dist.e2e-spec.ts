@@ -248,21 +248,6 @@ describe('processes that share a database', () => {
   );
 });
 
-it(
-  'the demo succeeds',
-  async () => {
-    const script = fileURLToPath(new URL('../../examples/demo.mjs', import.meta.url));
-    const demo = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    for (const stream of [demo.stdout, demo.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    const [code] = await once(demo, 'close');
-    expect(output).toContain('-> The sum of 2 and 3 is 5.');
-    expect(output).toMatch(/Run +\S+: completed/);
-    expect(code).toBe(0);
-  },
-  START_MS,
-);
-
 /** An ended process exists until it is reaped, which is up to the system after its parent has ended. */
 async function expectGone(pid: number): Promise<void> {
   const isThere = (): boolean => {

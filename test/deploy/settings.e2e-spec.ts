@@ -13,9 +13,6 @@ interface ComposeFile {
 const OF_OPENTELEMETRY = /^OTEL_/;
 /** For the tests of the service only, and for the embedded database only. */
 const NOT_IN_COMPOSE = ['DATA_DIR', 'RETENTION_DAY_MS'];
-/** Of the PostgreSQL of Compose. */
-const OF_COMPOSE = ['POSTGRES_PASSWORD'];
-
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** The value that Compose computes from `${NAME}`, `${NAME:-default}` and `${NAME:?message}`. */
@@ -40,34 +37,6 @@ function composeEnvironment(service: string, env: Readonly<Record<string, string
 }
 
 describe('the settings of src/core/config', () => {
-  it('are all in the table of the README, and no others', () => {
-    const [, table = ''] = /\n## Configuration\n([^]*?)\n## /.exec(read('README.md')) ?? [];
-    const names = table
-      .split('\n')
-      .filter((line) => line.startsWith('| `'))
-      .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([A-Z]\w+)(?!\*)`/g)].map(([, name = '']) => name));
-    expect(names.toSorted()).toEqual(settingNames().filter((name) => !OF_OPENTELEMETRY.test(name)));
-    expect(table).toContain('`OTEL_*`');
-  });
-
-  it('are all in .env.example, and no others', () => {
-    const names = [...read('.env.example').matchAll(/^#?([A-Z]\w+)=/gm)].map(([, name = '']) => name);
-    expect(names.filter((name) => !OF_COMPOSE.includes(name)).toSorted()).toEqual(settingNames());
-  });
-
-  it('have the defaults that .env.example shows', () => {
-    const shown = [...read('.env.example').matchAll(/^#(\w+)=([\w.:/-]+)$/gm)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ]);
-    const examples = Object.fromEntries(
-      shown.filter(([name = '']) => /_(MS|S|MB|DAYS)$|^MAX_|_CONCURRENCY$|_LEVEL$|^PORT$/.test(name)),
-    );
-    delete examples['ANSWER_MEMORY_MB']; // depends on the heap
-    expect(Object.keys(examples).length).toBeGreaterThan(15);
-    expect(readSettings(examples)).toEqual(readSettings({}));
-  });
-
   it.each(['api', 'worker'])('are all in compose.yaml for the service %s, and no others', (service) => {
     const { services } = parse(read('compose.yaml'), { merge: true }) as ComposeFile;
     const names = Object.keys(services[service]?.environment ?? {});

@@ -1,22 +1,24 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv } from 'ajv';
 import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
-import { allCodeBlocks, type CodeBlock, ROOT } from './code-blocks.support.js';
+import { allCodeBlocks, allPages, type CodeBlock, ROOT } from './code-blocks.support.js';
 
 /** Blocks that no test takes apart, and why. The others are checked here or run in running-blocks.e2e-spec.ts. */
 const NOT_CODE: Readonly<Record<string, string>> = {
-  'README.md text': 'Output of the demo, of a start, and of a stream: excerpts with changing ids.',
+  'README.md text': 'Output of the demo, which running-blocks.e2e-spec.ts compares, and a diagram.',
+  'docs/api/streams.md text': 'An excerpt of a stream with changing ids.',
   'docs/architecture.md text': 'A diagram.',
   'docs/identity.md ': 'Addresses of the endpoints.',
   'docs/limits.md text': 'Headers of a response.',
-  'docs/operations.md text':
-    'The user of Redis, which test/platform/redis/redis-access.e2e-spec.ts reads and uses, and a tree of spans.',
+  'docs/operations/redis.md text':
+    'The user of Redis, which test/platform/redis/redis-access.e2e-spec.ts reads and uses.',
+  'docs/operations/telemetry.md text': 'A tree of spans.',
   'docs/tutorial.md text': 'Output that running-blocks.e2e-spec.ts compares.',
 };
 /** Languages that the tests below check. */
@@ -38,6 +40,19 @@ beforeAll(async () => {
 
 const of = (...languages: string[]): readonly CodeBlock[] =>
   blocks.filter(({ language }) => languages.includes(language));
+
+describe('the pages of the documentation', () => {
+  it('name files and folders that exist', async () => {
+    // Records and the changelog tell what was there at their time.
+    const pages = (await allPages()).filter((page) => !/^(?:CHANGELOG|docs\/decisions\/2)/.test(page));
+    for (const page of pages) {
+      const named = (await read(page)).matchAll(
+        /`((?:bench|deploy|docs|examples|packages|scripts|src|test|web)\/[\w./-]+)`/g,
+      );
+      for (const [, path = ''] of named) expect([page, path, existsSync(join(ROOT, path))]).toEqual([page, path, true]);
+    }
+  });
+});
 
 describe('the code blocks of the documentation', () => {
   it('are all checked, or left out for a reason', () => {

@@ -14,11 +14,15 @@ export interface CodeBlock {
   readonly code: string;
 }
 
-/** The blocks of every page of the documentation site, in order. */
-export async function allCodeBlocks(): Promise<CodeBlock[]> {
+/** Every page of the documentation site, in order. */
+export async function allPages(): Promise<string[]> {
   const navigation: { pages: string[] }[] = JSON.parse(await readFile(join(ROOT, 'docs/navigation.json'), 'utf8'));
-  const pages = navigation.flatMap((section) => section.pages).flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
-  return (await Promise.all(pages.map(codeBlocksOf))).flat();
+  return navigation.flatMap((section) => section.pages).flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+}
+
+/** The blocks of every page, in order. */
+export async function allCodeBlocks(): Promise<CodeBlock[]> {
+  return (await Promise.all((await allPages()).map(codeBlocksOf))).flat();
 }
 
 /** The blocks of one page, in order, also those in lists. */

@@ -91,13 +91,31 @@ describe('the tutorial', () => {
   });
 });
 
-describe('the flow with curl in the README', () => {
+describe('the demo', () => {
+  it('prints what the README shows', async () => {
+    /** Ids and figures differ from run to run. */
+    const linesOf = (text: string): string[] =>
+      text
+        .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
+        .replaceAll(/\d+/g, '0')
+        .split('\n');
+    const shown = (await codeBlocksOf('README.md')).find(({ language }) => language === 'text');
+    const printed = linesOf(await run(process.execPath, [join(ROOT, 'examples/demo.mjs')]));
+    expect(linesOf(shown?.code ?? '').filter((line) => !printed.includes(line))).toEqual([]);
+    expect(shown?.code).toMatch(/Run +\S+: completed/);
+  }, 60_000);
+});
+
+describe('the flow with curl', () => {
   /** What stands for an id, the variable that keeps it here, and the command whose answer has it. */
   const PLACEHOLDERS: readonly [placeholder: string, variable: string, after: RegExp, idIn: string][] = [
-    ['<connection id>', 'connection_id', /COLLECTION_CONNECTIONS_CREATE/, '.item.id'],
-    ['<agent id>', 'agent_id', /COLLECTION_VIRTUAL_MCP_CREATE/, '.item.id'],
+    ['<connection id>', 'connection_id', /tools\/COLLECTION_CONNECTIONS_CREATE.*"HTTP"/, '.item.id'],
+    ['<agent id>', 'agent_id', /tools\/COLLECTION_VIRTUAL_MCP_CREATE/, '.item.id'],
+    ['<thread id>', 'thread_id', /tools\/COLLECTION_THREADS_CREATE/, '.item.id'],
     ['<taskId>', 'task_id', /messages -d/, '.taskId'],
   ];
+  /** Pages whose commands work after the flow of the README. */
+  const PAGES = ['api/runs', 'api/schedules', 'api/browser-tokens', 'mcp-proxy'];
 
   /** The commands as a reader enters them, who copies ids from answers, and reads the stream in another terminal. */
   function asEntered(code: string): string {
@@ -105,13 +123,18 @@ describe('the flow with curl in the README', () => {
       .split('\n')
       .map((line) => {
         if (!line.startsWith('call ')) return line;
-        let command = line;
+        let command = line.replace(/ +# .*$/, '');
+        const quote = command.includes(`"<taskId>`) || command.includes('/<taskId>') ? '' : `'`;
         for (const [placeholder, variable] of PLACEHOLDERS)
-          command = command.replaceAll(placeholder, `'"$${variable}"'`);
-        if (/\/stream -N/.test(command)) return `${command} > stream.txt & reader=$!; sleep 1`;
+          command = command.replaceAll(placeholder, `${quote}"$${variable}"${quote}`);
+        if (/\/stream -N/.test(command)) {
+          return `${command} -D opened.txt > stream.txt & reader=$!; until [ -s opened.txt ]; do sleep 0.05; done`;
+        }
         const kept = PLACEHOLDERS.find(([, , after]) => after.test(command));
         const read = `node -pe 'JSON.parse(require("fs").readFileSync(0, "utf8"))${kept?.[3] ?? ''}'`;
         return [
+          // The reader looks at the transcript once the stream has ended.
+          ...(/MESSAGES_LIST/.test(command) ? ['wait ${reader:-}'] : []),
           `answer=$(${command})`,
           `printf '%s\n' "$answer"`,
           ...(kept === undefined ? [] : [`${kept[1]}=$(printf %s "$answer" | ${read})`]),
@@ -120,38 +143,34 @@ describe('the flow with curl in the README', () => {
       .join('\n');
   }
 
-  it('runs as it is written', async () => {
-    const blocks = (await codeBlocksOf('README.md')).filter(({ code }) => /^call\b|^ *call\(\)/m.test(code));
-    const flow = blocks.findIndex(({ code }) => code.includes('call() {'));
-    const [first, key] = blocks.slice(flow).map(({ code }) => code);
-    expect(first).toContain('# 4. Later');
-    expect(key).toContain('API_KEY_CREATE');
+  it('in the README and on the pages that follow it runs as it is written', async () => {
+    const commandsOf = async (page: string): Promise<string[]> =>
+      (await codeBlocksOf(page)).filter(({ language }) => language === 'sh').map(({ code }) => code);
+    const flow = (await commandsOf('README.md')).find((code) => code.includes('call() {')) ?? '';
+    const key = (await commandsOf('docs/api/README.md')).find((code) => code.startsWith('call ')) ?? '';
+    const others = (await Promise.all(PAGES.map((page) => commandsOf(`docs/${page}.md`)))).flat();
+    expect(others.length).toBeGreaterThan(6);
+    const script = [flow, 'cat stream.txt', key, ...others].map(asEntered);
     const file = join(folder, 'flow.sh');
-    const script = [asEntered(first ?? ''), 'wait "$reader"; cat stream.txt', asEntered(key ?? '')];
     await writeFile(file, `set -euo pipefail\n${script.join(`\necho '${END}'\n`)}\n`);
-    const [answers = '', stream = '', made = ''] = (await run('bash', [file])).split(END);
+    const [first = '', stream = '', made = '', ...answers] = (await run('bash', [file])).split(END);
 
-    expect(answers).not.toContain('application/problem+json');
-    expect(answers).not.toMatch(/"status":\s?[45]\d\d,/);
-    // Connected and tested, posted, waited for, streamed, and read later.
-    expect(answers).toMatch(/"ok":true,.*"tools":\d/);
-    expect(answers).toMatch(/^\{"taskId":"[\w-]+"\}$/m);
-    expect(answers).toMatch(/"status":"completed"/);
-    expect(answers.match(/data: \[DONE\]/g)).toHaveLength(1);
-    const [messages, thread, task] = answers
-      .trimEnd()
-      .split('\n')
-      .slice(-3)
-      .map((line) => JSON.parse(line));
-    expect(messages.items.map(({ role }: { role: string }) => role)).toEqual(
-      Array.from({ length: 3 }, () => ['user', 'assistant']).flat(),
-    );
-    expect(thread.item).toMatchObject({ id: 'ticket-4711', status: 'completed' });
-    expect(task.item).toMatchObject({ thread_id: 'ticket-4711', status: 'completed' });
-    // The stream in the other terminal carried the first run, up to its end.
+    for (const answer of [first, made, ...answers]) expect(answer).not.toMatch(/"(?:status|code)":\s?[45]\d\d,/);
+    expect(first).toMatch(/^\{"taskId":"[\w-]+"\}$/m);
+    const messages = JSON.parse(first.trimEnd().split('\n').at(-1) ?? '');
+    expect(messages.items.map(({ role }: { role: string }) => role)).toEqual(['user', 'assistant']);
+    // The stream in the other terminal carried the run, up to its end.
     expect(stream).toContain('"delta":"Hello"');
     expect(stream.trimEnd().endsWith('data: [DONE]')).toBe(true);
     expect(JSON.parse(made)).toMatchObject({ name: 'support-bot', key: expect.stringMatching(/^sbx_/) });
+    const rest = answers.join('\n');
+    // Waited for, streamed, scheduled, handed to a browser, and called through the proxy.
+    expect(rest).toMatch(/"status":"completed".*"message":/);
+    expect(rest.match(/data: \[DONE\]/g)).toHaveLength(1);
+    expect(rest).toContain('"title":"Morning report"');
+    expect(rest).toContain('"token":"');
+    expect(rest.match(/Echo: hi/g)).toHaveLength(2);
+    expect(rest).toContain('"connection_type":"STDIO"');
   });
 });
 

@@ -10,7 +10,7 @@ const DEMO = new URL('../../../examples/demo.mjs', BUILD);
 /** Both commands run in this process, so that its terminal, its signals and its exit code are theirs. */
 export function startCommand(): Command {
   return new Command('start')
-    .description('start the service; the environment configures it (README, "Configuration")')
+    .description('start the service; the environment configures it (docs/configuration.md)')
     .action(() => import(new URL('main.js', BUILD).href));
 }
 

@@ -14,7 +14,7 @@ interface Problem {
   readonly errors?: readonly FieldError[];
 }
 
-/** Signalbox refused a request. `code` is stable (docs/errors.md); `message` is for people. */
+/** Signalbox refused a request. `code` is stable (docs/api/errors.md); `message` is for people. */
 export class SignalboxError extends Error {
   override readonly name = 'SignalboxError';
   /** The HTTP status. */

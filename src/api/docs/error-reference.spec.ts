@@ -4,9 +4,9 @@ import { ERROR_CODES } from '../../core/error-codes.js';
 import { RUN_FAILURE_CODES } from '../../runtime/worker/run-failure-codes.js';
 import { errorReference } from './error-reference.js';
 
-describe('docs/errors.md', () => {
-  it('is what `npm run docs:errors` writes', async () => {
-    expect(await readFile(new URL('../../../docs/errors.md', import.meta.url), 'utf8')).toBe(errorReference());
+describe('docs/api/errors.md', () => {
+  it('is what `npm run docs:reference` writes', async () => {
+    expect(await readFile(new URL('../../../docs/api/errors.md', import.meta.url), 'utf8')).toBe(errorReference());
   });
 
   it('has a row for every code', () => {

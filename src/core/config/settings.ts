@@ -116,10 +116,10 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 /**
  * Reads and validates the environment. The only other reader is the OpenTelemetry SDK: this function decides whether to load
  * it, and it then reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits, resource) from `process.env`.
+ * @param read only the documentation passes one, which records what is read
  * @throws ConfigError with a message that names the variable
  */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
-  const read = new EnvReader(env);
+export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)): Settings {
   const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const embedded = databaseUrl === undefined;
   const keys = read.text('ENCRYPTION_KEYS');

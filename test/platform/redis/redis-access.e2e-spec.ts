@@ -15,9 +15,9 @@ const PASSWORD = 'p@ss:w/rd%';
 
 /** The rules of the user as the documentation shows them. */
 function documentedRules(): string {
-  const page = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../docs/operations/redis.md', import.meta.url), 'utf8');
   const [, rules] = /^ACL SETUSER signalbox on >\S+ (.*)$/m.exec(page) ?? [];
-  if (rules === undefined) throw new Error('docs/operations.md has no ACL SETUSER line.');
+  if (rules === undefined) throw new Error('docs/operations/redis.md has no ACL SETUSER line.');
   return rules;
 }
 

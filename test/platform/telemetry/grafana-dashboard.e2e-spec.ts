@@ -99,8 +99,8 @@ describe('the Grafana dashboard', () => {
     expect([...exported.keys()].filter((name) => !shown.has(family(name)))).toEqual(['target_info']);
   });
 
-  it('covers the metrics that docs/operations.md describes', async () => {
-    const described = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+  it('covers the metrics that docs/operations/telemetry.md describes', async () => {
+    const described = await readFile(new URL('../../../docs/operations/telemetry.md', import.meta.url), 'utf8');
     const families = [...exported.keys()].map((name) => (described.includes(`\`${name}\``) ? name : family(name)));
     expect(families.filter((name) => !described.includes(`\`${name}\``))).toEqual(['target_info']);
   });
