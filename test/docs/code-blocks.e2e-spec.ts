@@ -19,6 +19,7 @@ const NOT_CODE: Readonly<Record<string, string>> = {
   'docs/operations/redis.md text':
     'The user of Redis, which test/platform/redis/redis-access.e2e-spec.ts reads and uses.',
   'docs/operations/telemetry.md text': 'A tree of spans.',
+  'src/runtime/README.md mermaid': 'The states of a run.',
   'docs/tutorial.md text': 'Output that running-blocks.e2e-spec.ts compares.',
 };
 /** Languages that the tests below check. */

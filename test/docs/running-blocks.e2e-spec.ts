@@ -124,9 +124,12 @@ describe('the flow with curl', () => {
       .map((line) => {
         if (!line.startsWith('call ')) return line;
         let command = line.replace(/ +# .*$/, '');
-        const quote = command.includes(`"<taskId>`) || command.includes('/<taskId>') ? '' : `'`;
-        for (const [placeholder, variable] of PLACEHOLDERS)
-          command = command.replaceAll(placeholder, `${quote}"$${variable}"${quote}`);
+        for (const [placeholder, variable] of PLACEHOLDERS) {
+          // Inside single quotes the shell reads no variable.
+          command = command.replaceAll(placeholder, (_match, at: number, whole: string) =>
+            whole.slice(0, at).split(`'`).length % 2 === 0 ? `'"$${variable}"'` : `$${variable}`,
+          );
+        }
         if (/\/stream -N/.test(command)) {
           return `${command} -D opened.txt > stream.txt & reader=$!; until [ -s opened.txt ]; do sleep 0.05; done`;
         }

@@ -41,7 +41,7 @@ describe('the documentation site', () => {
   it('has a page for every page of the documentation, with a menu that leads to all', async () => {
     const pages = (await readdir(join(ROOT, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md'));
     const built = await readdir(site, { recursive: true });
-    for (const page of pages) expect(built).toContain(page.replace(/\.md$/, '.html'));
+    for (const page of pages) expect(built).toContain(page.replace(/\.md$/, '.html').toLowerCase());
     const index = await readFile(join(site, 'index.html'), 'utf8');
     const menu = index.slice(index.indexOf('class="menu"'), index.indexOf('<main'));
     for (const page of built.filter((name) => name.endsWith('.html'))) {
