@@ -53,6 +53,18 @@ describe('the pages of the documentation', () => {
       for (const [, path = ''] of named) expect([page, path, existsSync(join(ROOT, path))]).toEqual([page, path, true]);
     }
   });
+
+  it('name every management tool, and no other', async () => {
+    const rows = (await read('docs/api/management-tools.md')).match(/^\|.*\|$/gm) ?? [];
+    const named = [...rows.join('\n').matchAll(/`([A-Z_]+_)(?:\{([A-Z,_]+)\}|([A-Z]+))`/g)].flatMap(
+      ([, start = '', ends = '', end = '']) =>
+        ends === '' ? [start + end] : ends.split(',').map((each) => start + each),
+    );
+    const tools = [...(await read('packages/client/src/openapi.ts')).matchAll(/\/tools\/(\w+)"/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.filter((name) => name !== 'VIRTUAL_MCP').toSorted()).toEqual(tools.toSorted());
+  });
 });
 
 describe('the code blocks of the documentation', () => {
