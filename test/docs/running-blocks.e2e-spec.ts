@@ -131,7 +131,7 @@ describe('the flow with curl', () => {
           );
         }
         if (/\/stream -N/.test(command)) {
-          return `${command} -D opened.txt > stream.txt & reader=$!; until [ -s opened.txt ]; do sleep 0.05; done`;
+          return `${command} -D opened.txt > stream.txt & reader=$!; until [ -s opened.txt ] || ! kill -0 $reader; do sleep 0.05; done`;
         }
         const kept = PLACEHOLDERS.find(([, , after]) => after.test(command));
         const read = `node -pe 'JSON.parse(require("fs").readFileSync(0, "utf8"))${kept?.[3] ?? ''}'`;
