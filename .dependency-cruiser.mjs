@@ -22,7 +22,7 @@ const WALLS = {
   'core/config': ['.'],
   'platform/database': ['embedded-postgres'],
   'platform/embedded-postgres': [],
-  'audit/calls': [],
+  'audit/calls': ['.'],
   'identity/credentials': [],
   'identity/auth': ['credentials'],
   'upstreams/contract': [],

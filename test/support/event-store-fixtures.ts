@@ -1,5 +1,8 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
+import { ExpiredStreams } from '../../src/runtime/events/expired-streams.js';
 import { LISTENER_APPLICATION_NAME } from '../../src/runtime/events/postgres-listener.js';
 import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/runtime/events/postgres-run-event-store.js';
 import { RedisRunEventStore } from '../../src/runtime/events/redis-run-event-store.js';
@@ -21,6 +24,8 @@ export interface EventStoreBackend {
   batchStarts(runId: string): Promise<number[]>;
   /** Makes a run expire at once. */
   expire(runId: string): Promise<void>;
+  /** Deletes what has expired, where the server does not do so itself. */
+  deleteExpired(): Promise<void>;
   /** How many rows or keys a run takes up. */
   footprint(runId: string): Promise<number>;
   close(): Promise<void>;
@@ -39,6 +44,7 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
   const databaseUrl = database.url;
   const admin = new Client({ connectionString: databaseUrl });
   await admin.connect();
+  const dataSource = await new DataSource(dataSourceOptions(databaseUrl)).initialize();
 
   const stores: RunEventStore[] = [];
   const cut = async (...applicationNames: string[]): Promise<void> => {
@@ -72,6 +78,9 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
     async expire(runId) {
       await admin.query('UPDATE run_event_streams SET expires_at = now() WHERE run_id = $1', [runId]);
     },
+    async deleteExpired() {
+      await new ExpiredStreams(dataSource).deleteExpired();
+    },
     async footprint(runId) {
       const { rows } = await admin.query<{ rows: number }>(
         `SELECT (SELECT count(*) FROM run_event_streams WHERE run_id = $1)::integer
@@ -83,6 +92,7 @@ export async function postgresBackend(): Promise<EventStoreBackend> {
     async close() {
       await Promise.all(stores.map((store) => store.close()));
       await admin.end();
+      await dataSource.destroy();
       await database.drop();
     },
   };
@@ -131,6 +141,7 @@ export async function redisBackend(command: string): Promise<EventStoreBackend &
       const key = await keyOf(runId);
       await admin.del(key, `${key}:frames`);
     },
+    deleteExpired: () => Promise.resolve(),
     async evictFrames(runId) {
       await admin.del(`${await keyOf(runId)}:frames`);
     },

@@ -7,7 +7,6 @@ import { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditSettings } from './audit-settings.js';
 import { AuditSettingsTools } from './audit-settings.tools.js';
 import { AuditStatsRepository } from './audit-stats.repository.js';
-import { AuditSweeper } from './audit-sweeper.js';
 import { AuditRepository } from './audit.repository.js';
 import { MonitoringService } from './monitoring.service.js';
 import { MonitoringTools } from './monitoring.tools.js';
@@ -21,7 +20,6 @@ import { MonitoringTools } from './monitoring.tools.js';
     AuditSettings,
     AuditSettingsTools,
     AuditStatsRepository,
-    AuditSweeper,
     MonitoringService,
     MonitoringTools,
   ],

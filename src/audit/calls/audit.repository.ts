@@ -1,12 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, type SelectQueryBuilder } from 'typeorm';
+import { AppConfig } from '../../core/config/app-config.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
+import { deleteBefore } from '../delete-before.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
 
 /** Reads and deletes audit records; `AuditWriter` inserts them. */
 @Injectable()
 export class AuditRepository {
-  constructor(@InjectDataSource() private readonly database: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly database: DataSource,
+    private readonly config: AppConfig,
+  ) {}
 
   /** For `paginate`; the alias is `record`. */
   queryOfOrganization(manager: EntityManager, organizationId: string): SelectQueryBuilder<AuditRecordEntity> {
@@ -15,36 +21,9 @@ export class AuditRepository {
       .where('record.organizationId = :organizationId', { organizationId });
   }
 
-  /** The organizations that have records, found by skipping through the primary key instead of scanning it. */
-  async findOrganizationIds(): Promise<string[]> {
-    const rows: { id: string }[] = await this.database.query(`
-      WITH RECURSIVE step AS (
-        (SELECT organization_id AS id FROM audit_records ORDER BY organization_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT organization_id FROM audit_records WHERE organization_id > step.id ORDER BY organization_id LIMIT 1)
-        FROM step WHERE step.id IS NOT NULL
-      )
-      SELECT id FROM step WHERE id IS NOT NULL`);
-    return rows.map(({ id }) => id);
-  }
-
-  /**
-   * Deletes up to `limit` of the organization's oldest records before `time`. Skips records that another process is deleting.
-   * @returns the number of deleted records
-   */
-  async deleteBefore(organizationId: string, time: Date, limit: number): Promise<number> {
-    // Delete by ctid, so that the plan does not depend on statistics. The rows are locked and never change.
-    const [{ deleted }]: [{ deleted: number }] = await this.database.query(
-      `WITH gone AS (
-         DELETE FROM audit_records WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM audit_records WHERE organization_id = $1 AND at < $2
-            ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED
-         ))
-         RETURNING 1
-       )
-       SELECT count(*)::integer AS deleted FROM gone`,
-      [organizationId, time, limit],
-    );
-    return deleted;
+  /** Deletes up to 1,000 records that are older than `AUDIT_RETENTION_DAYS`, the oldest of each organization first. */
+  @DeletesExpired('audit records')
+  deleteExpired(now: Date): Promise<number> {
+    return deleteBefore(this.database, 'audit_records', this.config.auditedSince(now));
   }
 }

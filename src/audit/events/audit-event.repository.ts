@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
+import { AppConfig } from '../../core/config/app-config.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
+import { deleteBefore } from '../delete-before.js';
 import { AuditEventEntity } from './audit-event.entity.js';
 
 @Injectable()
 export class AuditEventRepository {
-  constructor(@InjectRepository(AuditEventEntity) private readonly events: Repository<AuditEventEntity>) {}
+  constructor(
+    @InjectRepository(AuditEventEntity) private readonly events: Repository<AuditEventEntity>,
+    private readonly config: AppConfig,
+  ) {}
 
   /** @param manager of the transaction to which the events belong; without it they have one of their own */
   async insert(events: AuditEventEntity[], manager: EntityManager = this.events.manager): Promise<void> {
@@ -40,21 +46,9 @@ export class AuditEventRepository {
     return person;
   }
 
-  /**
-   * Deletes up to `limit` events before `time`.
-   * @returns the number of deleted events
-   */
-  async deleteBefore(time: Date, limit: number): Promise<number> {
-    const [{ deleted }]: [{ deleted: number }] = await this.events.query(
-      `WITH gone AS (
-         DELETE FROM audit_events WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM audit_events WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-         ))
-         RETURNING 1
-       )
-       SELECT count(*)::integer AS deleted FROM gone`,
-      [time, limit],
-    );
-    return deleted;
+  /** Deletes up to 1,000 events that are older than `AUDIT_RETENTION_DAYS`. */
+  @DeletesExpired('audit events')
+  deleteExpired(now: Date): Promise<number> {
+    return deleteBefore(this.events, 'audit_events', this.config.auditedSince(now));
   }
 }

@@ -1,12 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { AppConfig } from '../../core/config/app-config.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
+import { deleteBatch } from '../../platform/database/delete-batch.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { TRY_TIMEOUT_MS, type WebhookTry } from './webhook-sender.js';
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 
 /** After this time, a claimed delivery is tried again: its process counts as lost. */
 const CLAIM_MS = TRY_TIMEOUT_MS * 2;
+
+/** Settled deliveries are kept for this time. */
+const KEPT_DAYS = 30;
 
 /** A delivery that this process tries. */
 export interface ClaimedDelivery {
@@ -57,6 +63,7 @@ export class DeliveryRepository {
   constructor(
     @InjectRepository(WebhookDeliveryEntity) private readonly deliveries: Repository<WebhookDeliveryEntity>,
     private readonly statements: PreparedStatements,
+    private readonly config: AppConfig,
   ) {}
 
   /**
@@ -103,17 +110,12 @@ export class DeliveryRepository {
     );
   }
 
-  /** Deletes settled deliveries, and what disabling a webhook could not drop. Returns their number, at most `limit`. */
-  async deleteBefore(before: Date, limit: number): Promise<number> {
-    const [row]: { deleted: number }[] = await this.deliveries.query(
-      `WITH gone AS (
-         DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM webhook_deliveries
-            WHERE created_at < $1 AND (status <> 'pending' OR NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id))
-            ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1)
-       SELECT count(*)::integer AS deleted FROM gone`,
-      [before, limit],
-    );
-    return row?.deleted ?? 0;
+  /** Deletes up to 1,000 deliveries after 30 days: settled ones, and what disabling a webhook could not drop. */
+  @DeletesExpired('webhook deliveries')
+  deleteExpired(now: Date): Promise<number> {
+    const condition = `created_at < $1
+      AND (status <> 'pending' OR NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id)) ORDER BY created_at`;
+    const before = new Date(now.getTime() - KEPT_DAYS * this.config.settings.retentionDayMs);
+    return deleteBatch(this.deliveries, 'webhook_deliveries', condition, [before]);
   }
 }

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
-import { DeliverySweeper } from './delivery-sweeper.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhooksModule } from './webhooks.module.js';
 
 /** Delivers webhooks. */
-@Module({ imports: [WebhooksModule], providers: [WebhookDeliverer, DeliverySweeper] })
+@Module({ imports: [WebhooksModule], providers: [WebhookDeliverer] })
 export class WebhookDeliveryModule {}

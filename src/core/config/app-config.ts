@@ -2,6 +2,8 @@ import type { EncryptionKey } from './encryption-keys.js';
 import type { RedisAddress } from './redis-address.js';
 import type { Settings } from './settings.js';
 
+const DAY_MS = 86_400_000;
+
 /** Values determined during the start: the database in use and the keys of the vault. */
 interface ResolvedParts {
   databaseUrl: string;
@@ -30,6 +32,12 @@ export class AppConfig {
 
   get streamRetentionMs(): number {
     return this.settings.streamRetentionMs;
+  }
+
+  /** Audit records and events from before this time are deleted (`AUDIT_RETENTION_DAYS`; 0 keeps all of them). */
+  auditedSince(now: Date): Date {
+    const days = this.settings.auditRetentionDays;
+    return new Date(days === 0 ? 0 : now.getTime() - days * DAY_MS);
   }
 
   get servesApi(): boolean {

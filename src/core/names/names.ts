@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
+import { AppConfig } from '../config/app-config.js';
+import { DeletesExpired } from '../deletes-expired.js';
 import { DeletedNameEntity } from './deleted-name.entity.js';
 
 /** Returns the name of an id; null for null, and for an id whose name is no longer known. */
@@ -12,7 +14,10 @@ export type NameOf = (id: string | null) => string | null;
  */
 @Injectable()
 export class Names {
-  constructor(@InjectRepository(DeletedNameEntity) private readonly deleted: Repository<DeletedNameEntity>) {}
+  constructor(
+    @InjectRepository(DeletedNameEntity) private readonly deleted: Repository<DeletedNameEntity>,
+    private readonly config: AppConfig,
+  ) {}
 
   /** Reads the names of all ids with one query. The caller must be allowed to see the rows that the ids come from. */
   async find(ids: Iterable<string | null>): Promise<NameOf> {
@@ -22,9 +27,11 @@ export class Names {
     return (id) => (id === null ? null : (names.get(id) ?? null));
   }
 
-  /** Forgets the names of what was deleted before `time`. */
-  async forgetDeletedBefore(time: Date): Promise<void> {
-    await this.deleted.delete({ deletedAt: LessThan(time) });
+  /** Forgets the names of what was deleted before the oldest audit record. */
+  @DeletesExpired('names')
+  async deleteExpired(now: Date): Promise<number> {
+    const { affected } = await this.deleted.delete({ deletedAt: LessThan(this.config.auditedSince(now)) });
+    return affected ?? 0;
   }
 
   private read(ids: readonly string[]): Promise<{ id: string; name: string | null }[]> {

@@ -17,7 +17,6 @@ import { OauthGrants } from './oauth-grants.js';
 import { OauthGrantsRepository } from './oauth-grants.repository.js';
 import { OauthResources } from './oauth-resources.js';
 import { OauthRoutes } from './oauth-routes.js';
-import { OauthSweeper } from './oauth-sweeper.js';
 import { OauthTools } from './oauth.tools.js';
 import { OauthClientEntity } from './records/oauth-client.entity.js';
 import { OauthGrantEntity } from './records/oauth-grant.entity.js';
@@ -49,7 +48,6 @@ import { SigningKeys } from './signing-keys.js';
     OauthRecordsRepository,
     OauthResources,
     OauthRoutes,
-    OauthSweeper,
     OauthTools,
     SigningKeys,
   ],

@@ -1,15 +1,14 @@
 import { hash } from 'node:crypto';
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { DeletesExpired } from '../../core/deletes-expired.js';
 import { DomainError } from '../../core/domain-error.js';
 import { networkOf } from '../../core/network-of.js';
-import { PeriodicTask } from '../../core/periodic-task.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { WindowCounts } from '../../platform/database/window-counts.js';
 
 const WINDOW_S = 15 * 60;
 const MAX_PER_ADDRESS = 10;
 const MAX_PER_SOURCE = 100;
-const SWEEP_EVERY_MS = 10 * 60_000;
 
 /** Who tries to sign in. */
 export interface Attempt {
@@ -25,22 +24,16 @@ export interface Attempt {
  * the counts. Keys are hashes, so that the table holds no addresses.
  */
 @Injectable()
-export class FailedSignIns implements OnApplicationShutdown {
+export class FailedSignIns {
   private readonly counts: WindowCounts;
-  private readonly sweeps: PeriodicTask;
 
   constructor(statements: PreparedStatements) {
     this.counts = new WindowCounts(statements, 'failed_sign_ins');
-    this.sweeps = new PeriodicTask(() => this.counts.deleteOver(), {
-      pauseMs: SWEEP_EVERY_MS,
-      isSpread: true,
-      onError: () => undefined,
-    });
-    this.sweeps.start();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.sweeps.stop();
+  @DeletesExpired('counts of failed sign-ins')
+  deleteExpired(): Promise<number> {
+    return this.counts.deleteExpired();
   }
 
   /**

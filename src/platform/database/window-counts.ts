@@ -1,3 +1,4 @@
+import { ROWS_PER_STATEMENT } from './delete-batch.js';
 import type { PreparedStatement, PreparedStatements } from './prepared-statements.js';
 
 /** The count of a key in its window, over all processes. */
@@ -33,7 +34,11 @@ export class WindowCounts {
                  expire = CASE WHEN ${isOver} THEN excluded.expire ELSE counted.expire END
                RETURNING points AS count, greatest(0, expire - ${NOW_MS})::float8 AS "endsInMs"`,
     };
-    this.deletion = { name: `${table}_delete`, text: `DELETE FROM ${table} WHERE expire < ${NOW_MS}` };
+    this.deletion = {
+      name: `${table}_delete`,
+      text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+               SELECT ctid FROM ${table} WHERE expire < ${NOW_MS} LIMIT ${ROWS_PER_STATEMENT} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    };
   }
 
   /** Adds to the count of a key. @param windowS the length of a window that begins now, in seconds */
@@ -43,8 +48,8 @@ export class WindowCounts {
     return counted;
   }
 
-  /** Deletes the counts of windows that are over. */
-  async deleteOver(): Promise<void> {
-    await this.statements.rows(this.deletion, []);
+  /** Deletes up to 1,000 counts of windows that are over, and returns their number. */
+  async deleteExpired(): Promise<number> {
+    return (await this.statements.rows(this.deletion, [])).length;
   }
 }

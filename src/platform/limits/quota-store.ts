@@ -1,6 +1,6 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { PeriodicTask } from '../../core/periodic-task.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
@@ -12,7 +12,6 @@ export const WINDOW_S = 60;
 
 /** A request waits for the count at most this long. */
 const ANSWER_WITHIN_MS = 1_000;
-const SWEEP_EVERY_MS = 5 * 60_000;
 
 /**
  * The counts of all processes: in Redis if `REDIS_URL` is set, otherwise in PostgreSQL. The window of a key begins with its
@@ -20,21 +19,14 @@ const SWEEP_EVERY_MS = 5 * 60_000;
  */
 @Injectable()
 export class QuotaStore {
-  private readonly logger = new Logger(QuotaStore.name);
   private readonly redis: RedisClient | undefined;
   private readonly count: (key: string, requests: number) => Promise<WindowCount>;
-  private readonly sweeps: PeriodicTask | undefined;
+  private readonly counts: WindowCounts;
 
   constructor(config: AppConfig, statements: PreparedStatements) {
+    this.counts = new WindowCounts(statements, 'rate_limits');
     if (config.redis === undefined) {
-      const counts = new WindowCounts(statements, 'rate_limits');
-      this.count = (key, requests) => counts.add(`limit:${key}`, requests, WINDOW_S);
-      this.sweeps = new PeriodicTask(() => counts.deleteOver(), {
-        pauseMs: SWEEP_EVERY_MS,
-        isSpread: true,
-        onError: (error) => this.logger.warn({ err: error }, 'Expired rate limits could not be deleted'),
-      });
-      this.sweeps.start();
+      this.count = (key, requests) => this.counts.add(`limit:${key}`, requests, WINDOW_S);
     } else {
       this.redis = openRedis(config.redis, {
         lazyConnect: true,
@@ -63,9 +55,13 @@ export class QuotaStore {
     });
   }
 
+  @DeletesExpired('rate limits')
+  deleteExpired(): Promise<number> {
+    return this.counts.deleteExpired();
+  }
+
   /** `RateLimits` calls it, after it has returned the leases of this process. */
-  async close(): Promise<void> {
-    await this.sweeps?.stop();
+  close(): void {
     this.redis?.disconnect();
   }
 }

@@ -55,7 +55,7 @@ export class RateLimits implements OnApplicationShutdown {
     await this.sweeps.stop();
     await Promise.allSettled([...this.meters.values()].map((meter) => meter.returnUnused(true)));
     this.meters.clear();
-    await this.store.close();
+    this.store.close();
   }
 
   private meterOf(key: string): Meter {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { DeletesExpired } from '../../core/deletes-expired.js';
 import { DomainError } from '../../core/domain-error.js';
 import { PreparedStatements } from '../database/prepared-statements.js';
 import { WindowCounts } from '../database/window-counts.js';
@@ -36,11 +37,15 @@ export class MailLimits {
    * @throws DomainError `too_many_requests` with `Retry-After`
    */
   async count(organizationId: string, to: string): Promise<void> {
-    await this.counts.deleteOver();
     const address = to.toLowerCase();
     await this.countOne(TO_ADDRESS, keyOf(organizationId, address));
     await this.countOne(OF_ORGANIZATION, organizationId);
     await this.countOne(TO_ADDRESS_OF_ALL, keyOf(address));
+  }
+
+  @DeletesExpired('counts of mails')
+  deleteExpired(): Promise<number> {
+    return this.counts.deleteExpired();
   }
 
   private async countOne({ prefix, max, windowS, what }: MailLimit, key: string): Promise<void> {

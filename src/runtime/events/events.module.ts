@@ -1,5 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
+import { ExpiredStreams } from './expired-streams.js';
 import { PostgresRunEventStore } from './postgres-run-event-store.js';
 import { RedisRunEventStore } from './redis-run-event-store.js';
 import { RunEventStore } from './run-event-store.js';
@@ -7,7 +8,7 @@ import { RunEvents } from './run-events.js';
 
 /** The run event bus: on Redis if it is configured, otherwise on PostgreSQL. */
 @Module({
-  providers: [{ provide: RunEventStore, inject: [AppConfig], useFactory: createRunEventStore }, RunEvents],
+  providers: [{ provide: RunEventStore, inject: [AppConfig], useFactory: createRunEventStore }, RunEvents, ExpiredStreams],
   exports: [RunEvents],
 })
 export class EventsModule {}

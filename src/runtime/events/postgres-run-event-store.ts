@@ -1,10 +1,8 @@
-import { type ClientBase, Pool, type QueryResult, type QueryResultRow } from 'pg';
-import { DatabaseClient } from '../../core/database-client.js';
+import type { ClientBase, QueryResult, QueryResultRow } from 'pg';
 import { PipelinedConnections } from '../../core/pipelined-connections.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
 import { PostgresListener } from './postgres-listener.js';
-import { PostgresSweeper } from './postgres-sweeper.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
   type CancelListener,
@@ -27,8 +25,6 @@ import { SignalHub } from './signal-hub.js';
 const CANCEL_CHANNEL = 'sbx_cancel';
 /** For writers and readers. */
 const CONNECTIONS = 2;
-/** Only for the deletion of expired streams, which takes longer than other statements. */
-const SWEEP_CONNECTIONS = 1;
 const ANSWER_WITHIN_MS = 5_000;
 
 /** `pg_stat_activity` shows the pool's connections under this name. */
@@ -85,10 +81,8 @@ interface PostgresRunEventStoreOptions extends RunEventExpiry {
  */
 export class PostgresRunEventStore extends RunEventStore {
   private readonly connections: PipelinedConnections;
-  private readonly sweepPool: Pool;
   private readonly hub = new SignalHub(CANCEL_CHANNEL);
   private readonly listener: PostgresListener;
-  private readonly sweeper: PostgresSweeper;
   private readonly expiry: Required<RunEventExpiry>;
   private closing: Promise<void> | undefined;
 
@@ -110,12 +104,7 @@ export class PostgresRunEventStore extends RunEventStore {
       await client.query('SET synchronous_commit = off');
     };
     this.connections = new PipelinedConnections({ config, connections: CONNECTIONS, onConnect });
-    this.sweepPool = new Pool({ ...config, max: SWEEP_CONNECTIONS, Client: DatabaseClient, onConnect });
-    // The pool replaces a broken idle connection on next use. Without a listener, its error would end the process.
-    this.sweepPool.on('error', () => undefined);
     this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
-    this.sweeper = new PostgresSweeper(this.sweepPool, this.expiry.retentionMs, options.log);
-    this.sweeper.start();
   }
 
   async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
@@ -187,8 +176,8 @@ export class PostgresRunEventStore extends RunEventStore {
 
   private async closeAll(): Promise<void> {
     this.hub.close();
-    await Promise.all([this.listener.close(), this.sweeper.close()]);
-    await Promise.all([this.connections.end(), this.sweepPool.end()]);
+    await this.listener.close();
+    await this.connections.end();
   }
 
   private query<R extends QueryResultRow>(

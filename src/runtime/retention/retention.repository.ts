@@ -1,56 +1,49 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { AppConfig } from '../../core/config/app-config.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
+import { deleteFound } from '../../platform/database/delete-batch.js';
 
-/** How long an organization keeps threads and runs, in days; absent: forever. */
-interface RetainedOrganization {
-  readonly id: string;
-  readonly retention: { readonly threads_days?: number; readonly runs_days?: number };
-}
+/** A thread is deleted with its messages and runs, so a batch of threads is smaller. */
+const THREADS_PER_STATEMENT = 20;
+const RUNS_PER_STATEMENT = 500;
 
-/** Deletes threads and runs by the time of their last change. */
+/** Deletes the threads and runs that organizations no longer keep (`organizations.retention`), by the time of their last change. */
 @Injectable()
 export class RetentionRepository {
-  constructor(@InjectDataSource() private readonly database: DataSource) {}
-
-  /** The organizations that do not keep everything. */
-  findOrganizations(): Promise<RetainedOrganization[]> {
-    return this.database.query(`SELECT id, retention FROM organizations WHERE retention <> '{}' ORDER BY id`);
-  }
+  constructor(
+    @InjectDataSource() private readonly database: DataSource,
+    private readonly config: AppConfig,
+  ) {}
 
   /**
-   * Deletes threads without an open run, with their messages and runs. Returns the number of threads, at most `limit`. A thread that
-   * changes meanwhile is kept: its row is locked, and compared again after that.
+   * Deletes threads without an open run, with their messages and runs. A thread that changes meanwhile is kept: its row is locked,
+   * and compared again after that.
    */
-  deleteThreads(organizationId: string, before: Date, limit: number): Promise<number> {
+  @DeletesExpired('threads')
+  deleteThreads(now: Date): Promise<number> {
+    return this.deleteOld('threads', 'threads_days', `status <> 'in_progress'`, THREADS_PER_STATEMENT, now);
+  }
+
+  /** Deletes the records of ended runs. Their messages stay. */
+  @DeletesExpired('runs')
+  deleteRuns(now: Date): Promise<number> {
+    const hasEnded = `status IN ('completed', 'failed', 'cancelled')`;
+    return this.deleteOld('runs', 'runs_days', hasEnded, RUNS_PER_STATEMENT, now);
+  }
+
+  private deleteOld(table: string, days: string, condition: string, limit: number, now: Date): Promise<number> {
     // The index is on `created_at`, which is never after `updated_at`.
-    return this.count(
-      `DELETE FROM threads WHERE ctid = ANY (ARRAY(
-         SELECT ctid FROM threads
-          WHERE organization_id = $1 AND created_at < $2 AND updated_at < $2 AND status <> 'in_progress'
-          ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED
-       )) RETURNING 1`,
-      [organizationId, before, limit],
-    );
-  }
-
-  /** Deletes the records of ended runs. Their messages stay. Returns the number of runs, at most `limit`. */
-  deleteRuns(organizationId: string, before: Date, limit: number): Promise<number> {
-    return this.count(
-      `DELETE FROM runs WHERE ctid = ANY (ARRAY(
-         SELECT ctid FROM runs
-          WHERE organization_id = $1 AND created_at < $2 AND updated_at < $2 AND status IN ('completed', 'failed', 'cancelled')
-          ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED
-       )) RETURNING 1`,
-      [organizationId, before, limit],
-    );
-  }
-
-  private async count(deletion: string, values: readonly unknown[]): Promise<number> {
-    const [row]: { deleted: number }[] = await this.database.query(
-      `WITH gone AS (${deletion}) SELECT count(*)::integer AS deleted FROM gone`,
-      [...values],
-    );
-    return row?.deleted ?? 0;
+    const expired = `
+      SELECT expired.ctid FROM (
+        SELECT id, $1::timestamptz - (retention->>'${days}')::float8 * $2 * interval '1 millisecond' AS kept_since
+          FROM organizations WHERE retention ? '${days}'
+      ) AS organization CROSS JOIN LATERAL (
+        SELECT ctid FROM ${table}
+         WHERE organization_id = organization.id AND created_at < kept_since AND updated_at < kept_since AND ${condition}
+         ORDER BY created_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      ) AS expired LIMIT ${limit}`;
+    return deleteFound(this.database, table, expired, [now, this.config.settings.retentionDayMs]);
   }
 }

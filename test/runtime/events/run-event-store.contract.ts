@@ -291,11 +291,9 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await publisher.push(chunk(1));
         await publisher.end();
         expect(await collect(other, topic, runId)).toEqual([1]);
-        // No other store sweeps during the test, so only the expiry time makes a run unreadable.
-        await brief.close();
         await eventually(async () => expect((await other.read(topic, runId, at(0), 10)).known).toBe(false));
         await expect(collect(other, topic, runId)).rejects.toThrow(StreamExpiredError);
-        backend.store({ retentionMs: 500 });
+        await backend.deleteExpired();
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
       });
 
@@ -306,6 +304,7 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await brief.append(topic, batch(runId, 1, 1), 1);
         expect(await other.read(topic, runId, at(0), 10)).toMatchObject({ known: true });
         await eventually(async () => expect((await other.read(topic, runId, at(0), 10)).known).toBe(false));
+        await backend.deleteExpired();
         await eventually(async () => expect(await backend.footprint(runId)).toBe(0));
       });
     });

@@ -3,13 +3,12 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { AdapterPayload } from 'oidc-provider';
 import { type EntityManager, Repository } from 'typeorm';
 import { databaseNow } from '../../../core/database-time.js';
+import { DeletesExpired } from '../../../core/deletes-expired.js';
+import { deleteBatch } from '../../../platform/database/delete-batch.js';
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import { OauthRecordEntity } from './oauth-record.entity.js';
 import { recordId } from './record-id.js';
-
-/** How many expired records one statement deletes. */
-const SWEEP_BATCH = 1_000;
 
 /** With the hash of a source, the key of a lock. */
 const REGISTRATION_LOCK = 0x53424f52;
@@ -148,31 +147,32 @@ export class OauthRecordsRepository {
     return row.count;
   }
 
-  /**
-   * Deletes expired records, registered clients that got no grant within a day, and grants whose last token has expired. Returns
-   * whether there may be more.
-   */
-  async sweep(): Promise<boolean> {
-    const batch = async (condition: string, table = 'oauth_records'): Promise<number> => {
-      const [, count] = await this.records.query(
-        `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${condition} LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED)`,
-      );
-      return count;
-    };
+  /** Deletes expired records, registered clients that got no grant within a day, and grants whose last token has expired. */
+  @DeletesExpired('OAuth records')
+  async deleteExpired(): Promise<number> {
     const deleted = await Promise.all([
       // A used refresh token is kept until it would have expired: its reuse revokes the grant.
-      batch('expires_at < now()'),
-      batch(`model = 'Grant' AND created_at < now() - interval '1 day'
-             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.id = oauth_records.id)`),
-      batch(`model = 'Client' AND created_at < now() - interval '1 day'
-             AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.client_id = oauth_records.client_id)
-             AND NOT EXISTS (SELECT FROM oauth_clients WHERE oauth_clients.client_id = oauth_records.client_id)`),
-      batch(
-        `NOT is_remembered AND created_at < now() - interval '1 day' AND NOT EXISTS (
-           SELECT FROM oauth_records WHERE oauth_records.grant_id = oauth_grants.id)`,
+      deleteBatch(this.records, 'oauth_records', 'expires_at < now()'),
+      deleteBatch(
+        this.records,
+        'oauth_records',
+        `model = 'Grant' AND created_at < now() - interval '1 day'
+         AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.id = oauth_records.id)`,
+      ),
+      deleteBatch(
+        this.records,
+        'oauth_records',
+        `model = 'Client' AND created_at < now() - interval '1 day'
+         AND NOT EXISTS (SELECT FROM oauth_grants WHERE oauth_grants.client_id = oauth_records.client_id)
+         AND NOT EXISTS (SELECT FROM oauth_clients WHERE oauth_clients.client_id = oauth_records.client_id)`,
+      ),
+      deleteBatch(
+        this.records,
         'oauth_grants',
+        `NOT is_remembered AND created_at < now() - interval '1 day'
+         AND NOT EXISTS (SELECT FROM oauth_records WHERE oauth_records.grant_id = oauth_grants.id)`,
       ),
     ]);
-    return deleted.some((count) => count === SWEEP_BATCH);
+    return deleted.reduce((sum, count) => sum + count);
   }
 }

@@ -1,0 +1,33 @@
+import { SetMetadata } from '@nestjs/common';
+import type { Settings } from './config/settings.js';
+
+/** The pause between two deletions, in milliseconds. */
+type Pause = (settings: Settings) => number;
+
+/** What a provider deletes in the background. */
+export interface ExpiredRowsDefinition {
+  /** In the plural, as the log names them. */
+  readonly rows: string;
+  readonly pauseMs: Pause;
+}
+
+/** Deletes one batch of what has expired at `now`, and returns the number of deleted rows. */
+export type DeleteBatch = (now: Date) => Promise<number>;
+
+export const DELETES_EXPIRED = 'signalbox:deletes-expired';
+
+const LONGEST_PAUSE_MS = 600_000;
+const SHORTEST_PAUSE_MS = 100;
+
+/** Ten minutes; less where a test shortens the days of the retention. */
+const TEN_MINUTES: Pause = ({ retentionDayMs }) =>
+  Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, retentionDayMs / 10));
+
+/**
+ * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each time until
+ * it returns 0. All processes do so at once, so the statement skips rows that another one has locked (`deleteBatch`).
+ */
+export function DeletesExpired(rows: string, pauseMs: Pause = TEN_MINUTES): MethodDecorator {
+  const definition: ExpiredRowsDefinition = { rows, pauseMs };
+  return SetMetadata(DELETES_EXPIRED, definition);
+}
