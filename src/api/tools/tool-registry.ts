@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
-import { decoratedMethods } from '../../core/decorated-providers.js';
+import { byName, contributedMethods } from '../../core/contributions.js';
 import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../../core/tools/management-tool.js';
 import type { Principal } from '../../core/principal.js';
 import { type JsonSchema, schemaOf } from '../../core/validation/schema-of.js';
@@ -24,8 +24,15 @@ export class ToolRegistry implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    const methods = decoratedMethods<ManagementToolDefinition>(this.discovery, MANAGEMENT_TOOL);
-    for (const { metadata, method } of methods) this.register(metadata, method as Handler);
+    const methods = contributedMethods<ManagementToolDefinition, Handler>(this.discovery, MANAGEMENT_TOOL);
+    for (const [name, { metadata: definition, value }] of byName(methods, { sort: 'management tool' })) {
+      this.tools.set(name, {
+        definition,
+        inputSchema: schemaOf(definition.input),
+        outputSchema: schemaOf(definition.output),
+        handle: value,
+      });
+    }
   }
 
   findTool(name: string): RegisteredTool | undefined {
@@ -35,15 +42,5 @@ export class ToolRegistry implements OnModuleInit {
   /** All tools by name. */
   all(): RegisteredTool[] {
     return [...this.tools.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
-  }
-
-  private register(definition: ManagementToolDefinition, handle: Handler): void {
-    if (this.tools.has(definition.name)) throw new Error(`Two management tools are named ${definition.name}.`);
-    this.tools.set(definition.name, {
-      definition,
-      inputSchema: schemaOf(definition.input),
-      outputSchema: schemaOf(definition.output),
-      handle,
-    });
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { decoratedProviders } from '../../core/decorated-providers.js';
+import { byName, contributedProviders } from '../../core/contributions.js';
 import type { CredentialKind } from '../../core/principal.js';
 import { CREDENTIAL_SOURCE, type CredentialSource } from './credential-source.js';
 
@@ -14,15 +14,13 @@ interface IdentifiedCredential {
 /** The sources of all kinds of credentials, discovered at startup. */
 @Injectable()
 export class CredentialSources implements OnModuleInit {
-  private readonly sources = new Map<CredentialKind, CredentialSource>();
+  private readonly sources = new Map<string, CredentialSource>();
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    for (const { metadata: kind, instance } of decoratedProviders<CredentialKind>(this.discovery, CREDENTIAL_SOURCE)) {
-      if (this.sources.has(kind)) throw new Error(`Two providers verify credentials of the kind ${kind}.`);
-      this.sources.set(kind, instance as CredentialSource);
-    }
+    const sources = contributedProviders<CredentialKind, CredentialSource>(this.discovery, CREDENTIAL_SOURCE);
+    for (const [kind, { value }] of byName(sources, { sort: 'credential source' })) this.sources.set(kind, value);
   }
 
   sourceOf(kind: CredentialKind): CredentialSource | undefined {

@@ -3,7 +3,7 @@ import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationB
 import { DiscoveryService } from '@nestjs/core';
 import { AppConfig } from '../../core/config/app-config.js';
 import { databaseDate } from '../../core/database-time.js';
-import { decoratedMethods } from '../../core/decorated-providers.js';
+import { contributedMethods } from '../../core/contributions.js';
 import { type DeleteBatch, DELETES_EXPIRED, type ExpiredRowsDefinition } from '../../core/deletes-expired.js';
 import { PeriodicTask } from '../../core/periodic-task.js';
 
@@ -22,9 +22,9 @@ export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShu
   ) {}
 
   onApplicationBootstrap(): void {
-    const contributions = decoratedMethods<ExpiredRowsDefinition>(this.discovery, DELETES_EXPIRED);
-    this.tasks = contributions.map(({ metadata: { rows, pauseMs }, method }) => {
-      return new PeriodicTask((signal) => deleteAll(method as DeleteBatch, signal), {
+    const deletions = contributedMethods<ExpiredRowsDefinition, DeleteBatch>(this.discovery, DELETES_EXPIRED);
+    this.tasks = deletions.map(({ metadata: { rows, pauseMs }, value: deleteBatch }) => {
+      return new PeriodicTask((signal) => deleteAll(deleteBatch, signal), {
         pauseMs: pauseMs(this.config.settings),
         isSpread: true,
         onError: (error) =>

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { decoratedMethods } from '../../core/decorated-providers.js';
+import { byName, contributedMethods } from '../../core/contributions.js';
 import { HEALTH_CHECK, type HealthCheckDefinition } from '../../core/health-check.js';
 import { withTimeout } from '../../core/with-timeout.js';
 
@@ -18,22 +18,19 @@ const NAME = /^[a-z][a-z0-9_]*$/;
 @Injectable()
 export class HealthRegistry implements OnModuleInit {
   private readonly logger = new Logger('Health');
-  private readonly checks = new Map<string, RegisteredCheck>();
+  private checks: readonly RegisteredCheck[] = [];
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    for (const { metadata, place, method } of decoratedMethods<HealthCheckDefinition>(this.discovery, HEALTH_CHECK)) {
-      const { name } = metadata;
-      if (!NAME.test(name)) throw new Error(`The health check of ${place} has the invalid name "${name}".`);
-      if (this.checks.has(name)) throw new Error(`Two health checks are named ${name}; one of them is ${place}.`);
-      this.checks.set(name, { ...metadata, run: method, last: 'ok' });
-    }
+    const found = contributedMethods<HealthCheckDefinition, () => unknown>(this.discovery, HEALTH_CHECK);
+    const checks = byName(found, { sort: 'health check', form: NAME }).values();
+    this.checks = [...checks].map(({ metadata, value }) => ({ ...metadata, run: value, last: 'ok' }));
   }
 
   /** Runs all checks concurrently. The results are sorted by name. */
   async runAll(): Promise<Record<string, CheckResult>> {
-    const checks = [...this.checks.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const checks = this.checks.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return Object.fromEntries(await Promise.all(checks.map(async (check) => [check.name, await this.run(check)])));
   }
 

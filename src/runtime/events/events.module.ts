@@ -8,7 +8,11 @@ import { RunEvents } from './run-events.js';
 
 /** The run event bus: on Redis if it is configured, otherwise on PostgreSQL. */
 @Module({
-  providers: [{ provide: RunEventStore, inject: [AppConfig], useFactory: createRunEventStore }, RunEvents, ExpiredStreams],
+  providers: [
+    { provide: RunEventStore, inject: [AppConfig], useFactory: createRunEventStore },
+    RunEvents,
+    ExpiredStreams,
+  ],
   exports: [RunEvents],
 })
 export class EventsModule {}
