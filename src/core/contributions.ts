@@ -42,7 +42,7 @@ export function contributedProviders<Metadata, Provider>(
 }
 
 /** What contributions of one sort are called, and which names they can have. */
-export interface NamingRule {
+interface NamingRule {
   /** In the singular, for messages. */
   readonly sort: string;
   readonly form?: RegExp;
