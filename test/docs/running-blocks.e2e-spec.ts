@@ -103,7 +103,7 @@ describe('the demo', () => {
     const printed = linesOf(await run(process.execPath, [join(ROOT, 'examples/demo.mjs')]));
     expect(linesOf(shown?.code ?? '').filter((line) => !printed.includes(line))).toEqual([]);
     expect(shown?.code).toMatch(/Run +\S+: completed/);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('the flow with curl', () => {
