@@ -25,7 +25,7 @@ let changes;
 
 await rm(OUTPUT, { recursive: true, force: true });
 // Leads its own group, to which its type checker belongs. On a terminal it would show a spinner, which reads Ctrl-C as a key.
-const compiler = run([NEST, 'build', '--watch', '--path', 'tsconfig.watch.json'], {
+const compiler = run([NEST, 'build', '--watch', '--watchAssets', '--path', 'tsconfig.watch.json'], {
   detached: true,
   stdio: ['ignore', 'inherit', 'inherit'],
 });

@@ -43,7 +43,7 @@ it(
       expect(await Promise.all([migrate(env), migrate(env)])).toEqual([done, done]);
       const state = await stateOf(database.url);
       expect(state.schemas).toEqual(['bullmq', 'public']);
-      expect(state.migrations).toBeGreaterThan(10);
+      expect(state.migrations).toBeGreaterThan(0);
       expect(await migrate(env)).toEqual(done);
       expect(await stateOf(database.url)).toEqual(state);
     } finally {

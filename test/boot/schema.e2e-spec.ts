@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
 import { startTestApp } from '../support/app.js';
-import { createTestDatabase } from '../support/database.js';
 
 /** Tables without an entity: TypeORM's, those of the event bus, which uses SQL, and those of rate-limiter-flexible. */
 const WITHOUT_ENTITY = [
@@ -57,19 +55,4 @@ describe('the migrated schema', () => {
       expect.stringContaining('"runs_organization_id_thread_id_fkey"'),
     ]);
   });
-});
-
-it('can be reverted, migration by migration', async () => {
-  const database = await createTestDatabase();
-  const dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
-  try {
-    for (const _ of dataSource.migrations) await dataSource.undoLastMigration({ transaction: 'each' });
-    expect(await tablesOf(dataSource)).toEqual(['migrations']);
-    expect(await dataSource.query('SELECT name FROM migrations')).toEqual([]);
-    await dataSource.runMigrations({ transaction: 'each' });
-    expect(await dataSource.query('SELECT name FROM migrations')).toHaveLength(dataSource.migrations.length);
-  } finally {
-    await dataSource.destroy();
-    await database.drop();
-  }
 });

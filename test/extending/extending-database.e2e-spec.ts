@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { Ratings1764000000000 } from '../../examples/extension/ratings/1764000000000-ratings.js';
 import { RatingsModule } from '../../examples/extension/ratings/ratings.module.js';
 import { openStorage } from '../../src/boot/storage.js';
 import { readSettings } from '../../src/core/config/settings.js';
@@ -10,7 +11,18 @@ import { MIGRATIONS } from '../../src/platform/database/migrations.js';
 import { startTestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
-const RATINGS = 'Ratings1764000000000';
+const RATINGS = Ratings1764000000000.name;
+
+/** Older than the migration of the extension. */
+class Late1763900000000 implements MigrationInterface {
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('CREATE TABLE late (id uuid PRIMARY KEY)');
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('DROP TABLE late');
+  }
+}
 
 let database: TestDatabase | undefined;
 afterEach(() => database?.drop());
@@ -57,13 +69,12 @@ describe('the migration of an extension', () => {
   it('does not keep a migration of the service from running that is older and comes later', async () => {
     database = await createTestDatabase();
     await migrateAtStart(database);
-    const [late] = MIGRATIONS.slice(-1);
-    await query(database, `DELETE FROM migrations WHERE name = '${late?.name}'`);
-    const dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
+    const options = dataSourceOptions(database.url);
+    const migrations = [...MIGRATIONS, Late1763900000000, Ratings1764000000000];
+    const dataSource = await new DataSource({ ...options, migrations }).initialize();
     try {
-      await late?.prototype.down(dataSource.createQueryRunner());
-      const [ran] = await dataSource.runMigrations({ transaction: 'each' });
-      expect(ran?.name).toBe(late?.name);
+      const ran = await dataSource.runMigrations({ transaction: 'each' });
+      expect(ran.map(({ name }) => name)).toEqual([Late1763900000000.name]);
     } finally {
       await dataSource.destroy();
     }

@@ -4,7 +4,7 @@ import type { WebhookEvent } from './webhook.entity.js';
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** One event for one webhook. The function `webhook_record` writes it in the transaction of the event (migration 1763700000677). */
+/** One event for one webhook. The function `webhook_record` writes it in the transaction of the event. */
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhookId', 'nextTryAt'], { where: "status = 'pending'" })
 @Index('webhook_deliveries_webhook_idx', ['webhookId'])

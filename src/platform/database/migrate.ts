@@ -1,26 +1,10 @@
 import { DataSource } from 'typeorm';
 import { DatabaseClient } from '../../core/database-client.js';
 import { dataSourceOptions } from './data-source-options.js';
+import { requireVersion } from './database-version.js';
 
 /** Advisory lock that serializes migrating processes; spells "SBOX". */
 const MIGRATION_LOCK = 0x53424f58;
-
-/** The schema uses `UNIQUE NULLS NOT DISTINCT`. */
-const MIN_MAJOR_VERSION = 15;
-
-/** The PostgreSQL server is too old. */
-export class DatabaseVersionError extends Error {
-  override readonly name = 'DatabaseVersionError';
-}
-
-/** @param version as `server_version_num` has it: 150004 is 15.4 @throws DatabaseVersionError */
-export function requireVersion(version: number): void {
-  const major = Math.floor(version / 10_000);
-  if (major >= MIN_MAJOR_VERSION) return;
-  throw new DatabaseVersionError(
-    `The database of DATABASE_URL is PostgreSQL ${major}; Signalbox requires PostgreSQL ${MIN_MAJOR_VERSION} or later.`,
-  );
-}
 
 /**
  * Migrates the database to the newest schema. Any number of processes can call it at once; one migrates and the others

@@ -21,7 +21,7 @@ describe('MigrationsModule', () => {
   it.each([
     [Undated, 'The name of the migration Undated does not end with a timestamp of 13 digits.'],
     [Cellar1764000000001, 'The migrations Pantry1764000000001 and Cellar1764000000001 have the same timestamp.'],
-    [Early1763700000000, 'The migrations Initial1763700000000 and Early1763700000000 have the same timestamp.'],
+    [Early1763700000000, 'The migrations Baseline1763700000000 and Early1763700000000 have the same timestamp.'],
   ])('refuses %p, which has no place in the order', (migration, message) => {
     MigrationsModule.forFeature([Pantry1764000000001]);
     expect(() => MigrationsModule.forFeature([migration])).toThrow(message);

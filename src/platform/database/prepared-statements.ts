@@ -14,6 +14,15 @@ export interface PreparedStatement {
   readonly text: string;
 }
 
+/** The call of a function of the database with arguments by their names, and the values of its parameters. */
+export function functionCall(
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): { call: string; values: unknown[] } {
+  const list = Object.keys(args).map((argument, index) => `${argument} => $${index + 1}`);
+  return { call: `${name}(${list.join(', ')})`, values: Object.values(args) };
+}
+
 const SHARED_CONNECTIONS = 2;
 
 /**

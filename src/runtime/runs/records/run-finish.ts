@@ -1,6 +1,6 @@
 import { plainText } from '../../../core/plain-text.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
-import type { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { functionCall, type PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { storedCalls } from './model-call.js';
 import type { AnswerState, RunOutcome } from './run-attempt.js';
 import type { RunEntity, RunStatus } from './run.entity.js';
@@ -25,12 +25,10 @@ interface FinishingAttempt {
   answer?: AnswerState | undefined;
 }
 
-const FINISH = {
-  name: 'run_finish',
-  text: `SELECT organization AS "organizationId", thread AS "threadId", answer AS "messageId", last_attempt AS attempt,
-                next_run AS "nextRunId", next_attempt AS "nextAttempt", next_status AS "nextStatus"
-           FROM run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-};
+const FINISH = 'run_finish';
+const FINISHED = `
+  organization AS "organizationId", thread AS "threadId", answer AS "messageId", last_attempt AS attempt,
+  next_run AS "nextRunId", next_attempt AS "nextAttempt", next_status AS "nextStatus"`;
 
 type FinishRow = Omit<FinishedRun['run'], 'id'> & {
   nextRunId: string | null;
@@ -42,7 +40,7 @@ const THREAD_STATUS = { completed: 'completed', failed: 'failed', cancelled: 'fa
 
 /**
  * Ends an open run, stores its final answer, and advances its thread: to the next queued run, or out of `in_progress`.
- * One transaction, the function `run_finish` (migration 1763700000690); an attempt can repeat the call.
+ * One transaction, the function `run_finish`; an attempt can repeat the call.
  * @param attempt only if this is still the current attempt; undefined ends a run that is still queued and has no answer
  * @returns undefined when the run was deleted, had ended before, or belongs to another attempt
  */
@@ -53,23 +51,25 @@ export async function finishRun(
   attempt?: FinishingAttempt,
 ): Promise<FinishedRun | undefined> {
   const { answer } = attempt ?? {};
-  const [row] = await statements.rows<FinishRow>(FINISH, [
-    runId,
-    attempt?.attempt ?? null,
-    attempt?.epoch ?? null,
-    status,
-    THREAD_STATUS[status],
-    error && JSON.stringify({ code: error.code, message: plainText(error.message) }),
-    finishReason,
-    answer?.step ?? null,
-    answer === undefined ? null : JSON.stringify(answer.usage),
-    attempt?.model ?? null,
-    answer === undefined ? null : JSON.stringify(answer.parts),
-    answer === undefined ? null : JSON.stringify(answer.metadata),
-    ANSWER_ORDINAL,
-    answer?.costUsd ?? null,
-    answer === undefined ? null : storedCalls(answer.modelCalls),
-  ]);
+  const { call, values } = functionCall(FINISH, {
+    _run: runId,
+    _attempt: attempt?.attempt ?? null,
+    _epoch: attempt?.epoch ?? null,
+    _status: status,
+    _thread_status: THREAD_STATUS[status],
+    _error: error && JSON.stringify({ code: error.code, message: plainText(error.message) }),
+    _finish_reason: finishReason,
+    _step: answer?.step ?? null,
+    _usage: answer === undefined ? null : JSON.stringify(answer.usage),
+    _model: attempt?.model ?? null,
+    _parts: answer === undefined ? null : JSON.stringify(answer.parts),
+    _metadata: answer === undefined ? null : JSON.stringify(answer.metadata),
+    _ordinal: ANSWER_ORDINAL,
+    _cost: answer?.costUsd ?? null,
+    _model_calls: answer === undefined ? null : storedCalls(answer.modelCalls),
+  });
+  const text = `SELECT ${FINISHED} FROM ${call}`;
+  const [row] = await statements.rows<FinishRow>({ name: FINISH, text }, values);
   if (row === undefined) return undefined;
   const { nextRunId, nextAttempt, nextStatus, ...run } = row;
   const waits = nextRunId !== null && nextStatus === 'queued';

@@ -6,7 +6,7 @@ import { DEFAULT_TIER } from '../../../core/tier.js';
 import { CALLER_ID, newId } from '../../../core/ids.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
-import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 
 const MAX_WAITING_RUNS = 100;
 /** How long an idempotency key is kept. */
@@ -14,19 +14,15 @@ export const IDEMPOTENCY_HOURS = 24;
 const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
 
-const POST = {
-  name: 'run_post_and_start',
-  // A thread without any room answers `too_many_runs`, after the checks that come first.
-  text: `SELECT _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", started.*
-           FROM run_post_and_start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-                         CASE WHEN $15::integer IS NULL OR run_has_waiting_room($1, $15, $16) THEN $17::integer ELSE -1 END,
-                         $18, $19, $20, $21, $22, $23) AS posted
-           LEFT JOIN LATERAL (
-             SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
-                    run_concurrency_limit(organization_id, $21) IS NOT NULL AS "isLimited"
-               FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
-           ) AS started ON true`,
-};
+const POST = 'run_post_and_start';
+const POSTED = `
+  _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", _is_limited AS "isLimited",
+  started.*`;
+const STARTED = `
+  LEFT JOIN LATERAL (
+    SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt"
+      FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
+  ) AS started ON true`;
 
 /** The limits of an organization's open runs. */
 export interface RunRoom {
@@ -60,7 +56,7 @@ export interface PostOptions {
 
 /**
  * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post_and_start` (migration 1763700000691).
+ * lock gives the runs of a thread their order. The transaction is the function `run_post_and_start`.
  */
 @Injectable()
 export class RunPosting {
@@ -95,35 +91,36 @@ export class RunPosting {
 
   private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
     try {
-      const values = [
-        request.organizationId,
-        request.threadId,
-        request.agentId,
-        request.userId,
-        request.apiKeyId,
-        request.grantId,
-        request.requestId,
-        request.tier,
-        request.temperature,
-        JSON.stringify(request.messages),
-        newId(),
-        request.idempotency?.key ?? null,
-        request.idempotency?.hash ?? null,
-        IDEMPOTENCY_HOURS,
-        room?.waiting ?? null,
-        room?.concurrent ?? null,
-        MAX_WAITING_RUNS,
-        request.trace?.traceparent ?? null,
-        request.trace?.tracestate ?? null,
-        epoch ?? null,
-        this.cap,
-        DEFAULT_TIER,
-        newId(),
-      ];
+      const { call, values } = functionCall(POST, {
+        _run: newId(),
+        _organization: request.organizationId,
+        _thread: request.threadId,
+        _agent: request.agentId,
+        _user: request.userId,
+        _api_key: request.apiKeyId,
+        _grant: request.grantId,
+        _request: request.requestId,
+        _tier: request.tier,
+        _default_tier: DEFAULT_TIER,
+        _temperature: request.temperature,
+        _messages: JSON.stringify(request.messages),
+        _answer: newId(),
+        _key: request.idempotency?.key ?? null,
+        _hash: request.idempotency?.hash ?? null,
+        _key_hours: IDEMPOTENCY_HOURS,
+        _max_waiting: MAX_WAITING_RUNS,
+        _room_waiting: room?.waiting ?? null,
+        _room_concurrent: room?.concurrent ?? null,
+        _traceparent: request.trace?.traceparent ?? null,
+        _tracestate: request.trace?.tracestate ?? null,
+        _epoch: epoch ?? null,
+        _cap: this.cap,
+      });
+      const text = `SELECT ${POSTED} FROM ${call} AS posted ${STARTED}`;
       const [row] =
         manager === undefined
-          ? await this.statements.rows<PostRow>(POST, values)
-          : ((await manager.query(POST.text, values)) as PostRow[]);
+          ? await this.statements.rows<PostRow>({ name: POST, text }, values)
+          : ((await manager.query(text, values)) as PostRow[]);
       if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;
     } catch (error) {

@@ -2,16 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import type { Tier } from '../../../core/tier.js';
-import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import type { NewRun, PostedRun } from './new-run.js';
 import { IDEMPOTENCY_HOURS, refuse, type Refusal, type RunRoom } from './run-posting.js';
 
-const REGENERATE = {
-  name: 'run_regenerate',
-  text: `SELECT _outcome AS outcome, _run AS "runId"
-           FROM run_regenerate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-                               $14::integer IS NULL OR run_has_waiting_room($1, $14, $15), $16, $17, $18)`,
-};
+const REGENERATE = 'run_regenerate';
 
 /** A request to answer a question again. The tier is for a question whose own run is no longer stored. */
 interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tier'> {
@@ -27,7 +22,7 @@ interface RegenerationRow {
 
 /**
  * Stores a run that answers a stored question again, and supersedes the earlier answer with everything after it, in one transaction:
- * the function `run_regenerate` (migration 1763700000672).
+ * the function `run_regenerate`.
  */
 @Injectable()
 export class RunRegeneration {
@@ -38,26 +33,28 @@ export class RunRegeneration {
    *   `too_many_runs`
    */
   async postAgain(request: NewRegeneration, room?: RunRoom): Promise<PostedRun> {
-    const [row] = await this.statements.rows<RegenerationRow>(REGENERATE, [
-      request.organizationId,
-      request.threadId,
-      request.messageId ?? null,
-      request.agentId,
-      request.userId,
-      request.apiKeyId,
-      request.grantId,
-      request.requestId,
-      request.tier,
-      newId(),
-      request.idempotency?.key ?? null,
-      request.idempotency?.hash ?? null,
-      IDEMPOTENCY_HOURS,
-      room?.waiting ?? null,
-      room?.concurrent ?? null,
-      request.trace?.traceparent ?? null,
-      request.trace?.tracestate ?? null,
-      newId(),
-    ]);
+    const { call, values } = functionCall(REGENERATE, {
+      _run: newId(),
+      _organization: request.organizationId,
+      _thread: request.threadId,
+      _message: request.messageId ?? null,
+      _agent: request.agentId,
+      _user: request.userId,
+      _api_key: request.apiKeyId,
+      _grant: request.grantId,
+      _request: request.requestId,
+      _default_tier: request.tier,
+      _answer: newId(),
+      _key: request.idempotency?.key ?? null,
+      _hash: request.idempotency?.hash ?? null,
+      _key_hours: IDEMPOTENCY_HOURS,
+      _room_waiting: room?.waiting ?? null,
+      _room_concurrent: room?.concurrent ?? null,
+      _traceparent: request.trace?.traceparent ?? null,
+      _tracestate: request.trace?.tracestate ?? null,
+    });
+    const text = `SELECT _outcome AS outcome, _run AS "runId" FROM ${call}`;
+    const [row] = await this.statements.rows<RegenerationRow>({ name: REGENERATE, text }, values);
     if (row === undefined) throw new Error('run_regenerate returned no row.');
     const { outcome, runId } = row;
     switch (outcome) {

@@ -1,0 +1,720 @@
+-- The schema of an empty database after all migrations, to read. What the functions do is in functions/.
+-- Written by `UPDATE_SCHEMA=1 npm test -- test/platform/database/schema --selectProjects e2e`.
+
+CREATE TABLE organizations (
+  id uuid NOT NULL,
+  slug varchar(63) NOT NULL,
+  name varchar(128) NOT NULL,
+  member_permissions jsonb NOT NULL DEFAULT '{}'::jsonb,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  audit_content boolean NOT NULL DEFAULT false,
+  run_access varchar(16) NOT NULL DEFAULT 'members'::varchar,
+  limits jsonb NOT NULL DEFAULT '{}'::jsonb,
+  retention jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT organizations_pkey PRIMARY KEY (id),
+  CONSTRAINT organizations_slug_key UNIQUE (slug),
+  CONSTRAINT organizations_run_access_check CHECK (((run_access)::text = ANY ((ARRAY['members'::varchar, 'granted'::varchar])::text[])))
+);
+
+CREATE TABLE connections (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  connection_type varchar(16) NOT NULL,
+  title varchar(128) NOT NULL,
+  description varchar(2000),
+  connection_url varchar(2048),
+  connection_token text,
+  connection_headers text,
+  connection_header_names jsonb NOT NULL DEFAULT '[]'::jsonb,
+  timeout integer NOT NULL DEFAULT 300000,
+  status varchar(16) NOT NULL DEFAULT 'active'::varchar,
+  status_reason varchar(1000),
+  public_tools varchar(16) NOT NULL DEFAULT 'honor'::varchar,
+  tools json,
+  tools_refreshed_at timestamptz(3),
+  revision integer NOT NULL DEFAULT 1,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  stdio jsonb,
+  stdio_env text,
+  stdio_env_names jsonb NOT NULL DEFAULT '[]'::jsonb,
+  oauth jsonb,
+  oauth_client_secret text,
+  rate_limit jsonb,
+  import_name varchar(128),
+  shared_state boolean NOT NULL DEFAULT false,
+  status_since timestamptz(3) DEFAULT now(),
+  CONSTRAINT connections_pkey PRIMARY KEY (id),
+  CONSTRAINT connections_organization_id_id_key UNIQUE (organization_id, id),
+  CONSTRAINT connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT connections_oauth_check CHECK (((oauth IS NOT NULL) OR (oauth_client_secret IS NULL))),
+  CONSTRAINT connections_public_tools_check CHECK (((public_tools)::text = ANY ((ARRAY['honor'::varchar, 'ignore'::varchar])::text[]))),
+  CONSTRAINT connections_status_check CHECK (((status)::text = ANY ((ARRAY['active'::varchar, 'inactive'::varchar, 'error'::varchar])::text[]))),
+  CONSTRAINT connections_stdio_check CHECK ((((connection_type)::text = 'STDIO'::text) = (stdio IS NOT NULL)))
+);
+CREATE UNIQUE INDEX connections_import_idx ON connections USING btree (organization_id, import_name) WHERE (import_name IS NOT NULL);
+CREATE INDEX connections_organization_idx ON connections USING btree (organization_id, created_at);
+CREATE TRIGGER connections_keep_name AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION keep_name('title');
+CREATE TRIGGER connections_status_since BEFORE UPDATE OF status ON connections FOR EACH ROW WHEN (((old.status)::text IS DISTINCT FROM (new.status)::text)) EXECUTE FUNCTION connection_status_since();
+
+CREATE TABLE agents (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  instructions text,
+  tier varchar(16),
+  max_steps integer NOT NULL DEFAULT 20,
+  history_max_messages integer NOT NULL DEFAULT 200,
+  history_max_tokens integer NOT NULL DEFAULT 100000,
+  approval_timeout integer NOT NULL DEFAULT 86400,
+  CONSTRAINT agents_pkey PRIMARY KEY (id),
+  CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
+  CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE agent_connections (
+  agent_id uuid NOT NULL,
+  connection_id uuid NOT NULL,
+  "position" integer NOT NULL,
+  selected_tools jsonb,
+  prefix varchar(32),
+  approval jsonb NOT NULL DEFAULT '"none"'::jsonb,
+  CONSTRAINT agent_connections_pkey PRIMARY KEY (agent_id, connection_id),
+  CONSTRAINT agent_connections_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id) ON DELETE CASCADE,
+  CONSTRAINT agent_connections_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE
+);
+CREATE INDEX agent_connections_connection_idx ON agent_connections USING btree (connection_id);
+
+CREATE TABLE ai_providers (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  title varchar(128) NOT NULL,
+  kind varchar(32) NOT NULL,
+  base_url varchar(2048),
+  api_key text,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT ai_providers_pkey PRIMARY KEY (id),
+  CONSTRAINT ai_providers_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX ai_providers_organization_idx ON ai_providers USING btree (organization_id, created_at);
+
+CREATE TABLE users (
+  id uuid NOT NULL,
+  name varchar(128) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  email varchar(254),
+  email_verified_at timestamptz(3),
+  password_hash varchar(256),
+  CONSTRAINT users_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX users_email_idx ON users USING btree (lower((email)::text));
+CREATE TRIGGER users_keep_name AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION keep_name('email');
+
+CREATE TABLE members (
+  organization_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  role varchar(64) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT members_pkey PRIMARY KEY (organization_id, user_id),
+  CONSTRAINT members_id_key UNIQUE (id),
+  CONSTRAINT members_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX members_user_idx ON members USING btree (user_id);
+
+CREATE TABLE oauth_grants (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  client_id varchar(2048) NOT NULL,
+  client_name varchar(256) NOT NULL,
+  resource varchar(2048) NOT NULL,
+  scope varchar(256) NOT NULL,
+  is_remembered boolean NOT NULL,
+  last_used_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT oauth_grants_pkey PRIMARY KEY (id),
+  CONSTRAINT oauth_grants_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_grants_client_idx ON oauth_grants USING btree (user_id, client_id);
+CREATE INDEX oauth_grants_member_idx ON oauth_grants USING btree (organization_id, user_id);
+
+CREATE TABLE api_keys (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  user_id uuid,
+  name varchar(64) NOT NULL,
+  key_prefix char(12) NOT NULL,
+  key_hash char(64) NOT NULL,
+  permissions jsonb NOT NULL,
+  expires_at timestamptz(3),
+  last_used_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  grant_id uuid,
+  resource varchar(2048),
+  scope varchar(256),
+  rate_limit jsonb,
+  maker_key_id uuid,
+  quota_key_id uuid,
+  CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash),
+  CONSTRAINT api_keys_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
+  CONSTRAINT api_keys_maker_key_id_fkey FOREIGN KEY (maker_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  CONSTRAINT api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT api_keys_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE,
+  CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX api_keys_grant_idx ON api_keys USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX api_keys_maker_idx ON api_keys USING btree (maker_key_id) WHERE (maker_key_id IS NOT NULL);
+CREATE INDEX api_keys_member_idx ON api_keys USING btree (organization_id, user_id);
+CREATE INDEX api_keys_organization_idx ON api_keys USING btree (organization_id, created_at);
+CREATE TRIGGER api_keys_keep_name AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION keep_name('name');
+
+CREATE TABLE audit_events (
+  organization_id uuid NOT NULL,
+  at timestamptz(3) NOT NULL,
+  id uuid NOT NULL,
+  event varchar(64) COLLATE "C" NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  client_id varchar(2048),
+  source varchar(64),
+  target_type varchar(32),
+  target_id varchar(2048),
+  target_name varchar(256),
+  changes jsonb,
+  CONSTRAINT audit_events_pkey PRIMARY KEY (organization_id, at, id),
+  CONSTRAINT audit_events_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE audit_records (
+  organization_id uuid NOT NULL,
+  at timestamptz(3) NOT NULL,
+  id uuid NOT NULL,
+  door varchar(16) NOT NULL,
+  connection_id uuid,
+  agent_id uuid,
+  tool_name varchar(256) COLLATE "C" NOT NULL,
+  status varchar(16) NOT NULL,
+  error_code varchar(64),
+  duration_ms double precision NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  run_id uuid,
+  request_id varchar(128) NOT NULL,
+  public boolean NOT NULL,
+  arguments jsonb,
+  result jsonb,
+  CONSTRAINT audit_records_pkey PRIMARY KEY (organization_id, at, id)
+);
+
+CREATE TABLE browser_sessions (
+  id uuid NOT NULL,
+  secret_hash char(64) NOT NULL,
+  user_id uuid NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  last_seen_at timestamptz(3) NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  CONSTRAINT browser_sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT browser_sessions_secret_hash_key UNIQUE (secret_hash),
+  CONSTRAINT browser_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX browser_sessions_user_idx ON browser_sessions USING btree (user_id);
+
+CREATE TABLE deleted_names (
+  id uuid NOT NULL,
+  name varchar(256) NOT NULL,
+  deleted_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT deleted_names_pkey PRIMARY KEY (id)
+);
+CREATE INDEX deleted_names_deleted_idx ON deleted_names USING btree (deleted_at);
+
+CREATE TABLE failed_sign_ins (
+  key varchar(255) NOT NULL,
+  points integer NOT NULL DEFAULT 0,
+  expire bigint,
+  CONSTRAINT failed_sign_ins_pkey PRIMARY KEY (key)
+);
+CREATE INDEX failed_sign_ins_expire_idx ON failed_sign_ins USING btree (expire);
+
+CREATE TABLE invitations (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  email varchar(254) NOT NULL,
+  role varchar(64) NOT NULL,
+  token_hash char(64) NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  mailed_hash char(64),
+  made_by uuid,
+  CONSTRAINT invitations_pkey PRIMARY KEY (id),
+  CONSTRAINT invitations_mailed_hash_key UNIQUE (mailed_hash),
+  CONSTRAINT invitations_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT invitations_organization_id_made_by_fkey FOREIGN KEY (organization_id, made_by) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX invitations_email_idx ON invitations USING btree (organization_id, lower((email)::text));
+CREATE INDEX invitations_maker_idx ON invitations USING btree (organization_id, made_by);
+
+CREATE TABLE issuer_identities (
+  issuer varchar(512) NOT NULL,
+  subject varchar(255) NOT NULL,
+  user_id uuid NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT issuer_identities_pkey PRIMARY KEY (issuer, subject),
+  CONSTRAINT issuer_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX issuer_identities_user_idx ON issuer_identities USING btree (user_id);
+
+CREATE TABLE mail_counts (
+  key varchar(255) NOT NULL,
+  points integer NOT NULL DEFAULT 0,
+  expire bigint,
+  CONSTRAINT mail_counts_pkey PRIMARY KEY (key)
+);
+CREATE INDEX mail_counts_expire_idx ON mail_counts USING btree (expire);
+
+CREATE TABLE mcp_tasks (
+  connection_id uuid NOT NULL,
+  owner text NOT NULL,
+  digest varchar(64) NOT NULL,
+  tool_name text NOT NULL,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT mcp_tasks_pkey PRIMARY KEY (connection_id, owner, digest),
+  CONSTRAINT mcp_tasks_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE
+);
+CREATE INDEX mcp_tasks_expiry_idx ON mcp_tasks USING btree (expires_at);
+
+CREATE TABLE threads (
+  organization_id uuid NOT NULL,
+  id varchar(128) COLLATE "C" NOT NULL,
+  title varchar(256) NOT NULL,
+  virtual_mcp_id uuid NOT NULL,
+  status varchar(16) NOT NULL,
+  created_by uuid,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT threads_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT threads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT threads_status_check CHECK (((status)::text = ANY ((ARRAY['in_progress'::varchar, 'completed'::varchar, 'failed'::varchar])::text[])))
+);
+CREATE INDEX threads_created_idx ON threads USING btree (organization_id, created_at);
+CREATE INDEX threads_metadata_idx ON threads USING gin (metadata jsonb_path_ops);
+
+CREATE TABLE messages (
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  id varchar(128) COLLATE "C" NOT NULL,
+  run_id uuid NOT NULL,
+  run_position bigint NOT NULL,
+  ordinal integer NOT NULL,
+  role varchar(16) NOT NULL,
+  parts json NOT NULL,
+  metadata json NOT NULL DEFAULT '{}'::json,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  bytes integer,
+  superseded_by uuid,
+  CONSTRAINT messages_pkey PRIMARY KEY (organization_id, thread_id, id),
+  CONSTRAINT messages_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT messages_role_check CHECK (((role)::text = ANY ((ARRAY['system'::varchar, 'user'::varchar, 'assistant'::varchar])::text[])))
+);
+CREATE INDEX messages_thread_idx ON messages USING btree (organization_id, thread_id, run_position, ordinal);
+CREATE TRIGGER messages_measure BEFORE INSERT OR UPDATE OF parts, metadata ON messages FOR EACH ROW EXECUTE FUNCTION message_measure();
+
+CREATE TABLE model_tiers (
+  organization_id uuid NOT NULL,
+  tier varchar(16) NOT NULL,
+  provider_id uuid NOT NULL,
+  model varchar(256) NOT NULL,
+  price jsonb,
+  CONSTRAINT model_tiers_pkey PRIMARY KEY (organization_id, tier),
+  CONSTRAINT model_tiers_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT model_tiers_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES ai_providers(id) ON DELETE CASCADE,
+  CONSTRAINT model_tiers_tier_check CHECK (((tier)::text = ANY ((ARRAY['fast'::varchar, 'smart'::varchar, 'thinking'::varchar])::text[])))
+);
+
+CREATE TABLE oauth_clients (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  client_id varchar(64) NOT NULL,
+  name varchar(128) NOT NULL,
+  redirect_uris jsonb NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT oauth_clients_pkey PRIMARY KEY (id),
+  CONSTRAINT oauth_clients_client_id_key UNIQUE (client_id),
+  CONSTRAINT oauth_clients_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_clients_organization_idx ON oauth_clients USING btree (organization_id, created_at);
+
+CREATE TABLE oauth_records (
+  id uuid NOT NULL,
+  model varchar(32) NOT NULL,
+  payload text NOT NULL,
+  grant_id uuid,
+  uid_id uuid,
+  client_id varchar(2048),
+  source varchar(64),
+  scope varchar(256),
+  expires_at timestamptz(3),
+  consumed_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT oauth_records_pkey PRIMARY KEY (id)
+);
+CREATE INDEX oauth_records_expiry_idx ON oauth_records USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX oauth_records_grant_idx ON oauth_records USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX oauth_records_source_idx ON oauth_records USING btree (source, created_at) WHERE (source IS NOT NULL);
+CREATE INDEX oauth_records_uid_idx ON oauth_records USING btree (uid_id) WHERE (uid_id IS NOT NULL);
+
+CREATE TABLE oauth_signing_keys (
+  id uuid NOT NULL,
+  jwk text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT oauth_signing_keys_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE password_links (
+  token_hash char(64) NOT NULL,
+  organization_id uuid,
+  user_id uuid,
+  is_mailed boolean NOT NULL DEFAULT false,
+  expires_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  made_by uuid,
+  CONSTRAINT password_links_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT password_links_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT password_links_organization_id_made_by_fkey FOREIGN KEY (organization_id, made_by) REFERENCES members(organization_id, user_id) ON DELETE CASCADE,
+  CONSTRAINT password_links_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE,
+  CONSTRAINT password_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX password_links_maker_idx ON password_links USING btree (organization_id, made_by);
+CREATE INDEX password_links_member_idx ON password_links USING btree (organization_id, user_id);
+CREATE INDEX password_links_user_idx ON password_links USING btree (user_id);
+
+CREATE UNLOGGED TABLE rate_limits (
+  key varchar(255) NOT NULL,
+  points integer NOT NULL DEFAULT 0,
+  expire bigint,
+  CONSTRAINT rate_limits_pkey PRIMARY KEY (key)
+);
+CREATE INDEX rate_limits_expire_idx ON rate_limits USING btree (expire);
+
+CREATE TABLE roles (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  name varchar(64) NOT NULL,
+  permissions jsonb NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT roles_pkey PRIMARY KEY (id),
+  CONSTRAINT roles_organization_id_name_key UNIQUE (organization_id, name),
+  CONSTRAINT roles_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE runs (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  "position" bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  agent_id uuid NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  request_id varchar(128) NOT NULL,
+  status varchar(16) NOT NULL,
+  tier varchar(16) NOT NULL,
+  temperature double precision,
+  message_id varchar(128) NOT NULL,
+  attempt integer NOT NULL DEFAULT 0,
+  step integer NOT NULL DEFAULT 0,
+  model varchar(300),
+  usage jsonb,
+  error jsonb,
+  finish_reason varchar(32),
+  cancel_requested_at timestamptz(3),
+  heartbeat_at timestamptz(3) NOT NULL DEFAULT now(),
+  idempotency_key varchar(255),
+  idempotency_hash char(64),
+  started_at timestamptz(3),
+  finished_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  turn_at timestamptz(3),
+  yields integer NOT NULL DEFAULT 0,
+  epoch text,
+  traceparent varchar(256),
+  tracestate varchar(512),
+  grant_id uuid,
+  holder_id uuid NOT NULL,
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  question_position bigint,
+  waiting_since timestamptz(3),
+  waited_ms bigint NOT NULL DEFAULT 0,
+  schedule_id uuid,
+  cost_usd double precision,
+  model_calls json NOT NULL DEFAULT '[]'::json,
+  CONSTRAINT runs_pkey PRIMARY KEY (id),
+  CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
+);
+CREATE INDEX runs_created_idx ON runs USING btree (organization_id, created_at);
+CREATE INDEX runs_failed_idx ON runs USING btree (organization_id, created_at) WHERE ((status)::text = 'failed'::text);
+CREATE UNIQUE INDEX runs_idempotency_idx ON runs USING btree (organization_id, thread_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX runs_open_idx ON runs USING btree (organization_id, thread_id, "position") WHERE ((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar])::text[]));
+CREATE INDEX runs_running_idx ON runs USING btree (organization_id) WHERE ((status)::text = 'running'::text);
+CREATE INDEX runs_thread_idx ON runs USING btree (organization_id, thread_id, "position");
+CREATE INDEX runs_turn_idx ON runs USING btree (organization_id, holder_id, "position") WHERE (((status)::text = 'queued'::text) AND (turn_at IS NOT NULL));
+CREATE INDEX runs_waiting_idx ON runs USING btree (id) WHERE ((status)::text = 'waiting'::text);
+CREATE TRIGGER runs_webhooks AFTER UPDATE OF status ON runs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])) AND ((old.status)::text <> ALL ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION webhook_run_ended();
+
+CREATE TABLE run_approvals (
+  id uuid NOT NULL,
+  run_id uuid NOT NULL,
+  tool_call_id varchar(128) NOT NULL,
+  tool_name varchar(64) NOT NULL,
+  connection_id uuid NOT NULL,
+  input json NOT NULL,
+  requested_at timestamptz(3) NOT NULL DEFAULT now(),
+  expires_at timestamptz(3) NOT NULL,
+  closed_at timestamptz(3),
+  closed_as varchar(16),
+  approved boolean,
+  reason text,
+  user_id uuid,
+  api_key_id uuid,
+  called_at timestamptz(3),
+  upstream_tool text,
+  target_place char(64),
+  target_definition char(64),
+  CONSTRAINT run_approvals_pkey PRIMARY KEY (id),
+  CONSTRAINT run_approvals_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX run_approvals_call_idx ON run_approvals USING btree (run_id, tool_call_id);
+CREATE INDEX run_approvals_expires_idx ON run_approvals USING btree (expires_at) WHERE (closed_at IS NULL);
+CREATE TRIGGER run_approvals_webhooks AFTER INSERT ON run_approvals FOR EACH ROW EXECUTE FUNCTION webhook_approval_requested();
+
+CREATE TABLE run_event_batches (
+  run_id uuid NOT NULL,
+  first_n integer NOT NULL,
+  last_n integer NOT NULL,
+  frames text STORAGE EXTERNAL NOT NULL,
+  epoch text NOT NULL,
+  CONSTRAINT run_event_batches_pkey PRIMARY KEY (run_id, last_n),
+  CONSTRAINT run_event_batches_check CHECK ((((last_n - first_n) >= 0) AND ((last_n - first_n) <= 255)))
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE run_event_streams (
+  run_id uuid NOT NULL,
+  fence integer NOT NULL,
+  next_n integer NOT NULL,
+  ended boolean NOT NULL DEFAULT false,
+  expires_at timestamptz NOT NULL,
+  epoch text NOT NULL,
+  CONSTRAINT run_event_streams_pkey PRIMARY KEY (run_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE schedules (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  title varchar(256) NOT NULL,
+  virtual_mcp_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C",
+  cron varchar(256) NOT NULL,
+  timezone varchar(64) NOT NULL,
+  message text NOT NULL,
+  tier varchar(16),
+  overlap varchar(16) NOT NULL,
+  catch_up boolean NOT NULL,
+  enabled boolean NOT NULL,
+  disabled_reason varchar(256),
+  next_run_at timestamptz(3),
+  last_run_at timestamptz(3),
+  last_run_id uuid,
+  last_skipped_at timestamptz(3),
+  last_skip_reason varchar(256),
+  credential_kind varchar(16) NOT NULL,
+  credential_id varchar(2304) NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  grant_id uuid,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT schedules_pkey PRIMARY KEY (id),
+  CONSTRAINT schedules_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT schedules_overlap_check CHECK (((overlap)::text = ANY ((ARRAY['skip'::varchar, 'queue'::varchar])::text[])))
+);
+CREATE INDEX schedules_due_idx ON schedules USING btree (next_run_at) WHERE enabled;
+CREATE INDEX schedules_organization_idx ON schedules USING btree (organization_id, created_at);
+
+CREATE TABLE thread_tokens (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  token_hash char(64) NOT NULL,
+  permissions jsonb NOT NULL,
+  maker_kind varchar(16) NOT NULL,
+  maker_id varchar(512) NOT NULL,
+  caller_id varchar(2304) NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  grant_id uuid,
+  client_id varchar(2048),
+  resource varchar(2048),
+  scopes jsonb,
+  expires_at timestamptz(3) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT thread_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT thread_tokens_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT thread_tokens_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  CONSTRAINT thread_tokens_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT thread_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX thread_tokens_expires_idx ON thread_tokens USING btree (expires_at);
+CREATE INDEX thread_tokens_key_idx ON thread_tokens USING btree (api_key_id);
+CREATE INDEX thread_tokens_thread_idx ON thread_tokens USING btree (organization_id, thread_id);
+CREATE INDEX thread_tokens_user_idx ON thread_tokens USING btree (user_id);
+
+CREATE TABLE upstream_authorizations (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  connection_id uuid NOT NULL,
+  user_id uuid,
+  connection_url varchar(2048) NOT NULL,
+  tokens text NOT NULL,
+  refresh_at timestamptz(3),
+  expires_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  refresh_lease uuid,
+  refresh_lease_until timestamptz(3),
+  CONSTRAINT upstream_authorizations_pkey PRIMARY KEY (id),
+  CONSTRAINT upstream_authorizations_connection_id_user_id_key UNIQUE NULLS NOT DISTINCT (connection_id, user_id),
+  CONSTRAINT upstream_authorizations_organization_id_connection_id_fkey FOREIGN KEY (organization_id, connection_id) REFERENCES connections(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT upstream_authorizations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT upstream_authorizations_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
+);
+
+CREATE TABLE upstream_clients (
+  id uuid NOT NULL,
+  connection_id uuid NOT NULL,
+  issuer varchar(2048) NOT NULL,
+  redirect_uri varchar(2048) NOT NULL,
+  client text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT upstream_clients_pkey PRIMARY KEY (id),
+  CONSTRAINT upstream_clients_connection_id_issuer_redirect_uri_key UNIQUE (connection_id, issuer, redirect_uri),
+  CONSTRAINT upstream_clients_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE
+);
+
+CREATE TABLE upstream_log_ins (
+  id uuid NOT NULL,
+  state_hash char(64) NOT NULL,
+  session_hash char(64) NOT NULL,
+  connection_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  details text NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT upstream_log_ins_pkey PRIMARY KEY (id),
+  CONSTRAINT upstream_log_ins_state_hash_key UNIQUE (state_hash),
+  CONSTRAINT upstream_log_ins_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE,
+  CONSTRAINT upstream_log_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX upstream_log_ins_expires_idx ON upstream_log_ins USING btree (expires_at);
+
+CREATE TABLE used_sign_ins (
+  id uuid NOT NULL,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT used_sign_ins_pkey PRIMARY KEY (id)
+);
+CREATE INDEX used_sign_ins_expiry_idx ON used_sign_ins USING btree (expires_at);
+
+CREATE TABLE webhooks (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  url varchar(2048) NOT NULL,
+  events jsonb NOT NULL,
+  agent_ids jsonb,
+  enabled boolean NOT NULL DEFAULT true,
+  disabled_reason varchar(256),
+  secret text NOT NULL,
+  previous_secret text,
+  previous_secret_until timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX webhooks_organization_idx ON webhooks USING btree (organization_id, created_at);
+
+CREATE TABLE webhook_deliveries (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  event varchar(32) NOT NULL,
+  run_id uuid NOT NULL,
+  body text NOT NULL,
+  status varchar(16) NOT NULL DEFAULT 'pending'::varchar,
+  attempts integer NOT NULL DEFAULT 0,
+  last_status integer,
+  last_error varchar(512),
+  next_try_at timestamptz(3),
+  claim_id uuid,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_deliveries_status_check CHECK (((status)::text = ANY ((ARRAY['pending'::varchar, 'delivered'::varchar, 'failed'::varchar])::text[])))
+);
+CREATE INDEX webhook_deliveries_created_idx ON webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries USING btree (webhook_id, next_try_at) WHERE ((status)::text = 'pending'::text);
+CREATE INDEX webhook_deliveries_list_idx ON webhook_deliveries USING btree (organization_id, created_at);
+CREATE INDEX webhook_deliveries_webhook_idx ON webhook_deliveries USING btree (webhook_id);
+
+CREATE VIEW organization_people AS
+ SELECT m.id,
+    m.organization_id,
+    m.user_id,
+    COALESCE(u.email, ''::varchar) AS email,
+    u.name,
+    m.role,
+    'active'::varchar AS status,
+    m.created_at
+   FROM (members m
+     JOIN users u ON ((u.id = m.user_id)))
+UNION ALL
+ SELECT i.id,
+    i.organization_id,
+    NULL::uuid AS user_id,
+    i.email,
+    NULL::varchar AS name,
+    i.role,
+    'invited'::varchar AS status,
+    i.created_at
+   FROM invitations i
+  WHERE (i.expires_at > now());
+
+-- api_key_line(_key uuid, OUT length integer, OUT limits json) RETURNS record: b470de23de5f1da6a0259c5709b16ea7
+-- connection_status_since() RETURNS trigger: 0180664305c242dcb37805cd1322f202
+-- json_octets(value jsonb) RETURNS integer: dd08a26ceba516f8b7595e248976fc0b
+-- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
+-- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
+-- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
+-- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
+-- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
+-- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 81d0bf180006a9cfdd980425445bc222
+-- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
+-- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
+-- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean) RETURNS record: 197a2017031b0cf03048841d504fbc25
+-- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 822282c168d337936d01571c7bf93bf5
+-- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
+-- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
+-- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 993fcca9120ca3d562ef72cc87d064ca
+-- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
