@@ -46,7 +46,7 @@ async function recordedMigrations(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-it('takes over a database with all migrations of the time before: its rows stay, its functions are the present ones', async () => {
+it('takes over a database with all migrations of before: rows stay, functions become the present ones', async () => {
   const schema = await schemaText(dataSource);
   await recordMigrations([...REPLACED, OF_EXTENSION]);
   await dataSource.query(`

@@ -6,7 +6,8 @@ const TABLES = `
     ARRAY(
       SELECT concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
           CASE WHEN attcollation NOT IN (0, 100) THEN 'COLLATE ' || attcollation::regcollation END,
-          CASE WHEN attstorage <> typstorage THEN 'STORAGE ' || attstorage END,
+          CASE WHEN attstorage <> typstorage THEN 'STORAGE ' ||
+            CASE attstorage WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' WHEN 'x' THEN 'EXTENDED' ELSE 'PLAIN' END END,
           CASE WHEN attnotnull THEN 'NOT NULL' END,
           CASE WHEN attgenerated <> '' THEN 'GENERATED ALWAYS AS (' || pg_get_expr(adbin, adrelid) || ') STORED'
                WHEN adbin IS NOT NULL THEN 'DEFAULT ' || pg_get_expr(adbin, adrelid) END,
@@ -21,7 +22,8 @@ const TABLES = `
     ) AS members,
     ARRAY(
       SELECT pg_get_indexdef(indexrelid) FROM pg_index
-        WHERE indrelid = t.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = t.oid)
+        WHERE indrelid = t.oid
+          AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = t.oid)
         ORDER BY indexrelid::regclass::text COLLATE "C"
     ) || ARRAY(
       SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = t.oid AND NOT tgisinternal ORDER BY tgname
