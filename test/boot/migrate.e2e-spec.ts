@@ -5,17 +5,37 @@ import { Client } from 'pg';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 
-const COMMAND = fileURLToPath(new URL('../../dist/boot/migrate.js', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LIMIT_MS = 60_000;
 
-/** Runs the built command; returns its exit code and what it prints. */
-function migrate(env: Record<string, string>): Promise<{ code: number; output: string }> {
+interface Ended {
+  code: number;
+  output: string;
+}
+
+/** Runs a program of Node.js in the folder of the project; returns its exit code and what it prints. */
+function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env['PATH'], ENCRYPTION_KEYS: generateEncryptionKey('test'), ...env } };
-    execFile(process.execPath, [COMMAND], options, (error, stdout, stderr) => {
+    const own = { PATH: process.env['PATH'], ENCRYPTION_KEYS: generateEncryptionKey('test'), ...env };
+    execFile(process.execPath, args, { cwd: ROOT, env: own }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
     });
   });
+}
+
+const migrate = (env: Record<string, string>): Promise<Ended> => run(['dist/boot/migrate.js'], env);
+
+/** As `npm run migration:generate` does, without writing the file. */
+const generate = (env: Record<string, string>): Promise<Ended> =>
+  run(
+    ['node_modules/typeorm/cli.js', 'migration:generate', '-d', 'ormconfig.ts', '--esm', '--dryrun', 'src/next'],
+    env,
+  );
+
+async function query(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
 }
 
 /** The schemas and the number of migrations of a database. */
@@ -74,6 +94,24 @@ it(
   async () => {
     const { code, output } = await migrate({ DATABASE_URL: 'postgres://127.0.0.1:1/none' });
     expect({ code, output }).toEqual({ code: 1, output: 'Cannot connect to the database. Check DATABASE_URL.\n' });
+  },
+  LIMIT_MS,
+);
+
+it(
+  'migration:generate has no changes for a migrated database, and writes what another one lacks',
+  async () => {
+    const database = await createTestDatabase();
+    try {
+      const env = { DATABASE_URL: database.url };
+      expect((await generate(env)).output).toContain('No changes in database schema were found');
+      await query(database.url, 'ALTER TABLE webhooks DROP COLUMN url');
+      const { code, output } = await generate(env);
+      expect(code).toBe(0);
+      expect(output).toContain('ALTER TABLE "webhooks" ADD "url"');
+    } finally {
+      await database.drop();
+    }
   },
   LIMIT_MS,
 );

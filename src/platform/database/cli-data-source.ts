@@ -9,5 +9,5 @@ export async function openCliDataSource(): Promise<DataSource> {
   const { databaseUrl, dataDir } = readSettings(process.env);
   const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;
   if (url === undefined) throw new Error('Set DATABASE_URL, or start the service so that its embedded database runs.');
-  return new DataSource({ ...dataSourceOptions(url), entities: [join(import.meta.dirname, '../**/*.entity.js')] });
+  return new DataSource({ ...dataSourceOptions(url), entities: [join(import.meta.dirname, '../../**/*.entity.js')] });
 }
