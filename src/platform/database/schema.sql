@@ -1,5 +1,5 @@
 -- The schema of an empty database after all migrations, to read. What the functions do is in functions/.
--- Written by `UPDATE_SCHEMA=1 npm test -- test/platform/database/schema --selectProjects e2e`.
+-- Written by `UPDATE_SCHEMA=1 npm test -- schema-snapshot --selectProjects e2e`.
 
 CREATE TABLE organizations (
   id uuid NOT NULL,

@@ -8,7 +8,7 @@ import { schemaText } from './schema-text.js';
 const DATABASE_FOLDER = new URL('../../../src/platform/database/', import.meta.url);
 const SNAPSHOT = new URL('schema.sql', DATABASE_FOLDER);
 const HEAD = `-- The schema of an empty database after all migrations, to read. What the functions do is in functions/.
--- Written by \`UPDATE_SCHEMA=1 npm test -- test/platform/database/schema --selectProjects e2e\`.
+-- Written by \`UPDATE_SCHEMA=1 npm test -- schema-snapshot --selectProjects e2e\`.
 
 `;
 
