@@ -6,7 +6,7 @@ import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js'
 import { createTestDatabase } from '../support/database.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 
 interface Ended {
   code: number;
