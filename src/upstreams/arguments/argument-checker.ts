@@ -5,16 +5,9 @@ import { relaxDefaulted } from './defaulted-properties.js';
 import { type IsolatedSchema, IsolatedChecks, type IsolationTimes } from './isolated-checks.js';
 import { exceededLimit, type JsonLimits } from '../../core/json-size.js';
 import { type PlainForm, plainFormOf } from './plain-form.js';
-import { Quarantine } from './quarantine.js';
 import { compilePlain, type Validate } from './schema-validator.js';
 
-const TIMES: IsolationTimes = {
-  quick: { compile: 250, check: 100 },
-  slow: { compile: 2_000, check: 1_000 },
-  demotion: 60_000,
-  tolerance: 3_000,
-  maxWait: 10_000,
-};
+const TIMES: IsolationTimes = { deadline: 1_000, quarantine: 60_000, maxWait: 10_000 };
 
 /**
  * Larger schemas are refused without reading them: legitimate tools do not need them, and they would cost the process too much.
@@ -42,7 +35,7 @@ interface SchemaEntry extends IsolatedSchema {
 
 /**
  * Validates the arguments of tool calls against the tools' input schemas, which come from upstreams and can be hostile. Plain
- * schemas are checked synchronously, in microseconds; all others on threads with a deadline (see `IsolatedChecks`). Arguments are
+ * schemas are checked synchronously, in microseconds; all others on a thread with a deadline (see `IsolatedChecks`). Arguments are
  * never modified: defaults are not filled in, and types are not coerced. A required property that has a default may be absent.
  */
 export class ArgumentChecker implements OnApplicationShutdown {
@@ -53,7 +46,7 @@ export class ArgumentChecker implements OnApplicationShutdown {
   private readonly isolated: IsolatedChecks;
   private keys = 0;
 
-  constructor(private readonly times: IsolationTimes = TIMES) {
+  constructor(times: IsolationTimes = TIMES) {
     this.isolated = new IsolatedChecks(times);
   }
 
@@ -61,7 +54,7 @@ export class ArgumentChecker implements OnApplicationShutdown {
    * Never throws or rejects, whatever the schema is.
    * @param inputSchema the tool's schema as parsed from the upstream's list; pass the same object each time
    * @param args `{}` for a call without arguments
-   * @param owner of the schema, such as the connection's id; owners share the threads fairly
+   * @param owner of the schema, such as the connection's id; owners share the thread fairly
    * @returns the verdict itself for a plain schema, a promise otherwise
    */
   validateArguments(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
@@ -97,12 +90,7 @@ export class ArgumentChecker implements OnApplicationShutdown {
   }
 
   private newSchema(source: object, unusable?: ArgumentVerdict): SchemaEntry {
-    return {
-      key: this.keys++,
-      text: () => JSON.stringify(source),
-      quarantine: new Quarantine(this.times.tolerance),
-      unusable,
-    };
+    return { key: this.keys++, text: () => JSON.stringify(source), unusable };
   }
 }
 

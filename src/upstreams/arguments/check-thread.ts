@@ -1,24 +1,33 @@
 import { Worker } from 'node:worker_threads';
-import type { CheckAnswer, CheckRequest } from './check-message.js';
+import type { FieldError } from '../../core/domain-error.js';
 
-/** Time limits of one request in milliseconds; `compile` applies to a request that includes its schema. */
-export interface CheckTimes {
-  compile: number;
-  check: number;
+/** A request to a check thread. */
+export interface CheckRequest {
+  /** Identifies the schema. */
+  key: number;
+  /** The schema as JSON text, if the thread does not have it yet. */
+  schema?: string;
+  /** Schemas that the thread can drop. */
+  forget: readonly number[];
+  /** The arguments as JSON text. */
+  args: string;
 }
+
+/**
+ * The answer of a check thread. `invalid` states why the schema cannot be used, `failed` why it cannot be used on these
+ * arguments.
+ */
+export type CheckAnswer =
+  | { readonly kind: 'checked'; readonly faults: readonly FieldError[] }
+  | { readonly kind: 'invalid'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** The first message of a check thread, once it has loaded everything that it needs. */
+export type Ready = 'ready';
 
 /** A check exceeded its time or memory limit. Its thread is terminated; the next check starts a new one. */
 export class CheckOverrun extends Error {
   override readonly name = 'CheckOverrun';
-
-  constructor(
-    message: string,
-    /** Milliseconds from the request to its end. */
-    readonly spent: number,
-    options?: { cause?: unknown },
-  ) {
-    super(message, options);
-  }
 }
 
 /** The thread was terminated or could not be started. This says nothing about the schema or the arguments. */
@@ -52,7 +61,8 @@ export class CheckThread {
   private readonly sentSchemas = new Map<number, number>();
   private closed = false;
 
-  constructor(private readonly times: CheckTimes) {}
+  /** @param deadlineMs of one check, which includes compiling its schema */
+  constructor(private readonly deadlineMs: number) {}
 
   /**
    * @param args the arguments as JSON text
@@ -61,10 +71,9 @@ export class CheckThread {
   async validateInThread(schema: NamedSchema, args: string): Promise<CheckAnswer> {
     const worker = await (this.starting ??= this.start());
     const request = this.requestFor(schema, args);
-    const limit = request.schema === undefined ? this.times.check : this.times.compile;
     worker.ref();
     try {
-      const answer = await exchange(worker, request, limit);
+      const answer = await exchange(worker, request, this.deadlineMs);
       if (answer.kind === 'invalid') this.sentSchemas.delete(schema.key);
       return answer;
     } catch (error) {
@@ -158,7 +167,6 @@ async function exchange(worker: Worker, request: CheckRequest, limitMs: number):
 
 /** @throws CheckOverrun when the thread takes longer than `limitMs`, or ends */
 function nextMessage(worker: Worker, limitMs: number): Promise<unknown> {
-  const begun = performance.now();
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {
       clearTimeout(timer);
@@ -166,8 +174,7 @@ function nextMessage(worker: Worker, limitMs: number): Promise<unknown> {
       act();
     };
     const onMessage = (message: unknown): void => settle(() => resolve(message));
-    const fail = (message: string, cause?: unknown): void =>
-      settle(() => reject(new CheckOverrun(message, performance.now() - begun, { cause })));
+    const fail = (message: string, cause?: unknown): void => settle(() => reject(new CheckOverrun(message, { cause })));
     const onError = (error: unknown): void => fail('The check thread failed.', error);
     const onExit = (): void => fail('The check thread ended.');
     const onLimit = (): void => fail('The check exceeded its time limit.');

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { CheckAnswer, CheckRequest, Ready } from './check-message.js';
+import type { CheckAnswer, CheckRequest, Ready } from './check-thread.js';
 import type { Validate } from './schema-validator.js';
 
 // The body of a check thread: compiles untrusted schemas, and checks arguments against them. Node runs this file directly: from
