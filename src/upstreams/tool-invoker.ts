@@ -19,9 +19,7 @@ import { keyOfCaller, type ToolCaller } from './contract/tool-caller.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
-import { UpstreamHealth } from './pool/upstream-health.js';
-import { UpstreamPool } from './pool/upstream-pool.js';
-import { UpstreamTargets } from './pool/upstream-targets.js';
+import { UpstreamRequests } from './upstream-requests.js';
 
 /**
  * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active? → permitted? →
@@ -35,9 +33,7 @@ export class ToolInvoker {
     private readonly catalog: ToolCatalog,
     private readonly checker: ArgumentChecker,
     private readonly invocations: InvocationLog,
-    private readonly health: UpstreamHealth,
-    private readonly targets: UpstreamTargets,
-    private readonly pool: UpstreamPool,
+    private readonly requests: UpstreamRequests,
     private readonly limits: ToolCallLimits,
   ) {}
 
@@ -111,9 +107,10 @@ export class ToolInvoker {
       const options = { signal, onProgress, requestId, traceHeaders, asTask, caller: keyOfCaller(call.caller) };
       // `admitCall` has validated them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
-      const target = this.targets.targetFor(connection);
-      const result = await this.health.watchCall(connection, () =>
-        this.pool.use(target, (upstream) => upstream.callTool(toolName, args, options), { owner: call.owner, signal }),
+      const result = await this.requests.useUpstream(
+        connection,
+        (upstream) => upstream.callTool(toolName, args, options),
+        { owner: call.owner, signal },
       );
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;

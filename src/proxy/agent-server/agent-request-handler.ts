@@ -1,72 +1,40 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { AgentComposition } from '../../agents/composition/agent-composition.js';
-import { AgentsService } from '../../agents/records/agents.service.js';
-import { DomainError } from '../../core/domain-error.js';
-import { allowsNothing } from '../../core/permissions.js';
-import { withTimeout } from '../../core/with-timeout.js';
+import { Injectable } from '@nestjs/common';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
-import { pooledRoute, type PooledRoute, startForwarding } from '../forwarding/forwarding-context.js';
-import { ReplyWriter } from '../forwarding/reply-writer.js';
+import { pooledRoute, startForwarding } from '../forwarding/forwarding-context.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import { SealedSessions, type Session } from '../forwarding/session/sealed-sessions.js';
-import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
-import { HostedMcp } from '../protocol/hosted-mcp.js';
-import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
+import type { Session } from '../forwarding/session/sealed-sessions.js';
+import { UpstreamRouter } from '../forwarding/upstream-router.js';
 import { isModernMessage, traceContextOf } from '../protocol/mcp-headers.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
-import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
-import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
-import { toModernMessage } from '../translation/to-modern-answer.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
-import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
-import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
-import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.js';
-import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
-import { AgentNotificationStream } from './offering/agent-notification-stream.js';
-import { holdsAny } from './offering/agent-permissions.js';
-import { hindranceFor, toolListText } from './offering/agent-tool-list.js';
+import { AgentAnswers } from './agent-answers.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
-
-/** The capabilities for requests that upstreams can send to a client through an agent. */
-const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
-/** How long a description waits for upstreams that were not asked before, in milliseconds. */
-const HINDRANCE_WAIT_MS = 250;
 
 /**
  * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with the
- * upstream's tool name. The tool list is composed here. An MCP server of this service answers almost everything else.
+ * upstream's tool name. This service answers almost everything else itself.
  */
 @Injectable()
-export class AgentRequestHandler implements OnApplicationShutdown {
-  private readonly hosted: HostedMcp<AgentServerContext>;
-
+export class AgentRequestHandler {
   constructor(
-    servers: AgentMcpServer,
-    private readonly agents: AgentsService,
-    private readonly compositions: AgentComposition,
+    private readonly router: UpstreamRouter,
     private readonly tools: AgentToolRouter,
     private readonly requests: RequestForwarder,
     private readonly modern: ModernAgentRequests,
-    private readonly sealedSessions: SealedSessions,
-    private readonly telemetry: ProxyTelemetry,
-    private readonly notifications: AgentNotificationStream,
     private readonly clientSessions: ClientUpstreamSessions,
     private readonly sessionMessages: ClientSessionHandler,
-    private readonly sessionCompositions: SessionComposition,
-    private readonly capabilities: AgentCapabilities,
-    private readonly writer: ReplyWriter,
-  ) {
-    this.hosted = new HostedMcp((context) => servers.for(context));
-  }
+    private readonly answers: AgentAnswers,
+    private readonly telemetry: ProxyTelemetry,
+  ) {}
 
   /** @throws DomainError */
   async handleAgentRequest(context: McpRequestContext): Promise<void> {
-    const { request, reply, caller, message } = context;
+    const { request, caller, message } = context;
     const isModern = isModernMessage(request.headers, message);
     const session = isModern ? undefined : this.sessionOf(context);
     const owner = session && this.clientSessions.ownerOf(caller, session);
@@ -82,101 +50,17 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list') {
       // The MCP server of this service describes what is wrong with any other request.
-      if (!isModern || isAnswerable(request.headers, message)) return this.list(context, message, owner, isModern);
+      if (!isModern || isAnswerable(request.headers, message)) {
+        await this.answers.listTools({ ...context, message }, owner);
+        return;
+      }
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
-    const serverContext = await this.serverContextOf(context, route);
-    if (!isModern && message.method === 'initialize') this.announceSession(context);
-    const parsed: unknown = JSON.parse(message.body.toString('utf8'));
-    if (message.method === 'subscriptions/listen') {
-      await this.notifications.subscribe(request, reply, parsed, serverContext);
-    } else {
-      await this.hosted.answerRequest(request, reply, parsed, serverContext);
-    }
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.hosted.close();
+    await this.answers.answer(context, route);
   }
 
   private sessionOf({ request, caller, message }: McpRequestContext): Session | undefined {
-    const sessionId = request.headers['mcp-session-id'];
-    if (sessionId === undefined || message.method === 'initialize') return undefined;
-    const session = this.sealedSessions.open(String(sessionId), caller.connection, caller.principal);
-    if (session.hasUrlElicitation === true) request.hasUrlElicitation = true;
-    return session;
-  }
-
-  private announceSession({ reply, caller, message }: McpRequestContext): void {
-    const initialize = clientInitialize(message);
-    const session = {
-      hasOwnTools: false,
-      ...(declaresUrlElicitation(message) && { hasUrlElicitation: true as const }),
-      ...(initialize !== undefined && { initialize }),
-    };
-    reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));
-  }
-
-  private async list(
-    { request, reply, caller }: McpRequestContext,
-    { id, params }: InboundRequest,
-    owner: SessionOwner | undefined,
-    isModern: boolean,
-  ): Promise<void> {
-    // The list has a single page.
-    if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
-    // The SDK's server would omit what tools of the modern era do not have, such as `execution`.
-    const body = isModern ? toModernMessage(text, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : text;
-    this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
-  }
-
-  private async listText(caller: ProxyCaller, owner: SessionOwner | undefined): Promise<string> {
-    const { principal, connection } = caller;
-    const mayBePublic = connection.publicTools === 'honor';
-    // The list is empty whatever the agent consists of.
-    if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
-    const composition = owner
-      ? this.sessionCompositions.compositionOf(owner)
-      : this.compositions.compositionOf(connection);
-    return toolListText(caller, await composition);
-  }
-
-  private async serverContextOf(
-    { caller, message, request }: McpRequestContext,
-    { owner }: PooledRoute,
-  ): Promise<AgentServerContext> {
-    const isModern = isModernMessage(request.headers, message);
-    const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
-    if (!requestsDescription(message)) {
-      return { caller, owner, features: ALL_FEATURES, instructions: undefined, client };
-    }
-    const { id, organizationId, accountUserId } = caller.connection;
-    const reading = this.agents.findForRun(organizationId, id);
-    const [agent, { sources }] = await Promise.all([
-      reading,
-      this.compositions.namesOf({ id, organizationId, reading, accountUserId }),
-    ]);
-    const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
-    const hasOwnSessions = isSession && caller.principal !== undefined;
-    // Instructions can reveal more of the agent than its public tools do.
-    const isTrusted = holdsAny(caller, sources);
-    const [features, hindrance] = await Promise.all([
-      this.capabilities.featuresFor(caller, sources, hasOwnSessions),
-      isTrusted ? this.hindranceOf(caller) : undefined,
-    ]);
-    const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
-    const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
-    return { caller, owner, features, instructions, client };
-  }
-
-  /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */
-  private async hindranceOf(caller: ProxyCaller): Promise<string | undefined> {
-    const composing = this.compositions.compositionOf(caller.connection).then(
-      ({ unavailable }) => hindranceFor(caller, unavailable)?.message,
-      () => undefined,
-    );
-    return withTimeout(composing, HINDRANCE_WAIT_MS, () => undefined, { ref: false });
+    return message.method === 'initialize' ? undefined : this.router.sessionOf(request, caller);
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */
@@ -193,23 +77,4 @@ export class AgentRequestHandler implements OnApplicationShutdown {
     });
     onceClosed(reply, () => measured.end({ status: reply.raw.statusCode < 400 ? 'success' : 'error' }));
   }
-}
-
-function requestsDescription({ method }: InboundMessage): boolean {
-  return method === 'initialize' || method === 'server/discover';
-}
-
-/**
- * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as JSON text;
- * undefined for other clients.
- * @throws DomainError `invalid_rpc_request` if it is too large to store
- */
-function clientInitialize(message: InboundMessage): string | undefined {
-  const declared = message.params['capabilities'] as Record<string, unknown> | null | undefined;
-  const answerable = Object.entries(declared ?? {}).filter(([name]) => ANSWERABLE.includes(name));
-  if (answerable.length === 0) return undefined;
-  return toStoredInitialize({
-    ...message,
-    params: { ...message.params, capabilities: Object.fromEntries(answerable) },
-  });
 }

@@ -16,6 +16,7 @@ import { RequestIdCodec } from './client-upstream-sessions/request-id.codec.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
+import { AgentAnswers } from './agent-answers.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
@@ -36,6 +37,7 @@ import { ListChanges } from './offering/list-changes.js';
     VaultModule,
   ],
   providers: [
+    AgentAnswers,
     AgentCapabilities,
     AgentMcpServer,
     AgentNotificationStream,

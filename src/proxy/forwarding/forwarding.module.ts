@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { ConnectionsModule } from '../../connections/connections.module.js';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
+import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
 import { RequestForwarder } from './request-forwarder.js';
 import { SessionOpening } from './session-opening.js';
@@ -15,7 +17,7 @@ import { UsedSignIns } from './session/used-sign-ins.repository.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
 import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { ToolCalls } from './tool-calls.js';
+import { RequestAdmission } from './request-admission.js';
 import { UpstreamRouter } from './upstream-router.js';
 import { UpstreamSender } from './upstream-sender.js';
 
@@ -23,12 +25,14 @@ import { UpstreamSender } from './upstream-sender.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([TaskOwnerEntity, UsedSignInEntity]),
+    ConnectionsModule,
     CredentialsModule,
     TelemetryModule,
     UpstreamsModule,
     VaultModule,
   ],
   providers: [
+    ConnectionSessions,
     ReplyWriter,
     RequestForwarder,
     SealedSessions,
@@ -37,18 +41,18 @@ import { UpstreamSender } from './upstream-sender.js';
     SignInStates,
     TaskOwnerRepository,
     TaskOwners,
-    ToolCalls,
+    RequestAdmission,
     UpstreamRouter,
     UpstreamSender,
     UsedSignIns,
   ],
   exports: [
+    ConnectionSessions,
     ReplyWriter,
     RequestForwarder,
     SealedSessions,
     SessionTools,
     SignInStates,
-    TaskOwners,
     UpstreamRouter,
     UpstreamSender,
   ],

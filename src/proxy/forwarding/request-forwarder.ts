@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
-import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
@@ -9,7 +8,7 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
-import { forwardedHeaders, isModernMessage, traceContextOf } from '../protocol/mcp-headers.js';
+import { forwardedHeaders, isModernMessage } from '../protocol/mcp-headers.js';
 import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { callerFilter } from './caller-filter.js';
@@ -21,7 +20,7 @@ import { SessionTools } from './session/session-tools.js';
 import { standInFor } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { ToolCalls } from './tool-calls.js';
+import { type Admission, RequestAdmission } from './request-admission.js';
 import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
 import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
@@ -29,12 +28,6 @@ import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
-
-/** The measurement of a request: the headers that it adds to the upstream request, and how to report the outcome. */
-interface Measurement {
-  readonly traceHeaders: Readonly<Record<string, string>>;
-  settle(outcome: InvocationOutcome, result?: unknown): Promise<void>;
-}
 
 export interface ForwardingOptions {
   /** Replaces the sender that forwards the message unchanged. */
@@ -47,8 +40,7 @@ export interface ForwardingOptions {
 @Injectable()
 export class RequestForwarder {
   constructor(
-    private readonly toolCalls: ToolCalls,
-    private readonly telemetry: ProxyTelemetry,
+    private readonly admission: RequestAdmission,
     private readonly upstream: UpstreamSender,
     private readonly sessions: SessionOpening,
     private readonly sessionTools: SessionTools,
@@ -62,15 +54,14 @@ export class RequestForwarder {
   async forwardRequest(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
     const { sender = this.upstream, acceptsStream = takesStream(request) } = options;
-    const measured =
-      message.method === 'tools/call' ? await this.toolCalls.admitToolCall(context) : this.measure(context);
+    const admitted = await this.admission.admitRequest(context);
     try {
       requireActive(caller.connection);
       if (message.method.startsWith('tasks/') && !caller.holdsAll) {
         if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
         await this.tasks.requireOwnTask(caller, message);
       }
-      const headers = { ...headersFor(request, route), ...measured.traceHeaders };
+      const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
       const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
       if (route.kind === 'opening') this.announceSession(context, sent);
@@ -88,13 +79,13 @@ export class RequestForwarder {
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),
-        settle: (outcome, result) => this.settle(context, measured, outcome, result),
+        settle: (outcome, result) => this.settle(context, admitted, outcome, result),
       });
       if (reply.raw.destroyed) throw callerDisconnected(answer);
       this.writer.writeReply(request, reply, relayed, answer.headers);
     } catch (error) {
       const cause = deadline.explain(error);
-      await measured.settle(outcomeOf(cause));
+      await admitted.settle(outcomeOf(cause));
       throw toProxyError(cause);
     }
   }
@@ -102,32 +93,15 @@ export class RequestForwarder {
   /** Resolves once everything is stored that later requests may refer to, such as a created task. */
   private settle(
     { caller, message }: ForwardingContext<InboundRequest>,
-    measured: Measurement,
+    admitted: Admission,
     outcome: InvocationOutcome,
     answer: Record<string, unknown> | undefined,
   ): Promise<void> {
-    const settled = measured.settle(outcome, answer && resultOf(answer));
+    const settled = admitted.settle(outcome, answer && resultOf(answer));
     if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll) return settled;
     const task = createdTask(answer);
     if (task === undefined) return settled;
     return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);
-  }
-
-  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Measurement {
-    const measured = this.telemetry.begin({
-      connectionId: caller.connection.id,
-      toolName: '',
-      toolLabel: '',
-      method: message.method,
-      requestId: request.id,
-      streamable: false,
-      incoming: traceContextOf(request.headers),
-    });
-    return {
-      traceHeaders: measured.headers,
-      settle: async ({ status, errorCode }) =>
-        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
-    };
   }
 
   private announceSession(context: ForwardingContext, sent: Sent): void {

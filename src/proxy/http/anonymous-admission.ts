@@ -5,7 +5,6 @@ import { DomainError } from '../../core/domain-error.js';
 import type { AnonymousConnections } from '../../platform/http/anonymous-connections.js';
 import { hasBody } from '../../platform/http/unread-bodies.js';
 import { CallerResolver } from './caller-resolver.js';
-import { OriginPolicy } from './origin-policy.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
@@ -13,10 +12,7 @@ const BODY_TIMEOUT_MS = 10_000;
 /** Admits requests without a credential to public tools, before their bodies are read. */
 @Injectable()
 export class AnonymousAdmission {
-  constructor(
-    private readonly origins: OriginPolicy,
-    private readonly callers: CallerResolver,
-  ) {}
+  constructor(private readonly callers: CallerResolver) {}
 
   /** @throws DomainError `origin_refused`, `credential_missing`, `body_too_large`, `too_many_anonymous_calls` */
   async admitAnonymous(
@@ -24,7 +20,6 @@ export class AnonymousAdmission {
     reply: FastifyReply,
     anonymousConnections: AnonymousConnections,
   ): Promise<void> {
-    this.origins.requireAllowedOrigin(request.headers);
     await this.callers.admitAnonymous(request);
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
     anonymousConnections.work(request.raw.socket, reply.raw);

@@ -8,6 +8,7 @@ import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { credentialMissing, ProxyCaller } from '../protocol/proxy-caller.js';
+import { OriginPolicy } from './origin-policy.js';
 
 /** The connection that the path of a request names. */
 interface RequestedConnection {
@@ -24,6 +25,7 @@ export class CallerResolver {
   private readonly admitted = new WeakMap<FastifyRequest, ProxyCaller>();
 
   constructor(
+    private readonly origins: OriginPolicy,
     private readonly directory: ConnectionDirectory,
     private readonly catalog: ToolCatalog,
     private readonly compositions: AgentComposition,
@@ -31,9 +33,10 @@ export class CallerResolver {
 
   /**
    * Returns a promise only if the connection is not cached.
-   * @throws DomainError `not_found`, or `credential_missing` if the connection needs a credential
+   * @throws DomainError `origin_refused`, `not_found`, or `credential_missing` if the connection needs a credential
    */
   resolveCaller(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
+    this.origins.requireAllowedOrigin(request.headers);
     const { principal, id } = request;
     if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(requestedBy(request), id);
     const requested = requestedBy(request);
@@ -46,9 +49,10 @@ export class CallerResolver {
 
   /**
    * Admits a request without a credential if the connection has public tools.
-   * @throws DomainError `credential_missing`
+   * @throws DomainError `origin_refused`, `credential_missing`
    */
   async admitAnonymous(request: FastifyRequest): Promise<void> {
+    this.origins.requireAllowedOrigin(request.headers);
     this.admitted.set(request, await this.anonymous(requestedBy(request), request.id));
   }
 

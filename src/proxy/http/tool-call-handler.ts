@@ -7,13 +7,11 @@ import { pooledRoute, startForwarding } from '../forwarding/forwarding-context.j
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
 import { CallerResolver } from './caller-resolver.js';
-import { OriginPolicy } from './origin-policy.js';
 
 /** Handles a tool call whose body is only the arguments, and streams the answer as the upstream sends it. */
 @Injectable()
 export class ToolCallHandler {
   constructor(
-    private readonly origins: OriginPolicy,
     private readonly callers: CallerResolver,
     private readonly requests: RequestForwarder,
     private readonly agentTools: AgentToolRouter,
@@ -21,7 +19,6 @@ export class ToolCallHandler {
 
   /** @throws DomainError */
   async handleToolCall(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    this.origins.requireAllowedOrigin(request.headers);
     const { toolName = '' } = request.params as { toolName?: string };
     const caller = await this.callers.resolveCaller(request);
     const message = requestFor(toolName, request);

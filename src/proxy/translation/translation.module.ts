@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { ForwardingModule } from '../forwarding/forwarding.module.js';
-import { CallsToCancel } from './calls-to-cancel.js';
+import { OneWayForwarder } from './one-way-forwarder.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
 import { ModernRequestTranslator } from './modern-request-translator.js';
 import { ModernSender } from './modern-sender.js';
@@ -10,7 +10,7 @@ import { UpstreamEras } from './upstream-eras.js';
 /** Translates between callers and upstreams of different protocol eras. */
 @Module({
   imports: [ForwardingModule, UpstreamsModule],
-  providers: [CallsToCancel, InitializeNegotiator, ModernRequestTranslator, ModernSender, UpstreamEras],
-  exports: [CallsToCancel, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
+  providers: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, ModernSender, UpstreamEras],
+  exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
 })
 export class TranslationModule {}

@@ -11,7 +11,9 @@ import { untilClosed } from '../../../platform/http/once-closed.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { keepAlive } from '../../forwarding/relay/keep-alive.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { mayUse, mayUseAny } from '../offering/agent-permissions.js';
 import { AgentNotificationStream } from '../offering/agent-notification-stream.js';
 import { headersOf, type ClientUpstreamSession, type SessionOwner } from './client-upstream-session.js';
@@ -56,8 +58,20 @@ export class ClientSessionStreams {
     private readonly writer: ReplyWriter,
   ) {}
 
-  /** Answers GET: with the rest of an interrupted answer if the request names one, otherwise with the unsolicited messages. */
-  async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
+  /** Answers GET for a session with an agent. Clients that answer no requests get the notifications of the agent alone. */
+  async listenToAgent(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    caller: ProxyCaller,
+    session: Session,
+  ): Promise<void> {
+    const owner = this.upstreamSessions.ownerOf(caller, session);
+    if (owner === undefined) this.agent.listen(request, reply, caller);
+    else await this.listen(request, reply, owner);
+  }
+
+  /** Answers with the rest of an interrupted answer if the request names one, otherwise with the unsolicited messages. */
+  private async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
     // The caller can end its session in another request.
     const signal = AbortSignal.any([untilClosed(reply), this.upstreamSessions.endOf(owner)]);
     // Each connection of the agent adds a listener.

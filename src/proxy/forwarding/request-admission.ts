@@ -5,6 +5,7 @@ import { networkOf } from '../../core/network-of.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import type { ToolList } from '../../upstreams/catalog/tool-list.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
+import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import type { Invocation } from '../../upstreams/invocation.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
@@ -17,18 +18,43 @@ import type { ForwardingContext } from './forwarding-context.js';
 import { SessionTools } from './session/session-tools.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 
-/** Passes the tool calls of MCP clients to `ToolInvoker`. */
+/** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
+export type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
+
+/** Admits the requests of MCP clients, and begins to measure them. `ToolInvoker` admits and records tool calls. */
 @Injectable()
-export class ToolCalls {
+export class RequestAdmission {
   constructor(
     private readonly invoker: ToolInvoker,
+    private readonly telemetry: ProxyTelemetry,
     private readonly channels: UpstreamChannels,
     private readonly sessionTools: SessionTools,
     private readonly catalog: ToolCatalog,
   ) {}
 
   /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
-  async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
+  async admitRequest(context: ForwardingContext<InboundRequest>): Promise<Admission> {
+    return context.message.method === 'tools/call' ? this.admitToolCall(context) : this.measure(context);
+  }
+
+  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Admission {
+    const measured = this.telemetry.begin({
+      connectionId: caller.connection.id,
+      toolName: '',
+      toolLabel: '',
+      method: message.method,
+      requestId: request.id,
+      streamable: false,
+      incoming: traceContextOf(request.headers),
+    });
+    return {
+      traceHeaders: measured.headers,
+      settle: async ({ status, errorCode }) =>
+        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
+    };
+  }
+
+  private async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
     const { caller, message, route, entryPoint, request, reply } = context;
     const { name, arguments: args } = message.params;
     if (typeof name !== 'string' || name === '') {
